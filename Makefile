@@ -1,0 +1,56 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Everything is installed into .venv from
+# hash locks; nothing else on the machine is touched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+DATA ?=
+
+.PHONY: demo test lint audit bench docs lock clean
+
+demo: $(VENV)/.run
+	$(BIN)/congenial demo --out demo
+
+test: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(DATA),--shared $(DATA))
+
+audit: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit $(if $(DATA),--shared $(DATA))
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/build.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/mypy
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "congenial needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(VENV)/bin/python requirements/run.lock pyproject.toml
+	$(PIP) --require-hashes -r requirements/run.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python requirements/dev.lock pyproject.toml
+	$(PIP) --require-hashes -r requirements/dev.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.run
+
+# Needs `uv`; run after changing dependencies. The locks hold hashes and no addresses.
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
+lock:
+	$(LOCK) pyproject.toml requirements/build.in --extra report -o requirements/run.lock
+	$(LOCK) pyproject.toml requirements/build.in --all-extras --group dev -c requirements/run.lock -o requirements/dev.lock
+
+clean:
+	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache

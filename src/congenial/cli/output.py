@@ -1,0 +1,120 @@
+"""What commands print: one JSON document, or the same content for people.
+
+Text of people goes through `clean`, since labels and bundles may come from strangers: terminals obey
+control characters.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Document = dict[str, Any]
+
+PLAIN_WIDTH = 100  # columns, where the output is not a terminal
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    listed = "\n".join(f"  {line}" for line in lines)
+    return f"\b\nExample{'s' if len(lines) > 1 else ''}:\n{listed}"
+
+
+def emit(document: Document) -> None:
+    """Print the JSON document; exact fractions become the number just above them."""
+    typer.echo(json.dumps(document, indent=1, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        from congenial.privacy.conversions import above
+
+        return above(value)
+    return str(value)
+
+
+def clean(value: object) -> str:
+    """Text that a terminal shows and does not obey."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read; colours and the real width on a terminal only."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PLAIN_WIDTH
+    return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+
+
+def heading(text: str) -> None:
+    """A heading with a line of space before it."""
+    out = console()
+    out.print()
+    out.print(clean(text), style="bold")
+
+
+def paragraph(text: str, *, style: str = "") -> None:
+    """A paragraph, wrapped to the width of the screen."""
+    console().print(clean(text), style=style or None)
+
+
+def line(name: str, value: object) -> None:
+    """A name and its value on one unbroken line: paths and digests are copied from it."""
+    console().print(f"{name}: {clean(value)}", soft_wrap=True)
+
+
+def facts(rows: Mapping[str, object]) -> None:
+    """Names and values in two columns."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows.items():
+        grid.add_row(name, clean(value))
+    console().print(grid)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "") -> None:
+    """A table; columns whose names are listed in `numbers` are set flush right."""
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
+    for name in columns:
+        flush = name in numbers.split(",")
+        grid.add_column(name, justify="right" if flush else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(clean(value) for value in row))
+    console().print(grid)
+
+
+def complain(text: str, *, lead: str = "error: ") -> None:
+    """One line on standard error."""
+    typer.echo(clean(f"{lead}{text}"), err=True)
+
+
+def warn(text: str) -> None:
+    """A warning on standard error, which leaves a JSON document alone."""
+    console(stderr=True).print(f"warning: {clean(text)}", style="bold yellow", soft_wrap=True)
+
+
+@contextmanager
+def working(text: str) -> Iterator[Callable[[str], None]]:
+    """A spinner on standard error while work goes on, on a terminal only; call it to change the text."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with console(stderr=True).status(text) as status:
+        yield lambda now: status.update(now)

@@ -1,0 +1,97 @@
+"""The program: its commands, its global options, and what it does when something goes wrong.
+
+Exit codes: 0 done, 1 a bundle failed `verify`, 2 to 7 errors raised on purpose (see errors.py), 70 an
+unexpected error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from congenial._version import __version__
+from congenial.cli import check, convert, demo, explain, init, ledger, publish, release, verify
+from congenial.cli.output import complain, examples
+from congenial.errors import CongenialError
+
+UNEXPECTED = 70
+INTERRUPTED = 130
+
+
+class Program(TyperGroup):
+    """Turns errors into one line and an exit code; `--debug` lets the traceback through."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            complain("interrupted.")
+            raise typer.Exit(INTERRUPTED) from None
+        except CongenialError as error:
+            if ctx.params.get("debug"):
+                raise
+            complain(str(error))
+            raise typer.Exit(error.exit_code) from None
+        except Exception as error:
+            if ctx.params.get("debug") or _belongs_to_the_parser(error):
+                raise
+            # Its text stays out: it may quote a record.
+            complain(f"unexpected error: {type(error).__name__}; run with --debug", lead="")
+            raise typer.Exit(UNEXPECTED) from None
+
+
+def _belongs_to_the_parser(error: Exception) -> bool:
+    """Whether typer itself raised it on purpose: a wrong option, an exit, a closed pipe."""
+    if isinstance(error, OSError):
+        return error.errno == errno.EPIPE
+    return isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message")
+
+
+app = typer.Typer(
+    name="congenial",
+    cls=Program,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
+)
+
+for module in (init, check, publish, release, verify, explain):
+    module.add_to(app)
+app.add_typer(ledger.app, name="ledger")
+convert.add_to(app)
+demo.add_to(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"congenial {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show tracebacks; they may quote confidential data."),
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Publish what you must, exactly. Protect everything else, provably.
+
+    A plan file says what is protected, what is published exactly and what is released. `check` it, `publish`
+    the mandated figures, `release` the protected tables; `verify` and `explain` what came out.
+    """
+
+
+def main() -> None:
+    """Entry point of the `congenial` command."""
+    app()

@@ -1,0 +1,361 @@
+"""One variable of the schema: its levels, the numbers behind them, and its coarser readings.
+
+A level is a public label. For numeric variables each level stands for a half-open interval
+[lower, upper) whose ends are exact (`int` or `Fraction`), so that a condition such as
+``age >= 18`` is decided by arithmetic and never by rounding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.errors import SchemaError
+
+Kind = Literal["categorical", "bins", "integers"]
+Number = int | Fraction
+Interval = tuple[Number | None, Number | None]
+
+REFUSE = "refuse"
+MAX_LEVELS = 10_000_000
+
+
+def exact(value: object, where: str) -> Number:
+    """Return `value` as an exact number: an `int` where it is whole, otherwise a `Fraction`.
+
+    A float is read as the shortest decimal that prints it, because 0.1 in a plan file means one
+    tenth. Text may be a decimal ("0.1") or a ratio ("1/3"). Raises SchemaError for anything else
+    and for numbers of 2^63 or more, which no database column compares exactly.
+
+    >>> exact(0.1, "edges"), exact("2.50", "edges"), exact(3.0, "edges")
+    (Fraction(1, 10), Fraction(5, 2), 3)
+    """
+    try:
+        number = _fraction(value)
+    except (ValueError, ArithmeticError):  # decimal's and fractions' own errors are among these
+        number = None
+    if number is None or abs(number) >= 2**63:
+        raise SchemaError(
+            f"{where}: {str(value)[:40]!r} is not a finite number below 2^63.",
+            remedy="Write a whole number or a decimal.",
+        )
+    return number.numerator if number.denominator == 1 else number
+
+
+def _fraction(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, Fraction)):
+        return Fraction(value)
+    if isinstance(value, (float, Decimal, str)):
+        text = repr(value) if isinstance(value, float) else str(value)
+        top, *bottom = text.split("/")
+        # A long text or a large exponent would make an astronomically large integer.
+        if len(text) > 60 or abs(Decimal(top).adjusted()) > 60:
+            return None
+        return Fraction(text) if bottom else Fraction(Decimal(top))
+    return None
+
+
+def written(number: Number) -> str:
+    """Write an exact number: decimal where that is finite, otherwise as a ratio.
+
+    >>> written(5), written(Fraction(5, 2)), written(Fraction(1, 3))
+    ('5', '2.5', '1/3')
+    """
+    if isinstance(number, int):
+        return str(number)
+    rest, digits = number.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest //= prime
+            power += 1
+        digits = max(digits, power)
+    if rest != 1:
+        return f"{number.numerator}/{number.denominator}"
+    scaled = str(abs(number.numerator) * 10**digits // number.denominator).zfill(digits + 1)
+    return f"{'-' if number < 0 else ''}{scaled[:-digits]}.{scaled[-digits:]}"
+
+
+def check_name(name: object, what: str) -> str:
+    """Return `name` if it can label something: text, not blank, no control character."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise SchemaError(
+            f"{what} {name!r} is not a name.",
+            remedy="Use non-empty text without control characters.",
+        )
+    return name
+
+
+def refuse_repeats(names: Iterable[str], what: str) -> None:
+    """Raise SchemaError naming the first of `names` that occurs twice."""
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise SchemaError(
+            f"{what} {repeated[0]!r} occurs more than once.", remedy="Give each its own name."
+        )
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One variable: a name, its levels in order, and what to do with values that fit none.
+
+    kind         levels                                                  give
+    categorical  labels as listed                                        `levels`
+    bins         one per interval [edge, next edge), label from edges    `edges`, `top`, `bottom`
+    integers     low, low + 1, ..., high, each its own level             `low`, `high`
+
+    `top` labels [last edge, inf) and `bottom` labels (-inf, first edge); without them the last
+    edge is excluded and values outside the edges are "other". Bins whose edges are all whole
+    are taken to hold whole numbers: [5, 10) is labelled "5-9", [18, 19) is "18"; otherwise
+    [0, 0.5) is labelled "0-0.5". With a negative edge the sign is kept apart: "-5 to -1".
+
+    `missing` (NULL, NaN) and `other` (a value outside the schema) are "refuse" or a level's
+    label; a label not yet among the levels is appended. Such an extra level has no number.
+
+    `coarser` maps a name to one parent label per level, in the order of the levels (county in
+    state; a chain is several names). It may leave out the appended levels, which then are their
+    own parents.
+
+    >>> Attribute("age", "bins", edges=(0, 5, 18), top="18+", missing="unknown").levels
+    ('0-4', '5-17', '18+', 'unknown')
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[str, ...] = ()
+    edges: tuple[Number, ...] = ()
+    top: str | None = None
+    bottom: str | None = None
+    low: int | None = None
+    high: int | None = None
+    coarser: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: str = REFUSE
+    other: str = REFUSE
+    intervals: tuple[Interval, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "attribute")
+        self._refuse_foreign_fields()
+        if self.kind == "bins":
+            edges = tuple(exact(edge, f"attribute {self.name!r}, edges") for edge in self.edges)
+            _set(self, "edges", edges)
+            intervals = self._bin_intervals()
+            own = tuple(self._bin_label(interval) for interval in intervals)
+        elif self.kind == "integers":
+            low, high = self._range()
+            intervals = tuple((value, value + 1) for value in range(low, high + 1))
+            own = tuple(str(value) for value in range(low, high + 1))
+        else:
+            intervals, own = (), tuple(self.levels)
+        _set(self, "intervals", intervals)
+        self._set_levels(own)
+        _set(self, "coarser", MappingProxyType(self._parents(len(own))))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.kind, self.levels, self.edges))
+
+    def __reduce__(self) -> tuple[type[Attribute], tuple[object, ...]]:
+        # A read-only mapping cannot be pickled; a schema is public and may travel to workers.
+        given = [getattr(self, one.name) for one in fields(self) if one.init]
+        return Attribute, tuple(dict(v) if isinstance(v, Mapping) else v for v in given)
+
+    @property
+    def size(self) -> int:
+        """Number of levels."""
+        return len(self.levels)
+
+    @property
+    def whole(self) -> bool:
+        """Whether its numbers are whole: an integer range, or bins with whole edges only."""
+        return self.kind == "integers" or (
+            self.kind == "bins" and all(isinstance(edge, int) for edge in self.edges)
+        )
+
+    def code(self, label: str) -> int:
+        """Position of the level with this label; SchemaError if there is none."""
+        try:
+            return self.levels.index(label)
+        except ValueError:
+            raise SchemaError(f"attribute {self.name!r} has no level {label!r}.") from None
+
+    def _refuse_foreign_fields(self) -> None:
+        allowed = {
+            "categorical": set(),
+            "bins": {"edges", "top", "bottom"},
+            "integers": {"low", "high"},
+        }
+        if self.kind not in allowed:
+            raise SchemaError(
+                f"attribute {self.name!r} has unknown kind {self.kind!r}.",
+                remedy="Use 'categorical', 'bins' or 'integers'.",
+            )
+        given = {"top": self.top, "bottom": self.bottom, "low": self.low, "high": self.high}
+        foreign = {name for name, value in given.items() if value is not None}
+        foreign |= {"edges"} if self.edges else set()
+        foreign -= allowed[self.kind]
+        if foreign:
+            raise SchemaError(
+                f"attribute {self.name!r} is {self.kind} and has no {sorted(foreign)[0]!r}.",
+                remedy="Remove it.",
+            )
+
+    def _bin_intervals(self) -> tuple[Interval, ...]:
+        edges = self.edges
+        if not edges or (len(edges) == 1 and self.top is None and self.bottom is None):
+            raise SchemaError(
+                f"attribute {self.name!r} has fewer than two edges.",
+                remedy="Give at least two edges, or one with a top or bottom label.",
+            )
+        for left, right in pairwise(edges):
+            if left >= right:
+                raise SchemaError(
+                    f"attribute {self.name!r}: edge {written(right)} comes after {written(left)}.",
+                    remedy="List the edges in strictly increasing order.",
+                )
+        inner: list[Interval] = list(pairwise(edges))
+        bottom: list[Interval] = [] if self.bottom is None else [(None, edges[0])]
+        top: list[Interval] = [] if self.top is None else [(edges[-1], None)]
+        return (*bottom, *inner, *top)
+
+    def _bin_label(self, interval: Interval) -> str:
+        lower, upper = interval
+        if lower is None:
+            return str(self.bottom)
+        if upper is None:
+            return str(self.top)
+        last = upper - 1 if self.whole else upper
+        between = " to " if self.edges[0] < 0 else "-"
+        return written(lower) if lower == last else written(lower) + between + written(last)
+
+    def _range(self) -> tuple[int, int]:
+        ends = (self.low, self.high)
+        if any(not isinstance(end, int) or isinstance(end, bool) for end in ends):
+            raise SchemaError(
+                f"attribute {self.name!r} needs two whole numbers for its range.",
+                remedy="Write for example integers = [1, 8].",
+            )
+        low, high = int(self.low or 0), int(self.high or 0)
+        if low > high or high - low >= MAX_LEVELS or max(abs(low), abs(high)) >= 2**62:
+            raise SchemaError(
+                f"attribute {self.name!r} has the range {low} to {high}.",
+                remedy=f"Give low <= high below 2^62 and at most {MAX_LEVELS} levels.",
+            )
+        return low, high
+
+    def _set_levels(self, own: tuple[str, ...]) -> None:
+        levels = list(own)
+        for label in levels:
+            check_name(label, f"attribute {self.name!r}: level")
+        if not levels:
+            raise SchemaError(
+                f"attribute {self.name!r} has no levels.", remedy="List at least one level."
+            )
+        for rule in (self.missing, self.other):
+            check_name(rule, f"attribute {self.name!r}: level")
+            if rule != REFUSE and rule not in levels:
+                levels.append(rule)
+        refuse_repeats(levels, f"attribute {self.name!r}: level")
+        if self.kind != "categorical" and self.levels not in ((), tuple(levels)):
+            raise SchemaError(
+                f"attribute {self.name!r}: its levels follow from its numbers.",
+                remedy="Leave out levels.",
+            )
+        if len(levels) > MAX_LEVELS:
+            raise SchemaError(f"attribute {self.name!r} has more than {MAX_LEVELS} levels.")
+        _set(self, "levels", tuple(levels))
+
+    def _parents(self, declared: int) -> dict[str, tuple[str, ...]]:
+        result = {}
+        for name, parents in self.coarser.items():
+            check_name(name, f"attribute {self.name!r}: coarser name")
+            for parent in parents:
+                check_name(parent, f"{name!r}: level")
+            if len(parents) not in (declared, self.size):
+                raise SchemaError(
+                    f"{name!r} gives {len(parents)} parents for the {declared} levels of "
+                    f"{self.name!r}.",
+                    remedy="Give one parent per level, in the same order.",
+                )
+            result[name] = (*parents, *self.levels[len(parents) :])
+        return result
+
+
+def _set(target: Attribute, name: str, value: object) -> None:
+    object.__setattr__(target, name, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """An attribute at some resolution: what one dimension of a table runs over.
+
+    `of_base[i]` is the axis level that level i of the base attribute belongs to; it is the
+    identity for the attribute itself. Levels of a coarser axis come in order of first appearance.
+    """
+
+    name: str
+    base: str
+    levels: tuple[str, ...]
+    of_base: NDArray[np.int64] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        of_base = np.array(self.of_base, dtype=np.int64)
+        size = len(self.levels)
+        if of_base.ndim != 1 or not np.array_equal(np.unique(of_base), np.arange(size)):
+            raise SchemaError(
+                f"axis {self.name!r}: its map from {self.base!r} does not reach each of its "
+                f"{size} levels.",
+                remedy="Map every level of the attribute, and leave no axis level empty.",
+            )
+        of_base.flags.writeable = False
+        object.__setattr__(self, "of_base", of_base)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Axis):
+            return NotImplemented
+        mine, theirs = (self.name, self.base, self.levels), (other.name, other.base, other.levels)
+        return mine == theirs and np.array_equal(self.of_base, other.of_base)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.base, self.levels))
+
+    @property
+    def size(self) -> int:
+        """Number of levels."""
+        return len(self.levels)
+
+    def map_from(self, finer: Axis) -> NDArray[np.int64]:
+        """Level of this axis for each level of `finer`, an axis of the same attribute.
+
+        Raises SchemaError when a level of `finer` straddles two levels of this axis.
+        """
+        if finer.base != self.base or len(finer.of_base) != len(self.of_base):
+            raise SchemaError(f"{self.name!r} and {finer.name!r} are not of the same attribute.")
+        result = np.empty(finer.size, dtype=np.int64)
+        result[finer.of_base] = self.of_base
+        if not np.array_equal(result[finer.of_base], self.of_base):
+            raise SchemaError(
+                f"{self.name!r} cannot be summed from {finer.name!r}: a level of "
+                f"{finer.name!r} lies in two levels of {self.name!r}.",
+                remedy=f"Start from {self.base!r}.",
+            )
+        return result
+
+
+def axis_of(attribute: Attribute, name: str) -> Axis:
+    """The axis called `name`: the attribute itself, or one of its coarser readings."""
+    if name == attribute.name:
+        return Axis(name, name, attribute.levels, np.arange(attribute.size))
+    parents = attribute.coarser[name]
+    position = {label: code for code, label in enumerate(dict.fromkeys(parents))}
+    return Axis(name, attribute.name, tuple(position), np.array([position[p] for p in parents]))

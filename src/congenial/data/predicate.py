@@ -1,0 +1,396 @@
+"""Conditions over the schema, such as ``age >= 18 and sex = 'female'``.
+
+    condition   := all ("or" all)*
+    all         := one ("and" one)*
+    one         := "not" one | "(" condition ")" | comparison
+    comparison  := name ("=" | "!=" | "<>" | "<" | "<=" | ">" | ">=") value
+                 | name ["not"] "in" "(" value ("," value)* ")"
+                 | name ["not"] "between" number "and" number
+
+A name is an attribute or a coarser name, bare or in "double quotes" (`""` stands for one quote);
+a value is a number or 'text' (`''` stands for one quote). Keywords are in any case.
+
+- Text names a level by its label: ``sex = 'female'``, ``age = '0-4'``, ``age = 'unknown'``.
+- A number is compared with the numbers behind bins and integer ranges, exactly. A condition that
+  splits a bin is refused: it has no answer on the table. Attributes with whole edges hold whole
+  numbers, so ``age <= 9`` is ``age < 10``; with other edges ``x <= 9`` splits the bin that
+  starts at 9.
+- Levels without a number (such as "unknown") satisfy no numeric comparison, ``!=`` included.
+- ``not`` is the plain complement over all levels: ``not age >= 18`` holds for "unknown" as well.
+
+The text is never executed. Its length, depth and number of comparisons are limited, so hostile
+text ends in a PredicateError and in nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.data.attribute import Attribute, Axis, Number, written
+from congenial.data.schema import Schema, near
+from congenial.errors import PredicateError, SchemaError
+
+Mask = NDArray[np.bool_]
+
+MAX_LENGTH = 200_000
+MAX_DEPTH = 50
+MAX_COMPARISONS = 500
+MAX_CELLS = 2**27
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?![\w.]))
+    | (?P<word>[^\W\d]\w*)
+    | "(?P<quoted>(?:[^"]|"")+)"
+    | '(?P<text>(?:[^']|'')*)'
+    | (?P<symbol><=|>=|<>|!=|[=<>(),])
+    )""",
+    re.VERBOSE,
+)
+_KEYWORDS = {"and", "or", "not", "in", "between"}
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition, decided for every combination of levels of the attributes it mentions.
+
+    `bases` are those attributes' names in schema order, whichever resolution the text used.
+    """
+
+    text: str
+    bases: tuple[str, ...]
+    _mask: Mask = field(repr=False, compare=False)
+
+    def mask(self) -> Mask:
+        """Where the condition holds: read-only, one dimension per name in `bases`."""
+        return self._mask
+
+
+def parse(text: str, schema: Schema) -> Predicate:
+    """Read a condition over `schema`; PredicateError says what is wrong and what would do.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]},
+    ...                            "age": {"edges": [0, 5, 18], "top": "18+"}})
+    >>> parse("age >= 5 and sex = 'f'", schema).mask().astype(int).tolist()
+    [[0, 1, 1], [0, 0, 0]]
+    """
+    parser = _Parser(tuple(_tokens(text)), schema)
+    node = parser.condition(0)
+    if parser.peek().kind != "end":
+        parser.fail("'and', 'or' or the end")
+    used = set(_bases(node))
+    attributes = [one for one in schema.attributes if one.name in used]
+    shape = tuple(one.size for one in attributes)
+    if math.prod(shape) > MAX_CELLS:
+        raise PredicateError(
+            f"the condition covers {math.prod(shape)} cells, more than {MAX_CELLS}.",
+            remedy="Use fewer attributes in one condition.",
+        )
+    dimension = {one.name: at for at, one in enumerate(attributes)}
+    # A copy: a broadcast view would share memory between cells.
+    mask = np.broadcast_to(_evaluate(node, dimension), shape).copy()
+    mask.flags.writeable = False
+    return Predicate(text, tuple(dimension), mask)
+
+
+class _Token(NamedTuple):
+    kind: str  # number, name, keyword, text, symbol, end
+    value: str
+    at: int
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    if not isinstance(text, str):
+        raise PredicateError("the condition is not text.", remedy="Write for example 'age >= 18'.")
+    if len(text) > MAX_LENGTH:
+        raise PredicateError(
+            f"the condition has {len(text)} characters, more than {MAX_LENGTH}.",
+            remedy="Declare a coarser name in the schema and use that.",
+        )
+    end = len(text.rstrip())
+    at = 0
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise PredicateError(
+                f"the condition cannot be read from {text[at : at + 20].strip()!r} "
+                f"(character {at + 1}).",
+                remedy="Quote text with ' and unusual names with \".",
+            )
+        kind, value = match.lastgroup or "", match[match.lastgroup or 0]
+        if kind == "quoted":
+            yield _Token("name", value.replace('""', '"'), at)
+        elif kind == "text":
+            yield _Token("text", value.replace("''", "'"), at)
+        elif kind == "word":
+            lower = value.lower()
+            known = lower in _KEYWORDS
+            yield _Token("keyword" if known else "name", lower if known else value, at)
+        else:
+            yield _Token(kind, value, at)
+        at = match.end()
+    yield _Token("end", "the end", end)
+
+
+class _Leaf(NamedTuple):
+    """One comparison: which levels of one attribute satisfy it."""
+
+    base: str
+    holds: Mask
+
+
+class _Not(NamedTuple):
+    part: _Node
+
+
+class _Join(NamedTuple):
+    combine: Callable[[Mask, Mask], Mask]
+    parts: tuple[_Node, ...]
+
+
+_Node = _Leaf | _Not | _Join
+
+
+def _bases(node: _Node) -> Iterator[str]:
+    if isinstance(node, _Leaf):
+        yield node.base
+    elif isinstance(node, _Not):
+        yield from _bases(node.part)
+    else:
+        for part in node.parts:
+            yield from _bases(part)
+
+
+def _evaluate(node: _Node, dimension: dict[str, int]) -> Mask:
+    """The node's mask with one dimension per base, of length 1 where it does not matter."""
+    if isinstance(node, _Leaf):
+        shape = [1] * len(dimension)
+        shape[dimension[node.base]] = -1
+        return node.holds.reshape(shape)
+    if isinstance(node, _Not):
+        return ~_evaluate(node.part, dimension)
+    return reduce(node.combine, (_evaluate(part, dimension) for part in node.parts))
+
+
+class _Parser:
+    """Recursive descent, one method per line of the grammar."""
+
+    def __init__(self, tokens: tuple[_Token, ...], schema: Schema) -> None:
+        self.tokens = tokens
+        self.schema = schema
+        self.position = 0
+        self.comparisons = 0
+        self.subjects: dict[str, _Subject] = {}
+
+    def peek(self) -> _Token:
+        return self.tokens[self.position]
+
+    def take(self, kind: str, *values: str) -> _Token | None:
+        token = self.peek()
+        if token.kind != kind or (values and token.value not in values):
+            return None
+        self.position += 1
+        return token
+
+    def need(self, expected: str, kind: str, *values: str) -> _Token:
+        return self.take(kind, *values) or self.fail(expected)
+
+    def fail(self, expected: str) -> NoReturn:
+        token = self.peek()
+        raise PredicateError(
+            f"the condition has {token.value[:40]!r} at character {token.at + 1} "
+            f"where {expected} is expected.",
+            remedy="Write for example age >= 18 and sex = 'female'.",
+        )
+
+    def condition(self, depth: int) -> _Node:
+        if depth > MAX_DEPTH:
+            raise PredicateError(
+                f"the condition is nested more than {MAX_DEPTH} deep.", remedy="Simplify it."
+            )
+        return self.joined("or", operator.or_, lambda: self.all_of(depth))
+
+    def all_of(self, depth: int) -> _Node:
+        return self.joined("and", operator.and_, lambda: self.one(depth))
+
+    def joined(
+        self, word: str, combine: Callable[[Mask, Mask], Mask], part: Callable[[], _Node]
+    ) -> _Node:
+        parts = [part()]
+        while self.take("keyword", word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else _Join(combine, tuple(parts))
+
+    def one(self, depth: int) -> _Node:
+        negate = False
+        while self.take("keyword", "not"):
+            negate = not negate
+        if self.take("symbol", "("):
+            node = self.condition(depth + 1)
+            self.need("')'", "symbol", ")")
+        else:
+            node = self.comparison()
+        return _Not(node) if negate else node
+
+    def comparison(self) -> _Node:
+        self.comparisons += 1
+        if self.comparisons > MAX_COMPARISONS:
+            raise PredicateError(
+                f"the condition has more than {MAX_COMPARISONS} comparisons.",
+                remedy="Use 'in', or declare a coarser name in the schema.",
+            )
+        name = self.need("a name", "name").value
+        subject = self.subjects.get(name) or _Subject(self.schema, name)
+        self.subjects[name] = subject
+        negate = self.take("keyword", "not") is not None
+        if self.take("keyword", "in"):
+            node = _Leaf(subject.base, self.members(subject))
+        elif self.take("keyword", "between"):
+            node = _Leaf(subject.base, self.between(subject))
+        elif negate:
+            self.fail("'in' or 'between'")
+        else:
+            symbol = self.need(
+                "a comparison", "symbol", "=", "!=", "<>", "<", "<=", ">", ">="
+            ).value
+            return _Leaf(subject.base, subject.compare(symbol, self.value()))
+        return _Not(node) if negate else node
+
+    def value(self) -> Number | str:
+        token = self.take("number") or self.take("text")
+        if token is None:
+            self.fail("a number or 'text'")
+        return token.value if token.kind == "text" else _number(token.value)
+
+    def members(self, subject: _Subject) -> Mask:
+        self.need("'('", "symbol", "(")
+        values = [self.value()]
+        while self.take("symbol", ","):
+            values.append(self.value())
+        self.need("',' or ')'", "symbol", ")")
+        return subject.any_of(values)
+
+    def between(self, subject: _Subject) -> Mask:
+        low = _number(self.need("a number", "number").value)
+        self.need("'and'", "keyword", "and")
+        high = _number(self.need("a number", "number").value)
+        if low > high:
+            raise PredicateError(
+                f"between {written(low)} and {written(high)} holds for nothing.",
+                remedy="Write the smaller number first.",
+            )
+        return subject.compare(">=", low) & subject.compare("<=", high)
+
+
+def _number(text: str) -> Number:
+    number = Fraction(text)
+    return number.numerator if number.denominator == 1 else number
+
+
+class _Subject:
+    """The left side of a comparison: an axis of the schema and the numbers behind it, if any."""
+
+    def __init__(self, schema: Schema, name: str) -> None:
+        try:
+            self.axis: Axis = schema.axis(name)
+        except SchemaError as error:
+            raise PredicateError(f"the condition uses {name[:80]!r}: {error}") from None
+        self.name = name
+        self.base = self.axis.base
+        self.attribute: Attribute = schema.attribute(self.base)
+        self.codes = {label: code for code, label in enumerate(self.axis.levels)}
+        # The intervals are adjacent and increasing, so a number is placed by bisection.
+        intervals = self.attribute.intervals if name == self.base else ()
+        self.lowers = [-math.inf if low is None else low for low, _ in intervals]
+        self.uppers = [math.inf if high is None else high for _, high in intervals]
+
+    def compare(self, symbol: str, value: Number | str) -> Mask:
+        """The base levels for which ``name symbol value`` holds."""
+        if symbol == "=":
+            return self.any_of([value])
+        if symbol in ("!=", "<>"):
+            return self._unequal(value)
+        if isinstance(value, str):
+            raise PredicateError(
+                f"{self.name} {symbol} {value[:80]!r}: labels have no order.",
+                remedy="Use =, != or in, or compare with a number.",
+            )
+        cut = self._place(symbol, value)
+        holds = np.zeros(self.attribute.size, dtype=np.bool_)
+        if symbol in ("<", "<="):
+            holds[:cut] = True
+        else:
+            holds[cut : len(self.uppers)] = True
+        return holds
+
+    def any_of(self, values: Sequence[Number | str]) -> Mask:
+        """The base levels equal to one of `values`."""
+        labelled = np.zeros(self.axis.size, dtype=np.bool_)
+        numbered = np.zeros(self.attribute.size, dtype=np.bool_)
+        for value in values:
+            if isinstance(value, str):
+                labelled[self._code(value)] = True
+            else:
+                numbered[self._place(">=", value) : self._place("<=", value)] = True
+        return numbered | labelled[self.axis.of_base]
+
+    def _unequal(self, value: Number | str) -> Mask:
+        holds = ~self.any_of([value])
+        if not isinstance(value, str):
+            holds[len(self.uppers) :] = False  # levels without a number
+        return holds
+
+    def _code(self, label: str) -> int:
+        if label not in self.codes:
+            raise PredicateError(
+                f"{self.name!r} has no level {label[:80]!r}.", remedy=near(label, self.axis.levels)
+            )
+        return self.codes[label]
+
+    def _place(self, symbol: str, value: Number) -> int:
+        """How many intervals lie below `value` (up to and including it for <= and >).
+
+        Raises PredicateError when an interval lies on both sides.
+        """
+        shown = f"{self.name} {symbol} {written(value)}"
+        if not self.uppers:
+            raise PredicateError(
+                f"{shown}: the levels of {self.name!r} are labels, not numbers.",
+                remedy=f"Write {self.name} = '{written(value)}' if that is a label.",
+            )
+        if self.attribute.whole and not isinstance(value, int):
+            raise PredicateError(
+                f"{shown}: {self.name!r} has whole edges and holds whole numbers.",
+                remedy=f"Use {math.floor(value)} or {math.ceil(value)}.",
+            )
+        included = symbol in ("<=", ">")
+        if included and self.attribute.whole:
+            value, included = value + 1, False
+        below = bisect_right(self.uppers, value)
+        if below < len(self.uppers):
+            lower = self.lowers[below]
+            if lower < value or (included and lower == value):
+                self._refuse_cut(shown, below)
+        return below
+
+    def _refuse_cut(self, shown: str, code: int) -> NoReturn:
+        lower, upper = self.attribute.intervals[code]
+        ends = [written(end) for end in (lower, upper) if end is not None]
+        below = "has no lower edge" if lower is None else f"starts at {written(lower)}"
+        above = "has no upper edge" if upper is None else f"ends before {written(upper)}"
+        raise PredicateError(
+            f"{shown} cuts the bin {self.attribute.levels[code]!r} of {self.name!r}, which "
+            f"{below} and {above}.",
+            remedy=f"Compare with < or >= at the edge {' or '.join(ends)}, or add an edge.",
+        )

@@ -1,0 +1,264 @@
+"""The schema: which variables there are, which levels they have. Public, and fixed without data."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from congenial.data.attribute import (
+    REFUSE,
+    Attribute,
+    Axis,
+    Number,
+    axis_of,
+    refuse_repeats,
+    written,
+)
+from congenial.errors import SchemaError
+
+__all__ = ["Attribute", "Axis", "Schema"]
+
+KINDS = ("levels", "levels_file", "edges", "integers")
+KEYS = (*KINDS, "top", "bottom", "within", "missing", "other")
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, case aside; None if none is close."""
+    # Comparing with a very long list takes seconds and says little.
+    folded = {one.casefold(): one for one in reversed(list(known)[:5000])}
+    close = difflib.get_close_matches(name[:200].casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """A remedy for an unknown public name: the closest known one, or the first few."""
+    known = list(known)
+    close = closest(name, known)
+    if close is not None:
+        return f"Did you mean {close!r}?"
+    shown = ", ".join(repr(one) for one in known[:8])
+    return f"Known: {shown}{', ...' if len(known) > 8 else ''}."
+
+
+@dataclass(frozen=True)
+class Schema:
+    """An ordered set of attributes; names of attributes and of coarser readings are distinct.
+
+    Names that differ only in case are refused, because databases fold them together.
+
+    >>> schema = Schema.from_dict({
+    ...     "county": {"levels": ["A", "B", "C"], "within": {"state": ["PA", "PA", "NJ"]}},
+    ...     "age": {"edges": [0, 18, 65], "top": "65+"},
+    ... })
+    >>> schema.names, schema.size(["state", "age"]), schema.axis("state").levels
+    (('county', 'age'), 6, ('PA', 'NJ'))
+    """
+
+    attributes: tuple[Attribute, ...]
+    _axis_bases: Mapping[str, Attribute] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        if not self.attributes:
+            raise SchemaError("the schema has no attributes.", remedy="Declare at least one.")
+        names = [name for one in self.attributes for name in (one.name, *one.coarser)]
+        refuse_repeats(names, "the name")
+        refuse_repeats([name.casefold() for name in names], "ignoring case, the name")
+        bases = {name: one for one in self.attributes for name in (one.name, *one.coarser)}
+        object.__setattr__(self, "_axis_bases", bases)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Attribute names, in order."""
+        return tuple(one.name for one in self.attributes)
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute called `name`; SchemaError with a near match otherwise."""
+        found = self._axis_bases.get(name)
+        if found is None or found.name != name:
+            raise SchemaError(
+                f"the schema has no attribute {name!r}.", remedy=near(name, self.names)
+            )
+        return found
+
+    def axis(self, name: str) -> Axis:
+        """The axis called `name`, an attribute's name or a coarser name."""
+        found = self._axis_bases.get(name)
+        if found is None:
+            raise SchemaError(
+                f"the schema has no attribute or coarser name {name!r}.",
+                remedy=near(name, self._axis_bases),
+            )
+        return axis_of(found, name)
+
+    def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
+        """The axes of a table; each attribute may occur once, at one resolution."""
+        if isinstance(names, str):
+            names = (names,)
+        axes = tuple(self.axis(name) for name in names)
+        refuse_repeats([axis.base for axis in axes], "in one table, the attribute")
+        return axes
+
+    def size(self, names: Sequence[str]) -> int:
+        """Number of cells of the table over these axes (1 for none: the total)."""
+        return math.prod(axis.size for axis in self.axes(names))
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any], folder: Path | None = None) -> Schema:
+        """Read the [schema] section of a plan, or what `to_dict` wrote.
+
+        Each attribute is a table with exactly one of `levels`, `levels_file`, `edges`,
+        `integers`, and optionally `top`, `bottom`, `within`, `missing`, `other`. A `levels_file`
+        is a CSV file with a header, relative to `folder`: levels in the first column, parents
+        in further columns named by their coarser names. Its content becomes part of the schema.
+        """
+        if not isinstance(mapping, Mapping):
+            raise SchemaError("the schema is not a table of attributes.", remedy="See the plan.")
+        return cls(tuple(_attribute(name, spec, folder) for name, spec in mapping.items()))
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The schema as plain JSON values; `from_dict` reads it back to an equal schema."""
+        return {one.name: _spec(one) for one in self.attributes}
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON of `to_dict`; the order of attributes and levels counts."""
+        pairs = list(self.to_dict().items())
+        text = json.dumps(pairs, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _spec(one: Attribute) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    if one.kind == "categorical":
+        spec["levels"] = list(one.levels)
+    elif one.kind == "integers":
+        spec["integers"] = [one.low, one.high]
+    else:
+        spec["edges"] = [e if isinstance(e, int) else written(e) for e in one.edges]
+    optional = {"top": one.top, "bottom": one.bottom}
+    spec |= {key: label for key, label in optional.items() if label is not None}
+    rules = {"missing": one.missing, "other": one.other}
+    spec |= {key: rule for key, rule in rules.items() if rule != REFUSE}
+    if one.coarser:
+        spec["within"] = {name: list(parents) for name, parents in one.coarser.items()}
+    return spec
+
+
+def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
+    if not isinstance(spec, Mapping):
+        raise SchemaError(
+            f"attribute {name!r} is not a table.",
+            remedy=f'Write for example {name} = {{ levels = ["a", "b"] }}.',
+        )
+    for key in spec:
+        if key not in KEYS:
+            raise SchemaError(
+                f"attribute {name!r} has unknown key {key!r}.", remedy=near(key, KEYS)
+            )
+    given = [key for key in KINDS if key in spec]
+    if len(given) != 1:
+        raise SchemaError(
+            f"attribute {name!r} has {' and '.join(given) or 'none of ' + ', '.join(KINDS)}.",
+            remedy=f"Give exactly one of {', '.join(KINDS)}.",
+        )
+    common: dict[str, Any] = {"coarser": _within(name, spec.get("within", {}))}
+    labels = ("missing", "other", "top", "bottom")
+    common |= {key: _label(spec[key], name) for key in labels if key in spec}
+    value = spec[given[0]]
+    if given[0] == "levels_file":
+        return _from_file(name, value, folder, common)
+    items = _items(value, name, given[0])
+    if given[0] == "levels":
+        return Attribute(name, "categorical", levels=_labels(items, name), **common)
+    if given[0] == "edges":
+        edges: tuple[Number, ...] = tuple(items)
+        return Attribute(name, "bins", edges=edges, **common)
+    if len(items) != 2:
+        raise SchemaError(
+            f"attribute {name!r}: integers has {len(items)} entries.",
+            remedy="Give the lowest and the highest, for example integers = [1, 8].",
+        )
+    return Attribute(name, "integers", low=items[0], high=items[1], **common)
+
+
+def _items(value: object, name: str, key: str) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise SchemaError(f"attribute {name!r}: {key} is not a list.", remedy="Write [ ... ].")
+    return list(value)
+
+
+def _label(value: object, name: str) -> str:
+    """A label as text: codes may be written as whole numbers or truth values."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int)):
+        return str(value)
+    raise SchemaError(f"attribute {name!r}: level {value!r} is not text.", remedy="Quote it.")
+
+
+def _labels(values: Iterable[object], name: str) -> tuple[str, ...]:
+    return tuple(_label(value, name) for value in values)
+
+
+def _within(name: str, value: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, Mapping):
+        raise SchemaError(
+            f"attribute {name!r}: within is not a table.",
+            remedy="Write for example within = { state = [...] }.",
+        )
+    return {
+        coarse: _labels(_items(parents, name, f"within.{coarse}"), name)
+        for coarse, parents in value.items()
+    }
+
+
+def _from_file(name: str, value: object, folder: Path | None, common: dict[str, Any]) -> Attribute:
+    if not isinstance(value, str) or not value:
+        raise SchemaError(f"attribute {name!r}: levels_file is not a file name.")
+    path = (folder or Path()) / value
+    rows = _read_rows(name, value, path)
+    header, body = rows[0], rows[1:]
+    for number, row in enumerate(body, start=2):
+        if len(row) != len(header):
+            raise SchemaError(
+                f"attribute {name!r}: row {number} of {value!r} has {len(row)} fields, "
+                f"the header has {len(header)}.",
+                remedy="Give every level one parent per column.",
+            )
+    refuse_repeats([*header[1:], *common["coarser"]], f"attribute {name!r}: the coarser name")
+    parents = {
+        coarse: tuple(row[column] for row in body)
+        for column, coarse in enumerate(header[1:], start=1)
+    }
+    common = common | {"coarser": parents | common["coarser"]}
+    return Attribute(name, "categorical", levels=tuple(row[0] for row in body), **common)
+
+
+def _read_rows(name: str, value: str, path: Path) -> list[list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file, strict=True) if row]
+    except OSError as error:
+        raise SchemaError(
+            f"attribute {name!r}: levels_file {value!r} cannot be read ({error.strerror}).",
+            remedy="Check the name; it is relative to the plan's folder.",
+        ) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise SchemaError(
+            f"attribute {name!r}: levels_file {value!r} is not a CSV file in UTF-8."
+        ) from None
+    if len(rows) < 2:
+        raise SchemaError(
+            f"attribute {name!r}: levels_file {value!r} has no levels.",
+            remedy="Give a header row and one row per level.",
+        )
+    return rows

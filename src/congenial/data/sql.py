@@ -1,0 +1,209 @@
+"""The SQL that turns records into cells: one integer code per axis, then GROUP BY.
+
+Nothing here touches data. Identifiers and labels are quoted by the dialect, and this is the one
+place that assembles SQL. Codes below zero say why a row has no cell (`Refusal`); they let one pass
+over the data both count and find every reason to refuse.
+
+How a value finds its level:
+- categorical: by the text form of the column, so codes stored as integers match "1", "2" and
+  truth values match "true", "false";
+- bins, integers: by comparison in the column's own type. An edge is taken exactly for whole and
+  decimal columns and rounded to the column's precision for floating ones, so that a value written
+  0.7 lies at the edge 0.7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+from congenial.data.attribute import REFUSE, Attribute, Axis, Number
+from congenial.data.schema import Schema
+
+ColumnKind = Literal[
+    "whole", "decimal", "float", "double", "text", "written", "boolean", "date", "nested"
+]
+
+
+class Refusal(IntEnum):
+    """Why a row has no cell; used as a negative code."""
+
+    MISSING = -1
+    OUTSIDE = -2
+    NOT_A_NUMBER = -3
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """How a column is stored. "written" is text from a CSV file, which may hold numbers.
+
+    It never carries the database's own name of a type: an enumeration's name lists its values.
+    """
+
+    kind: ColumnKind
+    scale: int = 0
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between databases; the methods are those of DuckDB."""
+
+    name: str = "duckdb"
+
+    def identifier(self, name: str) -> str:
+        """Quote a column or table name."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, value: str) -> str:
+        """Quote a text value."""
+        return "'" + value.replace("'", "''") + "'"
+
+    def is_nan(self, expression: str) -> str:
+        """Whether a floating value is not a number."""
+        return f"isnan({expression})"
+
+    def read_number(self, expression: str) -> str:
+        """A number written as text; NULL where it is none."""
+        return f"TRY_CAST({expression} AS DOUBLE)"
+
+    def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
+        """A query with columns `label` and `code`; stays fast for 1e5 labels."""
+        listed = ", ".join(self.text(label) for label in labels)
+        numbers = ", ".join(map(str, codes))
+        return f"SELECT unnest([{listed}]) AS label, unnest([{numbers}]) AS code"
+
+
+DUCKDB = Dialect()
+
+
+def tabulation(
+    axes: Sequence[Axis],
+    schema: Schema,
+    types: Mapping[str, ColumnType],
+    source: str,
+    dialect: Dialect = DUCKDB,
+) -> str:
+    """Count the rows of `source` per combination of codes: columns c0, c1, ..., n.
+
+    With no axes the result is one row, the total.
+    """
+    select, joins = [], []
+    for at, axis in enumerate(axes):
+        attribute = schema.attribute(axis.base)
+        column = f"src.{dialect.identifier(axis.base)}"
+        if attribute.kind == "categorical":
+            code, join = _label_code(attribute, axis, column, types[axis.base], at, dialect)
+            joins.append(join)
+        else:
+            code = _number_code(attribute, axis, column, types[axis.base], dialect)
+        select.append(f"CAST({code} AS INTEGER) AS c{at}")
+    if not axes:
+        return f"SELECT COUNT(*) AS n FROM {dialect.identifier(source)} AS src"
+    keys = ", ".join(f"c{at}" for at in range(len(axes)))
+    coded = f"SELECT {', '.join(select)} FROM {dialect.identifier(source)} AS src {' '.join(joins)}"
+    return f"SELECT {keys}, COUNT(*) AS n FROM ({coded}) AS coded GROUP BY {keys}"
+
+
+def rows_per_unit(column: str, source: str, dialect: Dialect = DUCKDB) -> str:
+    """One row: how many rows lack the unit, and the largest number of rows of one unit."""
+    unit = dialect.identifier(column)
+    grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {dialect.identifier(source)} GROUP BY {unit}"
+    return (
+        "SELECT COALESCE(SUM(CASE WHEN u IS NULL THEN k ELSE 0 END), 0) AS missing, "
+        f"COALESCE(MAX(k), 0) AS largest FROM ({grouped}) AS units"
+    )
+
+
+def _rule(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> int:
+    return int(refusal) if rule == REFUSE else int(axis.of_base[attribute.code(rule)])
+
+
+def _label_code(
+    attribute: Attribute,
+    axis: Axis,
+    column: str,
+    stored: ColumnType,
+    at: int,
+    dialect: Dialect,
+) -> tuple[str, str]:
+    missing = _rule(attribute.missing, attribute, axis, Refusal.MISSING)
+    other = _rule(attribute.other, attribute, axis, Refusal.OUTSIDE)
+    text = column if stored.kind in ("text", "written") else f"CAST({column} AS VARCHAR)"
+    rows = dialect.level_rows(attribute.levels, axis.of_base.tolist())
+    join = f"LEFT JOIN ({rows}) AS l{at} ON l{at}.label = {text}"
+    code = f"CASE WHEN {column} IS NULL THEN {missing} ELSE COALESCE(l{at}.code, {other}) END"
+    return code, join
+
+
+def _number_code(
+    attribute: Attribute, axis: Axis, column: str, stored: ColumnType, dialect: Dialect
+) -> str:
+    missing = _rule(attribute.missing, attribute, axis, Refusal.MISSING)
+    other = _rule(attribute.other, attribute, axis, Refusal.OUTSIDE)
+    value, first = column, ""
+    if stored.kind == "written":
+        value = dialect.read_number(column)
+        first = f"WHEN {value} IS NULL THEN {int(Refusal.NOT_A_NUMBER)} "
+    if stored.kind in ("float", "double", "written"):
+        first += f"WHEN {dialect.is_nan(value)} THEN {missing} "
+    if attribute.kind == "integers" and stored.kind != "whole":
+        first += f"WHEN {value} <> floor({value}) THEN {other} "
+    if attribute.kind == "integers" and axis.name == attribute.name:
+        assert attribute.low is not None
+        assert attribute.high is not None
+        edges: list[Number] = [attribute.low, attribute.high + 1]
+        codes = [str(other), f"CAST({value} AS BIGINT) - ({attribute.low})", str(other)]
+    else:
+        edges, codes = _steps(attribute, axis, other)
+    inside = _balanced(value, [_literal(edge, stored) for edge in edges], codes)
+    return f"CASE WHEN {column} IS NULL THEN {missing} {first}ELSE {inside} END"
+
+
+def _steps(attribute: Attribute, axis: Axis, other: int) -> tuple[list[Number], list[str]]:
+    """The step function from number to code: edges, and one code more than edges.
+
+    Neighbouring intervals of one coarser level are merged.
+    """
+    edges: list[Number] = []
+    codes: list[int] = [other]
+    for code, (lower, _) in enumerate(attribute.intervals):
+        target = int(axis.of_base[code])
+        if lower is None:
+            codes = [target]
+        elif codes[-1] != target:
+            edges.append(lower)
+            codes.append(target)
+    last = attribute.intervals[-1][1]
+    if last is not None and codes[-1] != other:
+        edges.append(last)
+        codes.append(other)
+    return edges, [str(code) for code in codes]
+
+
+def _balanced(value: str, edges: Sequence[str], codes: Sequence[str]) -> str:
+    """A step function as nested CASE, as deep as the logarithm of the number of edges."""
+    if not edges:
+        return codes[0]
+    middle = len(edges) // 2
+    below = _balanced(value, edges[:middle], codes[: middle + 1])
+    above = _balanced(value, edges[middle + 1 :], codes[middle + 1 :])
+    return f"CASE WHEN {value} < {edges[middle]} THEN {below} ELSE {above} END"
+
+
+def _literal(edge: Number, stored: ColumnType) -> str:
+    """`edge` in the column's type, such that ``value < literal`` is exactly ``value < edge``."""
+    if stored.kind == "whole":
+        return str(math.ceil(edge))
+    if stored.kind == "decimal":
+        scaled = math.ceil(edge * 10**stored.scale)
+        if abs(scaled) >= 10**38:  # beyond every value the column can hold
+            return f"CAST('{'-' if edge < 0 else ''}inf' AS DOUBLE)"
+        digits = str(abs(scaled)).zfill(stored.scale + 1)
+        point = len(digits) - stored.scale
+        sign = "-" if scaled < 0 else ""
+        return f"CAST('{sign}{digits[:point]}.{digits[point:]}' AS DECIMAL(38,{stored.scale}))"
+    width = "FLOAT" if stored.kind == "float" else "DOUBLE"
+    return f"CAST('{float(edge)!r}' AS {width})"

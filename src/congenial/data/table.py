@@ -1,0 +1,169 @@
+"""A confidential table of counts that shows its shape and nothing else."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from congenial.data.schema import Axis, Schema
+from congenial.errors import DataError, SchemaError
+
+_LARGEST = 2**63 - 1
+
+
+class Table:
+    """Nonnegative 64-bit counts over labelled axes; none of them means the total alone.
+
+    CONFIDENTIAL. `counts` and `total` are the only ways to a value. A table prints as its shape,
+    refuses to be pickled, copied or attributed to, and offers no array conversion, so that a log
+    line, a notebook or a worker process cannot publish it by accident.
+
+    Raises DataError when the counts have the wrong shape, are not whole numbers, are negative, or
+    when their sum exceeds 2^63 - 1.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "hh": {"integers": [1, 3]}})
+    >>> Table(schema, ["sex", "hh"], [[1, 2, 3], [4, 5, 6]])
+    Table(sex: 2, hh: 3)
+    """
+
+    __slots__ = ("_axes", "_counts", "_schema")
+    _schema: Schema
+    _axes: tuple[Axis, ...]
+    _counts: NDArray[np.int64]
+    # A plain class, not a dataclass: field-wise printers would show the counts.
+    __array_ufunc__ = None
+
+    def __init__(self, schema: Schema, names: Sequence[str], counts: ArrayLike) -> None:
+        axes = schema.axes(names)
+        array = _whole_counts(counts)
+        shape = tuple(axis.size for axis in axes)
+        if array.shape != shape:
+            raise DataError(
+                f"the counts have shape {array.shape}, the axes have {shape}.",
+                remedy="Give one dimension per axis, in order.",
+            )
+        array.flags.writeable = False
+        object.__setattr__(self, "_schema", schema)
+        object.__setattr__(self, "_axes", axes)
+        object.__setattr__(self, "_counts", array)
+
+    @property
+    def schema(self) -> Schema:
+        """What the axes and levels mean."""
+        return self._schema
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes, in order."""
+        return self._axes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the axes, in order."""
+        return tuple(axis.name for axis in self._axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each axis."""
+        return tuple(axis.size for axis in self._axes)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """CONFIDENTIAL: the counts, read-only."""
+        return self._counts
+
+    @property
+    def total(self) -> int:
+        """CONFIDENTIAL: the sum of all counts."""
+        return int(self._counts.sum())
+
+    def marginal(self, names: Sequence[str]) -> Table:
+        """Sum onto the axes `names`, in that order; coarser axes of the table's axes included.
+
+        Raises SchemaError when an axis is not a coarsening of one in the table.
+        """
+        wanted = self._schema.axes(names)
+        position = {axis.base: at for at, axis in enumerate(self._axes)}
+        absent = [axis.name for axis in wanted if axis.base not in position]
+        if absent:
+            raise SchemaError(
+                f"the table over {', '.join(self.names) or 'no axes'} has no {absent[0]!r}.",
+                remedy="Tabulate it too, or ask for another margin.",
+            )
+        kept = [position[axis.base] for axis in wanted]
+        dropped = tuple(at for at in range(len(self._axes)) if at not in kept)
+        counts = np.asarray(self._counts.sum(axis=dropped))
+        left = [at for at in range(len(self._axes)) if at in kept]
+        counts = counts.transpose([left.index(at) for at in kept])
+        for dimension, (axis, at) in enumerate(zip(wanted, kept, strict=True)):
+            if axis != self._axes[at]:
+                counts = _merge(counts, dimension, axis, self._axes[at])
+        return Table(self._schema, tuple(names), counts)
+
+    def __repr__(self) -> str:
+        shape = ", ".join(f"{axis.name}: {axis.size}" for axis in self._axes)
+        return f"Table({shape or 'total'})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(repr(self))}</code>"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a Table does not change.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a Table does not change.")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise DataError(
+            "a Table is confidential and is neither pickled nor copied.",
+            remedy="Release it and share the release.",
+        )
+
+
+def _merge(counts: NDArray[np.int64], dimension: int, want: Axis, have: Axis) -> NDArray[np.int64]:
+    moved = np.moveaxis(counts, dimension, 0)
+    merged = np.zeros((want.size, *moved.shape[1:]), dtype=np.int64)
+    np.add.at(merged, want.map_from(have), moved)
+    return np.moveaxis(merged, 0, dimension)
+
+
+def _whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
+    """A fresh int64 copy of `counts`, or DataError without a word about their values."""
+    array: NDArray[Any] | None
+    try:
+        array = np.asarray(counts)
+    except (ValueError, OverflowError):  # ragged rows; numpy's message may quote them
+        array = None
+    if array is not None and array.dtype == object:
+        whole = all(isinstance(c, (int, np.integer)) for c in array.flat)
+        array = array if whole else None
+    elif array is not None and not np.issubdtype(array.dtype, np.integer):
+        array = None
+    if array is None:
+        raise DataError("the counts are not an array of whole numbers.", remedy="Give integers.")
+    if array.size and bool((array < 0).any()):
+        raise DataError("a count is negative.", remedy="Counts of records are 0 or more.")
+    if _sum(array) > _LARGEST:
+        raise DataError(
+            "the counts sum to more than 2^63 - 1, the largest 64-bit integer.",
+            remedy="Tabulate a part of the data at a time.",
+        )
+    return array.astype(np.int64)  # always a copy: the caller keeps no way to change it
+
+
+def _sum(array: NDArray[Any]) -> int:
+    """Exact sum of nonnegative integers that may overflow 64 bits."""
+    if array.dtype == object:
+        return sum(int(c) for c in array.flat)
+    wide = array.astype(np.uint64)
+    low, high = wide & np.uint64(0xFFFFFFFF), wide >> np.uint64(32)
+    return (int(high.sum()) << 32) + int(low.sum())

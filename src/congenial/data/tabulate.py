@@ -1,0 +1,232 @@
+"""From confidential records to a confidential table of counts.
+
+One pass over the data per table, inside DuckDB; what comes back has at most one row per cell.
+No message carries a value, a count or a level found in the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.data.attribute import Attribute, Axis
+from congenial.data.schema import Schema
+from congenial.data.source import Source, guarded, open_source
+from congenial.data.sql import ColumnType, Refusal, rows_per_unit, tabulation
+from congenial.data.table import Table
+from congenial.data.unit import Unit
+from congenial.errors import DataError
+
+MAX_CELLS = 2**30
+_VIEW = "congenial_source"
+_UNREADABLE = "the records cannot be read to the end."
+_REREAD = "Check that every file is complete, in UTF-8, and has as many fields as its header."
+
+
+class Microdata:
+    """CONFIDENTIAL records, one row each, with the columns of a schema.
+
+    It prints as its column names, refuses to be pickled or copied, and gives out tables only.
+    Use `Microdata.open`; as a context manager it lets go of the source at the end.
+    """
+
+    __slots__ = ("_source", "_unit_is_checked", "schema", "unit")
+
+    def __init__(self, source: Source, schema: Schema, unit: Unit) -> None:
+        self._source: Source | None = source
+        self._unit_is_checked = False
+        self.schema = schema
+        self.unit = unit
+
+    @classmethod
+    def open(cls, source: object, schema: Schema, unit: Unit | None = None) -> Microdata:
+        """Open a source of records and check that it has the schema's columns, of usable types.
+
+        `source` is a CSV or Parquet file or a flat folder of one kind, an Arrow table, batch,
+        reader or dataset, a pandas frame, a Polars frame (lazy too), a DuckDB relation, or
+        (DuckDB connection, table name). A one-pass reader and a lazy frame are run once and
+        their needed columns kept in memory, so that several tables can be made; files, datasets,
+        relations and tables in a database are read anew each time.
+
+        CSV files need a header row and UTF-8; empty fields are missing values; numbers are read
+        as double precision. Elsewhere numbers must be stored as numbers. A categorical column
+        is compared by its text form: integers as "1", truth values as "true", dates as
+        "2020-04-01"; floating-point columns are refused because their text form is not unique.
+        Nothing is fetched from a network.
+        """
+        unit = unit or Unit()
+        columns = [*schema.names]
+        if unit.column is not None and unit.column not in columns:
+            columns.append(unit.column)
+        opened = open_source(source, columns)
+        for attribute in schema.attributes:
+            _check_type(attribute, opened.types[attribute.name])
+        return cls(opened, schema, unit)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns in use: the schema's, and the unit's."""
+        return tuple(self._opened().types)
+
+    def tabulate(self, names: Sequence[str] | None = None) -> Table:
+        """Count the records over the axes `names` (all attributes if None; () is the total).
+
+        The unit of protection is checked first, once. Raises DataError for empty data, and for
+        missing values or values outside the schema where the schema refuses them.
+        """
+        axes = self.schema.axes(self.schema.names if names is None else names)
+        shape = tuple(axis.size for axis in axes)
+        cells = math.prod(shape)
+        if cells > MAX_CELLS:
+            raise DataError(
+                f"the table over {', '.join(axis.name for axis in axes)} has {cells} cells, "
+                f"more than {MAX_CELLS}.",
+                remedy="Use fewer or coarser axes.",
+            )
+        self.check_unit()
+        rows = self._run(tabulation(axes, self.schema, self._opened().types, _VIEW))
+        counts: NDArray[np.int64] = rows["n"].to_numpy()
+        if not counts.size or (not axes and counts[0] == 0):
+            raise DataError("the data have no records.", remedy="Check the source.")
+        codes = [rows[f"c{at}"].to_numpy() for at in range(len(axes))]
+        for axis, found in zip(axes, codes, strict=True):
+            _refuse(axis, found, self.schema)
+        flat = np.zeros(cells, dtype=np.int64)
+        # Each combination of codes is one row, so assignment loses nothing.
+        flat[np.ravel_multi_index(tuple(codes), shape) if axes else slice(None)] = counts
+        return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
+
+    def check_unit(self) -> None:
+        """Check the unit of protection; without a unit column there is nothing to check."""
+        if self.unit.column is None or self._unit_is_checked:
+            return
+        column, limit = self.unit.column, self.unit.rows
+        rows = self._run(rows_per_unit(column, _VIEW))
+        if int(rows["missing"][0].as_py()) > 0:
+            raise DataError(
+                f"unit column {column!r} has missing values.",
+                remedy="Give every record its unit.",
+            )
+        if int(rows["largest"][0].as_py()) > limit:
+            raise DataError(
+                f"a value of unit column {column!r} has more than {limit} "
+                f"row{'s' if limit > 1 else ''}.",
+                remedy="Keep one row per unit, or raise max_rows.",
+            )
+        self._unit_is_checked = True
+
+    def close(self) -> None:
+        """Let go of the source; a connection of the caller stays open."""
+        self._source = None
+
+    def _opened(self) -> Source:
+        if self._source is None:
+            raise DataError("the records were closed.", remedy="Open them again.")
+        return self._source
+
+    def _run(self, query: str) -> Any:
+        relation = self._opened().relation
+
+        def run() -> Any:
+            try:
+                return relation.query(_VIEW, query).to_arrow_table()
+            finally:
+                # DuckDB leaves a temporary view behind; the connection may be the caller's.
+                relation.query(_VIEW, f"DROP VIEW IF EXISTS {_VIEW}")
+
+        return guarded(run, _UNREADABLE, _REREAD)
+
+    def __enter__(self) -> Microdata:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        listed = "closed" if self._source is None else ", ".join(self._source.types)
+        return f"Microdata({listed})"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise DataError(
+            "Microdata are confidential and are neither pickled nor copied.",
+            remedy="Open the source again where it is needed.",
+        )
+
+
+def tabulate(
+    data: object, schema: Schema, by: Sequence[str] | None = None, unit: Unit | None = None
+) -> Table:
+    """Count records over the axes `by` (all attributes if None); see `Microdata.open` for `data`.
+
+    >>> import pyarrow
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> tabulate(pyarrow.table({"sex": ["f", "m", "f"]}), schema)
+    Table(sex: 2)
+    """
+    if isinstance(data, Microdata):
+        if schema != data.schema or unit not in (None, data.unit):
+            raise DataError(
+                "the records were opened with another schema or unit.",
+                remedy="Open them again with this one.",
+            )
+        return data.tabulate(by)
+    with Microdata.open(data, schema, unit) as records:
+        return records.tabulate(by)
+
+
+_STORED = {
+    "text": "text",
+    "boolean": "truth values",
+    "date": "dates or times",
+    "nested": "lists, structures or an unknown type",
+    "float": "floating-point numbers",
+    "double": "floating-point numbers",
+}
+
+
+def _check_type(attribute: Attribute, stored: ColumnType) -> None:
+    if attribute.kind == "categorical":
+        if stored.kind in ("float", "double", "nested"):
+            raise DataError(
+                f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
+                "lists labels for it.",
+                remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
+            )
+    elif stored.kind in ("text", "boolean", "date", "nested"):
+        raise DataError(
+            f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
+            "compares it with numbers.",
+            remedy="Store it as numbers, or list its levels.",
+        )
+
+
+def _refuse(axis: Axis, codes: NDArray[np.int32], schema: Schema) -> None:
+    """Raise DataError if some row has no level on this axis."""
+    if not (codes < 0).any():
+        return
+    name = axis.base
+    if (codes == Refusal.NOT_A_NUMBER).any():
+        raise DataError(
+            f"column {name!r} holds text that is not a number.",
+            remedy="Correct the file, or leave the field empty and declare a missing level.",
+        )
+    if (codes == Refusal.MISSING).any():
+        raise DataError(
+            f"column {name!r} has missing values, which the schema refuses.",
+            remedy='Declare a level for them, for example missing = "unknown".',
+        )
+    kind = "values between or beyond its numbers" if schema.attribute(name).intervals else "levels"
+    raise DataError(
+        f"column {name!r} has {kind} that are not in the schema.",
+        remedy='Add them to the schema, or declare a level for them, for example other = "other".',
+    )

@@ -1,0 +1,84 @@
+"""Every error Congenial raises on purpose. A message says what, which value, the rule, the remedy.
+
+    CongenialError
+    ├── SchemaError        the schema contradicts itself, or a name is not in it
+    ├── PredicateError     a condition such as "age >= 18" cannot be read or cuts a bin
+    ├── DataError          the confidential data do not fit the schema or the unit of protection
+    ├── MandateError       mandated statistics contradict each other, or the data do not satisfy them
+    ├── StructureError     the mandates have a structure for which nothing exact is built
+    ├── GuaranteeError     two promises cannot be compared, added or converted
+    ├── PlanError          the plan file is malformed
+    ├── LedgerError        the ledger cannot be read, written, or is in the wrong state
+    │   └── BudgetError    the release would spend more than the budget allows
+    ├── BundleError        a published folder is missing, damaged, or already there
+    └── RandomnessError    the source of randomness failed; nothing was released
+
+No message carries a confidential value: not a count, not a record, not a level found in the data.
+"""
+
+from __future__ import annotations
+
+
+class CongenialError(Exception):
+    """Base of all errors raised on purpose; `remedy` says what the reader can do about it."""
+
+    exit_code = 2
+
+    def __init__(self, what: str, *, remedy: str = "") -> None:
+        super().__init__(f"{what} {remedy}".rstrip())
+        self.what = what
+        self.remedy = remedy
+
+
+class SchemaError(CongenialError):
+    """The schema contradicts itself, or a name is not in it."""
+
+
+class PredicateError(CongenialError):
+    """A condition such as "age >= 18" cannot be read, or cuts a bin of the schema."""
+
+
+class DataError(CongenialError):
+    """The confidential data do not fit the schema or the unit of protection."""
+
+    exit_code = 3
+
+
+class MandateError(CongenialError):
+    """Mandated statistics contradict each other, or the data do not satisfy them."""
+
+
+class StructureError(CongenialError):
+    """The mandates have a structure for which nothing exact is built."""
+
+
+class GuaranteeError(CongenialError):
+    """Two promises cannot be compared, added or converted."""
+
+
+class PlanError(CongenialError):
+    """The plan file is malformed; the message names the key, the value, the rule, the remedy."""
+
+
+class LedgerError(CongenialError):
+    """The ledger cannot be read or written, or is in the wrong state for the request."""
+
+    exit_code = 4
+
+
+class BudgetError(LedgerError):
+    """The release would spend more than the budget allows; nothing was drawn."""
+
+    exit_code = 5
+
+
+class BundleError(CongenialError):
+    """A published folder is missing, damaged, or already there."""
+
+    exit_code = 6
+
+
+class RandomnessError(CongenialError):
+    """The source of randomness failed; nothing was released."""
+
+    exit_code = 7

@@ -1,0 +1,72 @@
+"""Nonnegative counts by post-processing: the nearest whole, nonnegative table with the same totals.
+
+Free in privacy, because it only sees the draw and the published figures (semi-dp, Proposition 23).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from congenial.errors import StructureError
+from congenial.mechanisms.release import Release
+from congenial.public.support import LOOSE, support
+from congenial.sampling.randomness import Randomness, SystemRandomness
+
+
+def project(release: Release, randomness: Randomness | None = None) -> Release:
+    """The release with `values` moved to the nearest nonnegative integer table (least squares).
+
+    Cells of a group keep their published total; cells of no group are cut at zero. The draw is kept in
+    `raw`. Ties are broken at random so that no cell is favoured.
+    """
+    if release.description.continuous:
+        raise StructureError(
+            f"'{release.description.mechanism}' releases real numbers; nonnegative = 'project' "
+            "is for whole counts.",
+            remedy="Use nonnegative = 'no', or an integer mechanism.",
+        )
+    randomness = SystemRandomness() if randomness is None else randomness
+    groups = support(release.description.support, release.table)
+    labels = groups.labels.reshape(-1)
+    drawn = release.drawn.reshape(-1)
+    values = np.where(labels == LOOSE, np.maximum(drawn, 0), drawn)
+    broken = np.unique(labels[(values < 0) & (labels >= 0)])
+    if len(broken):
+        order = np.argsort(labels, kind="stable")
+        start = np.searchsorted(labels[order], np.arange(groups.groups + 1))
+        for group in broken:
+            cells = order[start[group] : start[group + 1]]
+            values[cells] = project_group(drawn[cells], randomness)
+    return replace(
+        release,
+        values=values.reshape(release.values.shape),
+        raw=release.drawn,
+        description=replace(release.description, post_processing="project"),
+    )
+
+
+def project_group(x: Any, randomness: Randomness) -> Any:
+    """argmin over whole y >= 0 with sum y = sum x of ||y - x||_2^2.
+
+    Separable and convex: all positive cells fall to the same level c, and the last units are taken from
+    cells chosen at random among those above it, which all cost the same.
+    """
+    total = int(np.sum(x))
+    if total <= 0:
+        return np.zeros_like(x)
+    high = np.sort(x)[::-1].astype(np.int64)
+    # With the k largest cells kept, the level is (their sum - total) / k; the right k is the largest
+    # whose smallest kept cell stays above the level.
+    surplus = np.cumsum(high) - total
+    kept = int(np.flatnonzero(high * np.arange(1, len(high) + 1) > surplus)[-1]) + 1
+    level = int(surplus[kept - 1] // kept)
+    y = np.maximum(x - level, 0)
+    excess = int(np.sum(y)) - total
+    above = np.flatnonzero(y > 0)
+    # A random order by sorting fresh words: ties among 64-bit words are as good as never.
+    chosen = above[np.argsort(randomness.words(len(above)), kind="stable")][:excess]
+    y[chosen] -= 1
+    return y

@@ -1,0 +1,154 @@
+"""The protocol every mechanism follows, and the registry that puts each under the contract suite.
+
+A mechanism is built from public inputs (adjacency and description), states its guarantee from those
+alone, draws noise in one place, and knows the density of what it draws, so that sampler and density check
+each other and an analyst can use the law.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+
+from congenial.data.table import Table
+from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.mechanisms.release import Release
+from congenial.privacy.composition import joint_loss
+from congenial.privacy.description import Description, Family
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Tradeoff
+from congenial.public.adjacency import Adjacency
+from congenial.public.invariants import Invariants
+from congenial.sampling.randomness import Randomness, SystemRandomness
+
+
+class ErrorLaw(Protocol):
+    """Law of the noise in one released sum."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise."""
+
+    def interval(self, level: float) -> float:
+        """Smallest h with P(|noise| <= h) >= level."""
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """Additive noise on a table, y = phi(x) + u, with the law of u given by `description`."""
+
+    adjacency: Adjacency
+    description: Description
+
+    name: ClassVar[str]
+    family: ClassVar[Family]
+    targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
+    conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
+    citation: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """The scale of the noise that meets the target, rounded towards more noise."""
+
+    @classmethod
+    def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
+        """Build the mechanism that just meets the target on the table over `table`."""
+        names, adjacency = tuple(table), target.adjacency
+        if not isinstance(target.tradeoff, cls.targets):
+            kinds = " or ".join(kind.__name__ for kind in cls.targets)
+            raise GuaranteeError(
+                f"'{cls.name}' cannot be calibrated to {target.tradeoff.words}.",
+                remedy=f"It takes a {kinds} target; mechanism = 'auto' picks one that fits.",
+            )
+        if adjacency.l1(names).value == 0:
+            raise StructureError(
+                f"nothing is left to protect in the table over {', '.join(names)}: the published "
+                "figures fix every cell.",
+                remedy="Publish the table exactly, or drop a mandate.",
+            )
+        scale = cls.scale_for(target.tradeoff, adjacency, names)
+        support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
+        return cls(adjacency, Description(cls.name, names, cls.family, scale, support))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, from public parameters alone."""
+        loss = joint_loss([self.description], self.adjacency)
+        assumptions = (
+            ("real numbers are drawn without rounding (numerics are idealised)",)
+            if self.description.continuous
+            else ()
+        )
+        return Guarantee(
+            self.adjacency, loss.tradeoff, "theorem", assumptions, citation=self.citation
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the released table."""
+        axes = self.adjacency.schema.axes(self.description.table)
+        return tuple(len(axis.levels) for axis in axes)
+
+    def release(
+        self, table: Table, randomness: Randomness | None = None, name: str = "release"
+    ) -> Release:
+        """Draw once and add: the only call that spends privacy."""
+        randomness = SystemRandomness() if randomness is None else randomness
+        truth = self.query(table)
+        noise = self.noise(randomness, 1)[0]
+        return Release(
+            name=name,
+            description=self.description,
+            guarantee=self.guarantee,
+            values=truth + noise,
+            randomness=randomness.label,
+            publishable=randomness.publishable,
+        )
+
+    def query(self, table: Table) -> Any:
+        """phi(x): the confidential table on the released axes, checked against published figures."""
+        mandates = self.adjacency.mandates
+        if mandates.values is not None and not mandates.holds_for(table):
+            raise MandateError(
+                "the data do not agree with the published figures.",
+                remedy="Release from the data the figures were computed from.",
+            )
+        return table.marginal(self.description.table).counts
+
+    @abstractmethod
+    def noise(self, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of u: array of shape (draws, *shape)."""
+
+    @abstractmethod
+    def log_density(self, y: Any, table: Table) -> float:
+        """log p(y | table); minus infinity off the support."""
+
+    @abstractmethod
+    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
+        """Laws of the noise in several sums of cells.
+
+        `index` has the table's shape and names the sum (0 .. sums - 1) each cell belongs to, -1 for none.
+        """
+
+    def error_law(self, cells: Any) -> ErrorLaw:
+        """Law of the noise in the sum over `cells` (boolean array of the table's shape)."""
+        return self.error_laws(np.where(cells, 0, -1), 1)[0]
+
+
+REGISTRY: dict[str, type[Mechanism]] = {}
+
+M = TypeVar("M", bound=type[Mechanism])
+
+
+def register(mechanism: M) -> M:
+    """Class decorator: enter a mechanism under its name; the contract suite then tests it."""
+    if mechanism.name in REGISTRY:
+        raise TypeError(f"two mechanisms are called '{mechanism.name}'")
+    REGISTRY[mechanism.name] = mechanism
+    return mechanism

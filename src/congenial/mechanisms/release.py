@@ -1,0 +1,203 @@
+"""Release: what has been drawn, with everything an analyst needs to use it and nothing confidential."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.data.selection import select
+from congenial.errors import BundleError
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.invariants import Invariants
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.protocol import ErrorLaw, Mechanism
+
+EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval for one true count, with its footing."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    basis: str = EXACT_LAW
+
+
+@dataclass(frozen=True)
+class Release:
+    """A protected table: `values` as published, `raw` as drawn when they were projected afterwards.
+
+    Inference uses the drawn values, whose law is known exactly; projected values look like counts but
+    have no closed-form law.
+    """
+
+    name: str
+    description: Description
+    guarantee: Guarantee
+    values: Any = field(repr=False)
+    randomness: str
+    publishable: bool
+    raw: Any = field(default=None, repr=False)
+
+    @property
+    def schema(self) -> Schema:
+        """What the cells mean."""
+        return self.guarantee.adjacency.schema
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """Axes of the released table."""
+        return self.description.table
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly, with their values."""
+        return self.guarantee.adjacency.mandates
+
+    @property
+    def drawn(self) -> Any:
+        """The values as drawn, before any projection."""
+        return self.values if self.raw is None else self.raw
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism rebuilt from its description."""
+        from congenial.mechanisms.calibrate import rebuild
+
+        return rebuild(self.description, self.guarantee.adjacency)
+
+    # ---- sums and intervals ------------------------------------------------------------------
+
+    def count(self, condition: str) -> float:
+        """Released number of people who meet a condition."""
+        return _plain(np.sum(self.values[select(condition, self.schema, self.table)]))
+
+    def margin(self, *names: str) -> Any:
+        """Released table summed onto `names` (axes of the table or coarser ones)."""
+        return self._sum_onto(self.values, names)
+
+    def interval(self, condition: str, level: float) -> Interval:
+        """Confidence interval for the true number of people who meet a condition.
+
+        Exact coverage of at least `level`: the noise in the sum has a known law that does not depend on
+        the truth. A figure that is published exactly gets an interval of width zero. Counts are not
+        negative, so the lower end is cut at zero, which loses no coverage.
+        """
+        self._check_level(level)
+        cells = select(condition, self.schema, self.table)
+        return self._interval(np.sum(self.drawn[cells]), self.mechanism.error_law(cells), level)
+
+    def intervals(self, names: Sequence[str], level: float) -> Any:
+        """Intervals for every cell of a margin, as an Arrow table with estimate, low and high."""
+        import pyarrow as pa
+
+        self._check_level(level)
+        cell = self._cell_of(tuple(names))
+        estimate = self._sum_onto(self.drawn, names).reshape(-1)
+        laws = self.mechanism.error_laws(cell, len(estimate))
+        found = [self._interval(e, law, level) for e, law in zip(estimate, laws, strict=True)]
+        columns = self._label_columns(tuple(names))
+        for part in ("estimate", "low", "high"):
+            columns[part] = pa.array([getattr(one, part) for one in found])
+        return pa.table(columns)
+
+    def _interval(self, estimate: Any, law: ErrorLaw, level: float) -> Interval:
+        half = law.interval(level)
+        value = _plain(estimate)
+        return Interval(value, max(0, value - half), max(0, value + half), level)
+
+    def _check_level(self, level: float) -> None:
+        if not 0 < level < 1:
+            raise BundleError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+
+    def _cell_of(self, names: tuple[str, ...]) -> Any:
+        return np.broadcast_to(cell_index(self.schema, self.table, names), self.values.shape)
+
+    def _sum_onto(self, values: Any, names: Sequence[str]) -> Any:
+        shape = tuple(len(axis.levels) for axis in self.schema.axes(tuple(names)))
+        sums = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=values.dtype)
+        np.add.at(sums, self._cell_of(tuple(names)).reshape(-1), values.reshape(-1))
+        return sums.reshape(shape)
+
+    # ---- leaving for other tools -------------------------------------------------------------
+
+    def _label_columns(self, names: tuple[str, ...]) -> dict[str, Any]:
+        import pyarrow as pa
+
+        axes = self.schema.axes(names)
+        shape = tuple(len(axis.levels) for axis in axes)
+        grid = np.indices(shape).reshape(len(shape), -1)
+        return {
+            axis.name: pa.DictionaryArray.from_arrays(
+                pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
+            ).cast(pa.string())
+            for i, axis in enumerate(axes)
+        }
+
+    def to_arrow(self) -> Any:
+        """One row per cell: labels, `count`, and `count_as_drawn` when the values were projected."""
+        import pyarrow as pa
+
+        columns = self._label_columns(self.table)
+        columns["count"] = pa.array(self.values.reshape(-1))
+        if self.raw is not None:
+            columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame (extra `frames`)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a Polars frame (extra `frames`)."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        axes = " x ".join(
+            f"{escape(axis.name)} ({len(axis.levels)})" for axis in self.schema.axes(self.table)
+        )
+        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
+        return (
+            f"<h4>Release '{escape(self.name)}': {axes}</h4>{warning}{self.guarantee._repr_html_()}"
+        )
+
+
+def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -> Any:
+    """For each cell of the table, the cell of the margin over `names` that it belongs to."""
+    axes = schema.axes(table)
+    at = {axis.base: i for i, axis in enumerate(axes)}
+    index = np.zeros((1,) * len(axes), dtype=np.int64)
+    for target in schema.axes(names):
+        if target.base not in at:
+            raise BundleError(
+                f"the table over {', '.join(table)} has no axis '{target.name}'.",
+                remedy="Use its own axes or coarser ones.",
+            )
+        i = at[target.base]
+        onto = np.zeros(len(axes[i].levels), dtype=np.int64)
+        onto[axes[i].of_base] = target.of_base
+        if not np.array_equal(onto[axes[i].of_base], target.of_base):
+            raise BundleError(
+                f"axis '{target.name}' is finer than '{axes[i].name}', which the table shows.",
+                remedy=f"Use '{axes[i].name}'.",
+            )
+        spread = [1] * len(axes)
+        spread[i] = len(axes[i].levels)
+        index = index * len(target.levels) + onto.reshape(spread)
+    return index
+
+
+def _plain(value: Any) -> float:
+    return int(value) if np.issubdtype(np.asarray(value).dtype, np.integer) else float(value)

@@ -1,0 +1,93 @@
+"""What several releases promise together, over the databases that agree with everything published.
+
+THEORY: for releases with raw law ~ exp(-eps_i ||y - phi_i s||_1) on a translation-invariant support the
+joint pure loss is sup over u in S of sum_i eps_i ||phi_i u||_1; for Gaussian laws the squared distance
+adds the same way. Because the supremum is joint, it is never above the sum of single suprema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from congenial.errors import GuaranteeError
+from congenial.privacy.conversions import zcdp_epsilon
+from congenial.privacy.description import Description
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.public.adjacency import Adjacency
+
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Joint loss of a set of releases, by kind: l1 laws, discrete and continuous Gaussian laws.
+
+    `epsilon` counts the l1 laws with their numerics, `mass` the probability lost to windows;
+    `rho` is sup sum ||phi_i u||^2 / (2 sigma_i^2) over all Gaussian laws. `discrete` says whether one of
+    those is discrete, when the promise is zCDP and not G_mu. `exact` is False where a supremum is only
+    bounded.
+    """
+
+    epsilon: Fraction = ZERO
+    rho: Fraction = ZERO
+    discrete: bool = False
+    mass: Fraction = ZERO
+    exact: bool = True
+
+    @property
+    def tradeoff(self) -> Tradeoff:
+        """The promise as one trade-off function."""
+        if self.mass:
+            if self.rho:
+                raise GuaranteeError("windows and Gaussian laws together have no closed form.")
+            # An eps promise sampled with H and tau becomes (eps + 2H, (1 + e^{eps + 2H}) tau).
+            from math import exp
+
+            slack = (1 + exp(float(self.epsilon))) * float(self.mass)
+            return Approximate(self.epsilon, slack)
+        if not self.rho:
+            return Pure(self.epsilon)
+        if not self.epsilon and not self.discrete:
+            return Gaussian((2 * float(self.rho)) ** 0.5)
+        return ZeroConcentrated(self.rho + self.epsilon**2 / 2)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest epsilon we can prove at `delta`: exact for one kind, the better of two ways
+        of adding unlike kinds (zCDP throughout, or pure loss on top of the Gaussian part's).
+        """  # noqa: D205
+        joint = self.tradeoff.epsilon(delta)
+        if self.rho and self.epsilon and delta > 0:
+            apart = float(self.epsilon) + zcdp_epsilon(float(self.rho), delta)
+            return min(joint, apart)
+        return joint
+
+
+def joint_loss(descriptions: Sequence[Description], adjacency: Adjacency) -> Loss:
+    """Price all releases at once over the adjacency's pairs.
+
+    Raises GuaranteeError when a release was conditioned on figures that the adjacency does not fix:
+    some pairs would then differ off the release's lattice and the loss is infinite.
+    """
+    for d in descriptions:
+        known = adjacency.mandates.statements
+        for statement in d.support.statements:
+            if statement not in known:
+                raise GuaranteeError(
+                    f"a release agrees with '{statement.label}', which is not among the published "
+                    "figures it is priced over.",
+                    remedy="Publish that figure first; the release revealed it.",
+                )
+    l1 = [(d.table, d.scale) for d in descriptions if d.norm == "l1"]
+    l2 = [(d.table, 1 / d.scale) for d in descriptions if d.norm == "l2"]
+    pure = adjacency.joint_l1(l1) if l1 else None
+    square = adjacency.joint_l2_squared(l2) if l2 else None
+    numerics = sum((2 * d.log_ratio_error for d in descriptions), ZERO)
+    return Loss(
+        epsilon=(pure.value if pure else ZERO) + numerics,
+        rho=square.value / 2 if square else ZERO,
+        discrete=any(d.family == "discrete_gaussian" for d in descriptions),
+        mass=sum((d.mass_lost for d in descriptions), ZERO),
+        exact=(pure is None or pure.exact) and (square is None or square.exact),
+    )

@@ -1,0 +1,512 @@
+"""Conversions between privacy parameters: the tightest known formula, and the classical one by
+name.
+
+Families: pure epsilon; (epsilon, delta); mu of Gaussian differential privacy (GDP); rho of
+zero-concentrated differential privacy (zCDP); Renyi orders. Every number rounds towards more
+privacy loss: a returned epsilon, delta or rho is an upper bound of the exact value, a *calibrated*
+mu or rho (what may be spent under a target) is a lower bound. Work is done in logarithms, so a
+delta of 1e-300 or an epsilon of 1e6 is no special case.
+
+Sources: Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022); Bun and Steinke (2016);
+Canonne, Kamath and Steinke (2020), Proposition 12; Mironov (2017), Proposition 3.
+A discrete Gaussian is zCDP with rho = Delta_2^2 / (2 sigma^2) but is *not* mu-GDP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.errors import GuaranteeError
+
+if TYPE_CHECKING:
+    from congenial.privacy.tradeoff import Tradeoff
+
+Number = Fraction | float
+FloatArray = NDArray[np.float64]
+
+ULP = 2.0**-52
+SMALLEST = math.ulp(0.0)
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def parameter(value: object, name: str) -> Number:
+    """Read a privacy parameter: finite and not negative; rationals stay rationals.
+
+    Integers, `Decimal` and strings such as "1/8" become a `Fraction`, floats stay floats.
+
+    >>> parameter("1/8", "rho"), parameter(2, "epsilon")
+    (Fraction(1, 8), Fraction(2, 1))
+    """
+    number = _read(value, name)
+    if not math.isfinite(number) or number < 0:
+        raise GuaranteeError(
+            f"{name} = {value} is not a privacy parameter: it must be finite and not negative.",
+            remedy=f"Give {name} >= 0; for no promise at all use Nothing().",
+        )
+    return number
+
+
+def _read(value: object, name: str) -> Number:
+    try:
+        if isinstance(value, float | np.floating):
+            return float(value)
+        if isinstance(value, Fraction | int | np.integer | str | Decimal) and not isinstance(
+            value, bool
+        ):
+            return Fraction(int(value) if isinstance(value, np.integer) else value)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        pass
+    raise GuaranteeError(
+        f"{name} = {value!r} is not a number.", remedy="Give an int, a Fraction or a float."
+    )
+
+
+def above(value: Number) -> float:
+    """Return the least float that is not below `value`."""
+    near = float(value)
+    return near if near >= value else math.nextafter(near, math.inf)
+
+
+def below(value: Number) -> float:
+    """Return the greatest float that is not above `value`."""
+    near = float(value)
+    return near if near <= value else math.nextafter(near, -math.inf)
+
+
+def add_up(first: Number, second: Number) -> Number:
+    """Add two parameters: exactly when both are rational, otherwise rounded upwards."""
+    if isinstance(first, Fraction) and isinstance(second, Fraction):
+        return first + second
+    return above(Fraction(first) + Fraction(second))
+
+
+def multiply_up(first: Number, second: Number) -> Number:
+    """Multiply two parameters: exactly when both are rational, otherwise rounded upwards."""
+    if isinstance(first, Fraction) and isinstance(second, Fraction):
+        return first * second
+    return above(Fraction(first) * Fraction(second))
+
+
+def smallest(holds: Callable[[float], bool], *, start: float = 1.0) -> float:
+    """Return the least x >= 0 at which a monotone condition holds, rounded up; inf if none.
+
+    `holds` is false below some point and true above it; the returned x was tested and holds.
+    """
+    if holds(0.0):
+        return 0.0
+    high = start
+    while not holds(high):
+        high *= 4
+        if high > 1e300:
+            return math.inf
+    low = 0.0
+    while high > SMALLEST and holds(high / 4096):  # reach tiny answers in few steps
+        high /= 4096
+    while high - low > 4 * ULP * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+        if not low < (low + high) / 2 < high:
+            break
+    return high
+
+
+def largest(holds: Callable[[float], bool], *, start: float = 1.0) -> float:
+    """Return the greatest x >= 0 at which a monotone condition still holds, rounded down."""
+    high = smallest(lambda x: x > 0 and not holds(x), start=start)
+    if math.isinf(high):
+        return high
+    low = high * (1 - 8 * ULP)
+    while low > 0 and not holds(low):
+        low = low * (1 - 64 * ULP) if low > 1e-290 else 0.0
+    return low
+
+
+def _delta(value: float) -> float:
+    number = float(parameter(value, "delta"))
+    if number > 1:
+        raise GuaranteeError(f"delta = {value} is above 1.", remedy="Give 0 <= delta <= 1.")
+    return number
+
+
+# --- Gaussian differential privacy -------------------------------------------------------------
+
+
+def gaussian_delta(mu: Number, epsilon: Number) -> float:
+    """Least delta such that a mu-GDP promise is (epsilon, delta), rounded up.
+
+    delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018, Thm 8;
+    Dong et al. 2022, Cor 2.13). Exact for the promise G_mu. mu = 0 gives 0.
+
+    >>> round(gaussian_delta(1, 1), 12)
+    0.126936737507
+    """
+    scale, eps = above(parameter(mu, "mu")), below(parameter(epsilon, "epsilon"))
+    return float(gaussian_delta_at(scale, np.array([eps]))[0])
+
+
+def gaussian_delta_at(mu: float, epsilon: FloatArray) -> FloatArray:
+    """`gaussian_delta` for an array of epsilon of either sign (infinities allowed), rounded up.
+
+    Negative epsilon by symmetry of G_mu: delta(-e) = 1 - e^{-e} (1 - delta(e)).
+    """
+    if mu == 0:
+        return np.maximum(0.0, -np.expm1(np.minimum(epsilon, 0.0)))
+    size = np.abs(epsilon)
+    positive = _gaussian_delta_positive(mu, size)
+    mirrored = -np.expm1(-size) + np.exp(-size) * positive * (1 + 4 * ULP)
+    return np.minimum(1.0, np.where(epsilon >= 0, positive, mirrored * (1 + 4 * ULP)))
+
+
+def _gaussian_delta_positive(mu: float, epsilon: FloatArray) -> FloatArray:
+    from scipy.special import erfcx, log_ndtr, ndtr
+
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        shift = epsilon / mu
+        upper, lower = mu / 2 - shift, -mu / 2 - shift  # the two arguments of Phi
+        plain = ndtr(upper) - np.exp(np.minimum(0.0, epsilon + log_ndtr(lower)))
+        # Phi(x) = erfcx(-x / sqrt 2) exp(-x^2 / 2) / 2 and e^epsilon turns the second exponent into
+        # the first: the tails cancel before they underflow.
+        x1, x2 = -upper / math.sqrt(2), -lower / math.sqrt(2)
+        near = np.minimum(np.maximum(x1, -5.0), 1e100)
+        far = np.minimum(np.maximum(x2, -5.0), 1e100)
+        gap = _erfcx_gap(near, mu / math.sqrt(2)) if mu < 1 else erfcx(near) - erfcx(far)
+        scaled = np.exp(-np.square(near)) * gap / 2
+        # Rounding of the exponent upper^2/2, whose argument is a difference of two numbers.
+        relative = 16 * ULP * (4 + np.minimum(np.abs(upper), 40) * (mu / 2 + shift))
+        relative = np.where(np.isfinite(relative), relative, 0.0)
+        value = np.where(x1 > -5.0, scaled * (1 + relative), plain + 16 * ULP)
+    return np.where(np.isinf(epsilon), 0.0, np.clip(value, SMALLEST, 1.0))
+
+
+@cache
+def _legendre() -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    return (nodes + 1) / 2, weights / 2
+
+
+def _erfcx_gap(start: FloatArray, length: float) -> FloatArray:
+    """erfcx(start) - erfcx(start + length) as an integral of positive terms (no cancellation)."""
+    from scipy.special import erfcx
+
+    nodes, weights = _legendre()
+    t = start[..., None] + length * nodes
+    slope = 2 / math.sqrt(math.pi) - 2 * t * erfcx(t)
+    # Beyond t = 50 the exponential factor has underflowed: the lost digits do not matter.
+    return np.asarray(length * np.maximum(slope, 0.0) @ weights)
+
+
+def gaussian_epsilon(mu: Number, delta: float) -> float:
+    """Least epsilon such that a mu-GDP promise is (epsilon, delta), rounded up; inf at delta = 0.
+
+    The inverse of `gaussian_delta` by bracketing; the returned epsilon was checked.
+    """
+    scale, target = above(parameter(mu, "mu")), _delta(delta)
+    if scale == 0 or target == 1:
+        return 0.0
+    if target == 0:
+        return math.inf
+    return smallest(lambda eps: gaussian_delta(scale, eps) <= target, start=scale)
+
+
+def gaussian_mu(epsilon: Number, delta: float) -> float:
+    """Calibrate: the greatest mu with G_mu inside (epsilon, delta), rounded down (mu* of DESIGN).
+
+    A Gaussian mechanism with sigma = Delta_2 / mu then satisfies (epsilon, delta) exactly. 0 at
+    delta = 0, inf at delta = 1.
+
+    >>> abs(gaussian_mu(1, 0.126936737507) - 1) < 1e-9
+    True
+    """
+    eps, target = below(parameter(epsilon, "epsilon")), _delta(delta)
+    if target in {0.0, 1.0}:
+        return 0.0 if target == 0 else math.inf
+    return largest(lambda mu: gaussian_delta(mu, eps) <= target)
+
+
+def classical_gaussian_sigma_ratio(delta: float) -> float:
+    """sigma * epsilon / Delta_2 = sqrt(2 ln(1.25/delta)) of the classical calibration.
+
+    Proved for epsilon <= 1 only (Dwork and Roth 2014, Thm A.1), where it is never better than
+    `gaussian_mu`; `classical_gaussian_mu` holds that condition. For reproduction.
+    """
+    target = _delta(delta)
+    if target == 0:
+        return math.inf
+    return math.sqrt(2 * math.log(1.25 / target)) * (1 + 4 * ULP)
+
+
+def classical_gaussian_mu(epsilon: Number, delta: float) -> float:
+    """mu of the classical calibration, epsilon / sqrt(2 ln(1.25/delta)); epsilon <= 1 enforced."""
+    eps = parameter(epsilon, "epsilon")
+    if eps > 1:
+        raise GuaranteeError(
+            f"the classical Gaussian calibration is proved for epsilon <= 1, not {epsilon}.",
+            remedy="Use gaussian_mu, which is exact for every epsilon.",
+        )
+    return below(eps) / classical_gaussian_sigma_ratio(delta) * (1 - 4 * ULP)
+
+
+def gdp_to_zcdp(mu: Number) -> Number:
+    """rho = mu^2 / 2: G_mu has Renyi divergence alpha mu^2 / 2 at every order (exact)."""
+    value = parameter(mu, "mu")
+    square = multiply_up(value, value)
+    return square / 2
+
+
+def gdp_renyi(mu: Number, alpha: float) -> float:
+    """Renyi divergence of order alpha of a mu-GDP promise, alpha mu^2 / 2, rounded up."""
+    return above(Fraction(_order(alpha)) * Fraction(gdp_to_zcdp(mu)))
+
+
+# --- zero-concentrated and Renyi ---------------------------------------------------------------
+
+
+def zcdp_delta(rho: Number, epsilon: Number) -> float:
+    """Least delta known for rho-zCDP at epsilon, rounded up (Canonne, Kamath, Steinke 2020).
+
+    delta = inf over alpha > 1 of exp((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha /
+    (alpha-1).
+    The logarithm is convex in alpha with derivative (2 alpha - 1) rho - epsilon + ln(1 - 1/alpha);
+    every alpha gives a valid bound, so a rounded root is still conservative. At most 1.
+    """
+    r, eps = above(parameter(rho, "rho")), below(parameter(epsilon, "epsilon"))
+    if r == 0:
+        return 0.0
+    # t = alpha - 1; the derivative rises in t. The root never exceeds (eps/rho + 1/t)/2.
+    t = smallest(lambda t: t > 0 and (2 * t + 1) * r - eps + math.log(t / (1 + t)) >= 0)
+    t = min(t, 1e150)  # any order is valid; this one keeps the squares finite
+    terms = (t * (1 + t) * r, -t * eps, -math.log1p(t), -t * math.log1p(1 / t))
+    log_delta = math.fsum(terms) + 8 * ULP * sum(map(abs, terms))
+    return min(1.0, max(SMALLEST, math.exp(min(0.0, log_delta)) * (1 + 4 * ULP)))
+
+
+def zcdp_epsilon(rho: Number, delta: float) -> float:
+    """Least epsilon known for rho-zCDP at delta, rounded up (Canonne, Kamath, Steinke 2020).
+
+    epsilon = inf over alpha > 1 of rho alpha + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1). The
+    minimising order solves rho (alpha-1)^2 + ln(alpha) = ln(1/delta). inf at delta = 0.
+
+    >>> round(zcdp_epsilon(2.56, 1e-10), 5)
+    17.15831
+    """
+    r, target = above(parameter(rho, "rho")), _delta(delta)
+    if r == 0 or target == 1:
+        return 0.0
+    if target == 0:
+        return math.inf
+    goal = -math.log(target)
+    t = smallest(lambda t: r * t * t + math.log1p(t) >= goal)
+    return rdp_epsilon(1 + t, (1 + t) * r * (1 + 4 * ULP), target) if t > 0 else 0.0
+
+
+def zcdp_epsilon_bun_steinke(rho: Number, delta: float) -> float:
+    """The classical conversion, epsilon = rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016,
+    1.3).
+
+    >>> [round(zcdp_epsilon_bun_steinke(rho, 1e-10), 5) for rho in (2.56, 10.24)]
+    [17.91528, 40.95057]
+    """
+    r, target = above(parameter(rho, "rho")), _delta(delta)
+    if r == 0:
+        return 0.0
+    if target == 0:
+        return math.inf
+    return (r + 2 * math.sqrt(r * -math.log(target))) * (1 + 8 * ULP)
+
+
+def zcdp_rho(epsilon: Number, delta: float) -> float:
+    """Calibrate: the greatest rho whose `zcdp_epsilon` at delta stays within epsilon, rounded
+    down.
+    """
+    eps, target = below(parameter(epsilon, "epsilon")), _delta(delta)
+    if target in {0.0, 1.0} or eps == 0:
+        return math.inf if target == 1 else 0.0
+    return largest(lambda rho: zcdp_epsilon(rho, target) <= eps)
+
+
+def rdp_epsilon(alpha: float, divergence: Number, delta: float) -> float:
+    """epsilon at delta from one Renyi order: divergence + ln(1 - 1/alpha) - ln(alpha
+    delta)/(alpha-1).
+
+    Canonne, Kamath and Steinke (2020), Prop 12; never above Mironov's. Rounded up, at least 0.
+    """
+    order, value, target = _order(alpha), above(parameter(divergence, "divergence")), _delta(delta)
+    if target == 0:
+        return math.inf
+    extra = -(math.log(target) + math.log(order)) / (order - 1)
+    terms = (value, math.log1p(-1 / order), extra)
+    return max(0.0, math.fsum(terms) + 8 * ULP * sum(map(abs, terms)))
+
+
+def rdp_epsilon_mironov(alpha: float, divergence: Number, delta: float) -> float:
+    """The classical conversion of one Renyi order, divergence + ln(1/delta)/(alpha - 1)."""
+    order, value, target = _order(alpha), above(parameter(divergence, "divergence")), _delta(delta)
+    if target == 0:
+        return math.inf
+    return (value - math.log(target) / (order - 1)) * (1 + 8 * ULP)
+
+
+def _order(alpha: float) -> float:
+    order = float(parameter(alpha, "alpha"))
+    if order <= 1:
+        raise GuaranteeError(f"Renyi order alpha = {alpha}.", remedy="Give alpha > 1.")
+    return order
+
+
+# --- from pure ---------------------------------------------------------------------------------
+
+
+def pure_to_zcdp(epsilon: Number) -> Number:
+    """rho = epsilon tanh(epsilon/2): least rho implied by epsilon-DP, rounded up.
+
+    Proof. Randomised response dominates every epsilon-DP pair. Its divergence of order alpha is
+    (L(alpha - 1/2) - L(1/2)) / (alpha - 1) with L(x) = ln cosh(x epsilon). As tanh(y)/y falls, L is
+    concave in x^2, so the numerator is at most ((alpha - 1/2)^2 - 1/4) epsilon tanh(epsilon/2)
+    = alpha (alpha - 1) epsilon tanh(epsilon/2). Equality as alpha -> 1 (Kullback-Leibler): sharp.
+
+    >>> pure_to_zcdp(1) < pure_to_zcdp_bun_steinke(1)
+    True
+    """
+    value = parameter(epsilon, "epsilon")
+    eps = above(value)
+    return min(eps * math.tanh(eps / 2) * (1 + 8 * ULP), pure_to_zcdp_bun_steinke(value))
+
+
+def pure_to_zcdp_bun_steinke(epsilon: Number) -> Number:
+    """The classical rho = epsilon^2 / 2 (Bun and Steinke 2016, Prop 1.4); rational stays
+    rational.
+    """
+    value = parameter(epsilon, "epsilon")
+    return multiply_up(value, value) / 2
+
+
+def pure_to_gdp(epsilon: Number) -> float:
+    """Least mu with G_mu below f_{epsilon,0}: mu = -2 Phi^{-1}(1 / (1 + e^epsilon)), rounded up.
+
+    G_mu is convex, so it lies below the two lines of f_{epsilon,0} when it does at their corner
+    (Dong et al. 2022). The way back loses much: G_mu is no pure promise.
+    """
+    from scipy.special import ndtri_exp
+
+    eps = above(parameter(epsilon, "epsilon"))
+    if eps == 0:
+        return 0.0
+    return max(0.0, -2 * float(ndtri_exp(-eps - math.log1p(math.exp(-eps))))) * (1 + 1e-13) + 1e-15
+
+
+# --- the table behind `convert` ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """One line of a conversion: what, how much, by which formula, and in which direction."""
+
+    name: str
+    value: Number
+    formula: str
+    note: str
+
+
+_IMPLIED = "implied by the source"
+_SUFFICIENT = "sufficient: a mechanism with this value satisfies the source"
+
+
+def convert(
+    source: Tradeoff, to: str, delta: float | None = None, classical: bool = False
+) -> list[Conversion]:
+    """Convert a promise to "epsilon", "rho", "mu" or "total variation".
+
+    Each row says whether it is implied by the source or sufficient for it (calibration): an
+    (epsilon, delta) promise implies no rho and no mu, but can be reached by one. `classical=True`
+    appends the textbook formula where it is valid. Impossible conversions are refused.
+    """
+    rows: dict[str, Callable[[], list[Conversion]]] = {
+        "epsilon": lambda: _to_epsilon(source, delta, classical),
+        "rho": lambda: _to_rho(source, classical),
+        "mu": lambda: _to_mu(source, classical),
+        "total variation": lambda: [
+            Conversion("total variation", source.delta(0), "delta at epsilon = 0", _IMPLIED)
+        ],
+    }
+    if to not in rows:
+        raise GuaranteeError(
+            f"no conversion to {to!r}.", remedy=f"Choose one of: {', '.join(rows)}."
+        )
+    return rows[to]()
+
+
+def _to_epsilon(source: Any, delta: float | None, classical: bool) -> list[Conversion]:
+    from congenial.privacy import tradeoff as family
+
+    if delta is None:
+        value = source.epsilon(0.0)
+        if math.isinf(value):
+            raise GuaranteeError(
+                f"{source.words} implies no pure epsilon.", remedy="Give a delta above 0."
+            )
+        return [Conversion("epsilon", value, "greatest privacy loss", _IMPLIED)]
+    name = f"epsilon at delta = {delta:g}"
+    formula = {
+        family.Gaussian: "Balle and Wang (2018), exact",
+        family.ZeroConcentrated: "Canonne, Kamath and Steinke (2020)",
+    }.get(type(source), "tangent of the trade-off function, exact")
+    rows = [Conversion(name, source.epsilon(delta), formula, _IMPLIED)]
+    if classical and isinstance(source, family.ZeroConcentrated):
+        value = zcdp_epsilon_bun_steinke(source.rho, delta)
+        rows.append(Conversion(name, value, "Bun and Steinke (2016), classical", _IMPLIED))
+    if classical and isinstance(source, family.Gaussian):
+        value = above(source.mu) * classical_gaussian_sigma_ratio(delta)
+        if value <= 1:  # the textbook statement is proved there only
+            rows.append(Conversion(name, value, "mu sqrt(2 ln(1.25/delta)), classical", _IMPLIED))
+    return rows
+
+
+def _to_rho(source: Any, classical: bool) -> list[Conversion]:
+    from congenial.privacy import tradeoff as family
+
+    if isinstance(source, family.ZeroConcentrated):
+        return [Conversion("rho", source.rho, "the source itself", _IMPLIED)]
+    if isinstance(source, family.Gaussian):
+        return [Conversion("rho", gdp_to_zcdp(source.mu), "mu^2 / 2, exact", _IMPLIED)]
+    if isinstance(source, family.Approximate) and source.dlt > 0:
+        value = zcdp_rho(source.eps, above(source.dlt))
+        return [Conversion("rho", value, "Canonne, Kamath and Steinke (2020)", _SUFFICIENT)]
+    eps = source.eps if isinstance(source, family.Pure) else source.epsilon(0.0)
+    if math.isinf(eps):
+        raise GuaranteeError(f"{source.words} implies no rho.", remedy="Convert to epsilon.")
+    rows = [Conversion("rho", pure_to_zcdp(eps), "epsilon tanh(epsilon / 2)", _IMPLIED)]
+    if classical:
+        classic = pure_to_zcdp_bun_steinke(eps)
+        rows.append(Conversion("rho", classic, "epsilon^2 / 2, Bun and Steinke (2016)", _IMPLIED))
+    return rows
+
+
+def _to_mu(source: Any, classical: bool) -> list[Conversion]:
+    from congenial.privacy import tradeoff as family
+
+    if isinstance(source, family.Gaussian):
+        return [Conversion("mu", source.mu, "the source itself", _IMPLIED)]
+    if isinstance(source, family.Approximate) and source.dlt > 0:
+        exact = gaussian_mu(source.eps, below(source.dlt))
+        rows = [Conversion("mu", exact, "Balle and Wang (2018), exact", _SUFFICIENT)]
+        if classical and source.eps <= 1:
+            value = classical_gaussian_mu(source.eps, below(source.dlt))
+            rows.append(
+                Conversion("mu", value, "epsilon / sqrt(2 ln(1.25/delta)), classical", _SUFFICIENT)
+            )
+        return rows
+    eps = source.eps if isinstance(source, family.Pure) else source.epsilon(0.0)
+    if math.isinf(eps):
+        raise GuaranteeError(f"{source.words} implies no mu.", remedy="Convert to epsilon.")
+    return [Conversion("mu", pure_to_gdp(eps), "-2 Phi^{-1}(1 / (1 + e^epsilon))", _IMPLIED)]

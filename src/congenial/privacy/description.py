@@ -1,0 +1,104 @@
+"""Description of a mechanism's law: what the ledger, the bundle and the analyst read instead of code.
+
+It says what was asked (phi, the released table), the raw law before any post-processing, its rational
+parameter, the set it lives on, and what its numerics cost. Nothing in it depends on confidential data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from congenial.data.schema import Schema
+from congenial.errors import BundleError, GuaranteeError
+from congenial.public.invariants import Invariants
+
+Family = Literal["double_geometric", "discrete_gaussian", "laplace", "gaussian"]
+
+VERSION = 1
+
+LAWS: dict[Family, str] = {
+    "double_geometric": "p(u) ~ exp(-eps_cell * ||u||_1) on the integers",
+    "discrete_gaussian": "p(u) ~ exp(-||u||_2^2 / (2 sigma^2)) on the integers",
+    "laplace": "p(u) ~ exp(-eps_cell * ||u||_1) on the reals",
+    "gaussian": "p(u) ~ exp(-||u||_2^2 / (2 sigma^2)) on the reals",
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """The law of one release: y = phi(x) + u, u given the support.
+
+    `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma squared
+    for the Gaussian ones, exactly as used by the sampler. `support`: the mandates on which u is
+    conditioned (none: u is independent in every cell). `log_ratio_error` (H) bounds |log p~/p| of a
+    whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0 for exact samplers.
+    """
+
+    mechanism: str
+    table: tuple[str, ...]
+    family: Family
+    scale: Fraction
+    support: Invariants
+    post_processing: Literal["none", "project"] = "none"
+    log_ratio_error: Fraction = Fraction(0)
+    mass_lost: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.family not in LAWS:
+            raise GuaranteeError(
+                f"family '{self.family}' is not known.", remedy=f"Known: {', '.join(LAWS)}."
+            )
+        if self.scale <= 0:
+            raise GuaranteeError(
+                f"the noise scale of '{self.mechanism}' is {self.scale}; it must be positive."
+            )
+        self.support.schema.axes(self.table)  # raises when an axis is unknown
+
+    @property
+    def norm(self) -> Literal["l1", "l2"]:
+        """Which norm of the change in phi the loss is counted in."""
+        return "l1" if self.family in ("double_geometric", "laplace") else "l2"
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the law is on the reals, where numerics are idealised."""
+        return self.family in ("laplace", "gaussian")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the schema is written beside it, once."""
+        return {
+            "version": VERSION,
+            "mechanism": self.mechanism,
+            "table": list(self.table),
+            "family": self.family,
+            "law": LAWS[self.family],
+            "parameter": {"eps_cell" if self.norm == "l1" else "sigma_squared": str(self.scale)},
+            "support": self.support.to_dict(),
+            "base_measure": "uniform",
+            "post_processing": self.post_processing,
+            "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
+            "selector": None,
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> Description:
+        """Inverse of `to_dict`; refuses versions it does not know."""
+        if data.get("version") != VERSION:
+            raise BundleError(
+                f"mechanism description has version {data.get('version')!r}; this software reads "
+                f"version {VERSION}.",
+                remedy="Use the version of congenial named in the bundle.",
+            )
+        return cls(
+            mechanism=data["mechanism"],
+            table=tuple(data["table"]),
+            family=data["family"],
+            scale=Fraction(next(iter(data["parameter"].values()))),
+            support=Invariants.from_dict(schema, data["support"]),
+            post_processing=data["post_processing"],
+            log_ratio_error=Fraction(data["numerics"]["H"]),
+            mass_lost=Fraction(data["numerics"]["tau"]),
+        )

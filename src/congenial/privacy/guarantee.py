@@ -1,0 +1,278 @@
+"""Guarantee: what is promised, among which databases, on what footing, and in words.
+
+Five building blocks (domain, universe, adjacency, trade-off function, parameters) plus basis,
+assumptions, what is not covered, and the source. Two guarantees are compared by the partial order of
+semi-dp (Definition 20) and added only over the same universe and adjacency.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+from congenial.errors import GuaranteeError
+from congenial.privacy.tradeoff import (
+    Approximate,
+    Gaussian,
+    Pure,
+    Tradeoff,
+    ZeroConcentrated,
+)
+from congenial.public.adjacency import Adjacency, AddRemove, SemiAdjacent
+from congenial.public.universe import Universe
+
+Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]
+BASES: tuple[Basis, ...] = (
+    "theorem",
+    "numerical bound",
+    "estimate",
+    "asymptotic",
+    "uncertified chain",
+)
+
+BASIS_WORDS: dict[Basis, str] = {
+    "theorem": "proved, and checked by enumeration on small universes",
+    "numerical bound": "a proved bound, evaluated numerically and rounded towards less privacy",
+    "estimate": "an estimate, not a guarantee",
+    "asymptotic": "holds in the limit of large data only",
+    "uncertified chain": "not certified: the sample comes from a Markov chain",
+}
+
+ALWAYS_OPEN = ("the published figures themselves and what follows from them", "facts about groups")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A promise over pairs of databases.
+
+    Build a target with `Guarantee.pure(1, under=adjacency)` and its siblings; a calibrated mechanism
+    returns one with its basis and assumptions filled in.
+    """
+
+    adjacency: Adjacency
+    tradeoff: Tradeoff
+    basis: Basis = "theorem"
+    assumptions: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    citation: str = ""
+
+    def __post_init__(self) -> None:
+        if self.basis not in BASES:
+            raise GuaranteeError(
+                f"basis '{self.basis}' is not known.", remedy=f"Use one of {', '.join(BASES)}."
+            )
+
+    @classmethod
+    def pure(cls, epsilon: Fraction | int | str | float, under: Adjacency) -> Guarantee:
+        """Pure epsilon per person."""
+        return cls(under, Pure(epsilon))
+
+    @classmethod
+    def approximate(
+        cls, epsilon: Fraction | int | str | float, delta: float, under: Adjacency
+    ) -> Guarantee:
+        """(epsilon, delta) per person."""
+        return cls(under, Approximate(epsilon, delta))
+
+    @classmethod
+    def zero_concentrated(cls, rho: Fraction | int | str | float, under: Adjacency) -> Guarantee:
+        """rho-zCDP per person."""
+        return cls(under, ZeroConcentrated(rho))
+
+    @classmethod
+    def gaussian(cls, mu: Fraction | int | str | float, under: Adjacency) -> Guarantee:
+        """mu-Gaussian differential privacy per person."""
+        return cls(under, Gaussian(mu))
+
+    # ---- the building blocks -----------------------------------------------------------------
+
+    @property
+    def domain(self) -> str:
+        """What a record is."""
+        schema = self.adjacency.schema
+        return f"records with {', '.join(schema.names)} ({schema.size(schema.names)} possible answers)"
+
+    @property
+    def universe(self) -> Universe:
+        """The databases among which the promise holds."""
+        return Universe(self.adjacency.mandates)
+
+    def same_pairs(self, other: Guarantee) -> bool:
+        """Whether both promises are about exactly the same pairs of databases."""
+        mine, theirs = self.adjacency, other.adjacency
+        return (
+            mine.schema.digest == theirs.schema.digest
+            and mine.metric == theirs.metric
+            and mine.records == theirs.records
+            and mine.mandates == theirs.mandates
+        )
+
+    def covers_pairs_of(self, other: Guarantee) -> bool:
+        """IND(other) is a subset of IND(self) (semi-dp, Definition 20, part 1)."""
+        mine, theirs = self.adjacency, other.adjacency
+        return (
+            mine.schema.digest == theirs.schema.digest
+            and mine.metric == theirs.metric
+            and theirs.records <= mine.records
+            and _conforms(theirs, mine)
+        )
+
+    def __le__(self, other: Guarantee) -> bool:
+        """Weaker than or equal to `other` in the partial order of semi-dp, Definition 20."""
+        return other.covers_pairs_of(self) and self.tradeoff <= other.tradeoff
+
+    def compose(self, other: Guarantee) -> Guarantee:
+        """Both releases together, over the same pairs; refused with the reason otherwise."""
+        if not self.same_pairs(other):
+            raise GuaranteeError(
+                f"two promises about different pairs cannot be added: {self.universe.words}, "
+                f"{self.adjacency.records} record(s), against {other.universe.words}, "
+                f"{other.adjacency.records} record(s).",
+                remedy="Re-price both over the databases that agree with all published figures.",
+            )
+        return replace(
+            self,
+            tradeoff=self.tradeoff.tensor(other.tradeoff),
+            basis=max(self.basis, other.basis, key=BASES.index),
+            assumptions=tuple(dict.fromkeys(self.assumptions + other.assumptions)),
+            not_covered=tuple(dict.fromkeys(self.not_covered + other.not_covered)),
+            citation="; ".join(dict.fromkeys(filter(None, (self.citation, other.citation)))),
+        )
+
+    # ---- words -------------------------------------------------------------------------------
+
+    def explain(self, spent: str = "", of: str = "") -> str:
+        """The promise as one paragraph; every clause comes from a field."""
+        clauses = [
+            self.published_clause(),
+            f"For the rest: take {self.adjacency.words}. {self.likelihood_clause()}",
+            f"Basis: {self.basis} ({BASIS_WORDS[self.basis]}).",
+        ]
+        if self.assumptions:
+            clauses.append(f"Assumed: {'; '.join(self.assumptions)}.")
+        clauses.append(f"Not covered: {'; '.join(ALWAYS_OPEN + self.not_covered)}.")
+        if spent:
+            clauses.append(f"Spent: {spent}" + (f" of {of}." if of else "."))
+        return " ".join(clauses)
+
+    def published_clause(self) -> str:
+        """What is out, exactly, and so not protected."""
+        statements = self.adjacency.mandates.equalities
+        figures = [s.label + (f" ({s.because})" if s.because else "") for s in statements]
+        if isinstance(self.adjacency, SemiAdjacent):
+            figures.append("the number of people")
+        if not figures:
+            return "Published exactly: nothing."
+        return (
+            f"Published exactly: {'; '.join(figures)}. Neither these nor what follows from them is "
+            "protected."
+        )
+
+    def likelihood_clause(self) -> str:
+        """How far apart the two datasets' releases can be, as odds where that is what is promised."""
+        f = self.tradeoff
+        if isinstance(f, Pure):
+            if f.epsilon == 0:
+                return "Every result of this release is exactly as likely under one as the other."
+            return (
+                f"No result of this release is more than {odds(f.epsilon)} times as likely under one "
+                f"as under the other (epsilon = {number(f.epsilon)} per person)."
+            )
+        if isinstance(f, Approximate):
+            epsilon, delta = f.epsilon, f.delta
+            return self._slack_clause(epsilon, delta)
+        delta = 1e-9
+        return f"The promise is {f.words}: " + self._slack_clause(f.epsilon(delta), delta, "for one, ")
+
+    def _slack_clause(self, epsilon: Any, delta: float, lead: str = "") -> str:
+        text = (
+            f"the probability of any event under one is at most {odds(epsilon)} times its "
+            f"probability under the other plus {delta:g} (epsilon = {number(epsilon)}, delta = "
+            f"{delta:g} per person)."
+        )
+        return lead + text if lead else text[0].upper() + text[1:]
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = [
+            ("Domain", self.domain),
+            ("Universe", self.universe.words),
+            ("Adjacent", self.adjacency.words),
+            ("Promise", self.tradeoff.words),
+            ("Basis", f"{self.basis}: {BASIS_WORDS[self.basis]}"),
+        ]
+        body = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
+        return f"<table>{body}</table><p>{escape(self.explain())}</p>"
+
+    # ---- plain data --------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a bundle or a ledger; schema and mandates are written beside it."""
+        adjacency = self.adjacency
+        return {
+            "domain": self.domain,
+            "universe": self.universe.words,
+            "adjacency": {
+                "metric": adjacency.metric,
+                "records": adjacency.records,
+                "reading": getattr(adjacency, "reading", None),
+                "words": adjacency.words,
+            },
+            "tradeoff": self.tradeoff.to_dict(),
+            "basis": self.basis,
+            "assumptions": list(self.assumptions),
+            "not_covered": list(self.not_covered),
+            "citation": self.citation,
+        }
+
+    @classmethod
+    def from_dict(cls, mandates: Any, data: dict[str, Any]) -> Guarantee:
+        """Inverse of `to_dict`, given the mandates (with their schema) written beside it."""
+        told = data["adjacency"]
+        adjacency: Adjacency = (
+            SemiAdjacent(mandates, told["reading"])
+            if told["metric"] == "replace-one"
+            else AddRemove(mandates.schema, told["records"])
+        )
+        return cls(
+            adjacency,
+            Tradeoff.from_dict(data["tradeoff"]),
+            data["basis"],
+            tuple(data["assumptions"]),
+            tuple(data["not_covered"]),
+            data["citation"],
+        )
+
+
+def _conforms(inner: Adjacency, outer: Adjacency) -> bool:
+    """Whether every pair of `inner` satisfies the mandates of `outer`."""
+    mandates = outer.mandates
+    known = dict(zip(inner.mandates.statements, inner.mandates.to_dict()["statements"], strict=True))
+    return all(
+        statement in known and known[statement] == told
+        for statement, told in zip(mandates.statements, mandates.to_dict()["statements"], strict=True)
+    )
+
+
+def odds(epsilon: Fraction | float) -> str:
+    """e^epsilon to three digits, rounded up: a promise never reads better than it is."""
+    context = Context(prec=3, rounding=ROUND_CEILING)
+    value = float(epsilon)
+    if value > 50:
+        return f"e^{number(epsilon)}"
+    exact = Decimal(value).exp(Context(prec=30, rounding=ROUND_CEILING))
+    return format(context.plus(exact).normalize(), "f")
+
+
+def number(value: Fraction | float) -> str:
+    """A privacy parameter in decimals, rounded up to six digits when it has more."""
+    if isinstance(value, Fraction):
+        exact = Context(prec=40, rounding=ROUND_CEILING).divide(
+            Decimal(value.numerator), Decimal(value.denominator)
+        )
+    else:
+        exact = Decimal(value)
+    return format(Context(prec=6, rounding=ROUND_CEILING).plus(exact).normalize(), "f")

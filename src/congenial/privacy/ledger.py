@@ -1,0 +1,388 @@
+"""Ledger: what has been published and spent on one population, and what may still be.
+
+One ledger is one population. It is a history of events; the state is what they add up to:
+
+    open      schema, unit of protection, software version
+    budget    what may be spent in all
+    mandates  figures published exactly
+    reserve   a release is promised its share: mechanism description, guarantee, plan digest
+    draw      its noise is about to be drawn: spent from here on, whatever happens
+    commit    it was published, with the digest of its bundle
+    abandon   given up: refunded if nothing was drawn, otherwise spent all the same
+
+Releases are priced together, over the databases that agree with everything published so far, by the
+joint supremum (THEORY, section 4), so a later mandate re-prices earlier releases. The ledger reads
+descriptions and published figures only; nothing confidential ever reaches it.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+from uuid import uuid4
+
+from congenial.data.schema import Schema
+from congenial.errors import BudgetError, LedgerError
+from congenial.privacy.budget import Budget
+from congenial.privacy.composition import Loss
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.history import (
+    STEPS,
+    Entry,
+    State,
+    Unit,
+    check_figures,
+    fold,
+    join_mandates,
+    opening,
+    rows_of,
+)
+from congenial.privacy.pricing import (
+    Preview,
+    Repricing,
+    check_description,
+    check_schema,
+    refusal,
+    reprice,
+    say,
+    too_weak,
+)
+from congenial.privacy.store import Event, Log, Store
+from congenial.public.adjacency import Adjacency
+from congenial.public.invariants import Invariants
+
+
+class Recordable(Protocol):
+    """What `Ledger.record` needs of a release."""
+
+    @property
+    def name(self) -> str:
+        """What the curator calls it."""
+
+    @property
+    def description(self) -> Description:
+        """The law of its noise."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises."""
+
+
+class Reservation:
+    """A release's share of the budget, from promise to publication.
+
+    Call `mark_drawn` before the noise is drawn and `commit` when the bundle is written. As a
+    context manager it gives the share back when the block ends without a draw; after a draw the
+    release stays spent, and pending until it is committed or abandoned.
+    """
+
+    def __init__(self, ledger: Ledger, release: str) -> None:
+        self._ledger = ledger
+        self._open = True
+        self.id = release
+
+    def mark_drawn(self) -> None:
+        """Record that noise is about to be drawn; draw nothing if this raises."""
+        self._open = False
+        self._ledger._step(self.id, "draw")
+
+    def commit(self, bundle_digest: str) -> None:
+        """Record that the release was published in the bundle with this digest."""
+        self._ledger._step(self.id, "commit", {"bundle_digest": bundle_digest})
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._open:
+            return
+        if error is None:
+            self._ledger.abandon(self.id)
+        else:  # the first error is the one to see; a share not given back is merely counted
+            with suppress(LedgerError):
+                self._ledger.abandon(self.id)
+
+
+class Ledger:
+    """The history of one population; build one with `Ledger.open`.
+
+    Every call reads the file again, so several processes may use one ledger; calls that write hold
+    the write lock from the check of the budget to the end of the record.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: tuple[str, State] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        schema: Schema | None = None,
+        *,
+        adjacency: Unit | None = None,
+        max_rows: int | None = None,
+        budget: Budget | None = None,
+        create: bool = True,
+        timeout: float = 10.0,
+        who: str | None = None,
+    ) -> Ledger:
+        """Open the ledger at `where` (a path, or `sqlite:///path`), or start it.
+
+        It is started when it is absent, `schema` is given and `create` is true: "replace-one"
+        unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
+
+        Whatever is given must agree with an existing ledger: another schema or unit is another
+        population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
+        every fault of the file; waits at most `timeout` seconds for other processes.
+        """
+        path = _path(where)
+        who = who or _user()
+        if not _exists(path):
+            if schema is None or not create:
+                raise LedgerError(
+                    f"there is no ledger at '{path}'.",
+                    remedy="Check the path, or give a schema to start one.",
+                )
+            first: list[tuple[str, Any]] = [("open", opening(schema, adjacency, max_rows))]
+            if budget is not None:
+                first.append(("budget", budget.to_dict()))
+            Store.create(path, timeout, who, first)
+        ledger = cls(Store.open(path, timeout, who))
+        ledger._refuse_other(schema, adjacency, max_rows, budget)
+        return ledger
+
+    def _refuse_other(
+        self,
+        schema: Schema | None,
+        adjacency: Unit | None,
+        max_rows: int | None,
+        budget: Budget | None,
+    ) -> None:
+        state = self._state()
+        if schema is not None and schema.digest != state.schema.digest:
+            raise LedgerError(
+                f"'{self.path}' is the ledger of another schema.",
+                remedy="One ledger is one population: use a new ledger for a new one.",
+            )
+        given = adjacency is not None or max_rows is not None
+        if given and rows_of(adjacency, max_rows) != state.max_rows:
+            raise LedgerError(
+                f"'{self.path}' counts under the unit {state.unit}; the request is for another.",
+                remedy="Keep the unit; a new population needs a new ledger.",
+            )
+        if budget is not None and budget != state.budget:
+            now = state.budget.words if state.budget else "not set"
+            raise LedgerError(
+                f"the budget in '{self.path}' is {now}; the request says {budget.words}.",
+                remedy="Change it explicitly with set_budget, which is recorded.",
+            )
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """The ledger's file."""
+        return self._store.path
+
+    @property
+    def schema(self) -> Schema:
+        """What a record of this population is."""
+        return self._state().schema
+
+    @property
+    def budget(self) -> Budget | None:
+        """What may be spent in all; None when nothing is ever refused."""
+        return self._state().budget
+
+    @property
+    def mandates(self) -> Invariants:
+        """Everything published exactly so far."""
+        return self._state().mandates
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The pairs of databases every release is priced over now."""
+        return self._state().adjacency
+
+    def events(self) -> tuple[Event, ...]:
+        """The whole history, its chain of digests checked."""
+        return self._store.read()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every release, in the order of reservation, refunded ones included."""
+        return self._state().entries
+
+    def pending(self) -> tuple[Entry, ...]:
+        """Releases reserved or drawn and neither committed nor abandoned."""
+        return tuple(entry for entry in self.entries() if entry.pending)
+
+    def spent(self) -> Loss:
+        """Joint loss of every counted release over the current universe."""
+        return self._state().spent
+
+    def spent_words(self) -> str:
+        """What is spent, in the budget's unit: "epsilon = 1.5"."""
+        return say(self._state(), self.spent())
+
+    def preview(self, description: Description) -> Preview:
+        """What one more release would cost, and whether the budget allows it; writes nothing."""
+        state = self._state()
+        check_description(state, description)
+        after = state.with_release(description)
+        return Preview(state.spent, after, state.budget is None or state.budget.allows(after))
+
+    def _state(self) -> State:
+        return self._fold(self._store.read())
+
+    def _fold(self, events: Sequence[Event]) -> State:
+        """The state; kept while the last digest, which names the whole history, is the same."""
+        last = events[-1].digest
+        if self._known is None or self._known[0] != last:
+            self._known = (last, fold(events))
+        return self._known[1]
+
+    # ---- writing -----------------------------------------------------------------------------
+
+    def set_budget(self, budget: Budget) -> None:
+        """Set or change the budget. Raising it is allowed and stays in the history."""
+        with self._store.writing() as log:
+            if self._fold(log.events).budget != budget:
+                log.append("budget", None, budget.to_dict())
+
+    def publish(self, invariants: Invariants, accept_weaker: bool = False) -> Repricing:
+        """Record figures as published exactly, and re-price every counted release accordingly.
+
+        If a promise becomes weaker, LedgerError shows before and after and nothing is recorded,
+        unless `accept_weaker`. Publishing the same figures again changes nothing. Refused: other
+        figures for a published statistic, statements without figures, and any under add-remove,
+        for which keeping figures exact has no proof.
+        """
+        with self._store.writing() as log:
+            state = self._fold(log.events)
+            check_schema(state, invariants.schema)
+            if state.max_rows is not None and invariants.statements:
+                raise LedgerError(
+                    f"this ledger counts under {state.unit}: exact figures cannot be kept there.",
+                    remedy="Use a ledger with adjacency 'replace-one' to publish exact figures.",
+                )
+            check_figures(invariants)
+            joined = join_mandates(state.mandates, invariants)
+            check_figures(joined)
+            new = replace(state, mandates=joined)
+            repricing = reprice(state, new)
+            if not set(invariants.statements) <= set(state.mandates.statements):
+                if repricing.weaker and not accept_weaker:
+                    raise too_weak(state, invariants, repricing)
+                log.append("mandates", None, invariants.to_dict())
+        return repricing
+
+    def reserve(
+        self, description: Description, guarantee: Guarantee, name: str, plan_digest: str = ""
+    ) -> Reservation:
+        """Give a release its share of the budget, checked against every counted release.
+
+        Raises BudgetError, and reserves nothing, when the total would exceed the budget.
+        """
+        with self._store.writing() as log:
+            why = refusal(self._fold(log.events), description, name)
+            if why is not None:
+                raise why
+            release = _append_reserve(log, description, guarantee, name, plan_digest)
+        return Reservation(self, release)
+
+    def record(self, release: Recordable) -> str:
+        """Record a release that was drawn in memory, and return its id.
+
+        Beyond the budget it is recorded as drawn and abandoned, since what was drawn stays spent,
+        and BudgetError says that it must not be published. A release that cannot be priced (another
+        schema, or given figures that are not published) is not recorded and must not be published.
+        """
+        with self._store.writing() as log:
+            why = refusal(self._fold(log.events), release.description, release.name)
+            one = _append_reserve(log, release.description, release.guarantee, release.name, "")
+            log.append("draw", one, {})
+            if why is None:
+                log.append("commit", one, {"bundle_digest": ""})
+            else:
+                log.append("abandon", one, {})
+        if why is not None:
+            raise BudgetError(
+                f"{why.what} It was drawn already, so it is counted as spent.",
+                remedy="Do not publish it. Reserve before drawing, or record the next one earlier.",
+            )
+        return one
+
+    def abandon(self, release: str) -> None:
+        """Give up a pending release: refunded if nothing was drawn, spent for good otherwise."""
+        self._step(release, "abandon")
+
+    def _step(self, release: str, kind: str, payload: dict[str, Any] | None = None) -> None:
+        with self._store.writing() as log:
+            entry = self._fold(log.events).entry(release)
+            if (entry.status, kind) not in STEPS:
+                raise LedgerError(
+                    f"release '{entry.name}' ({release}) is {entry.status}: no '{kind}' applies.",
+                    remedy=_NEXT[entry.status],
+                )
+            log.append(kind, release, payload or {})
+
+
+_NEXT = {
+    "reserved": "Mark it as drawn first, or abandon it.",
+    "drawn": "Commit it or abandon it; a second draw needs its own reservation.",
+    "committed": "It is published and stays spent.",
+    "cancelled": "Reserve it again.",
+    "abandoned": "It stays spent; reserve a new release.",
+}
+
+
+def _append_reserve(
+    log: Log, description: Description, guarantee: Guarantee, name: str, plan_digest: str
+) -> str:
+    release = uuid4().hex[:12]
+    payload = {
+        "name": name,
+        "description": description.to_dict(),
+        "guarantee": guarantee.to_dict(),
+        "plan_digest": plan_digest,
+    }
+    log.append("reserve", release, payload)
+    return release
+
+
+def _path(where: str | Path) -> Path:
+    text = str(where).removeprefix("sqlite:///")
+    if "://" in text or text.startswith(":memory:") or not text:
+        raise LedgerError(
+            f"'{where}' is not a place for a ledger: it is kept in a SQLite file.",
+            remedy="Give a path such as ledger.sqlite.",
+        )
+    return Path(text).absolute()
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        raise LedgerError(
+            f"the ledger '{path}' cannot be reached.", remedy="Check access to its folder."
+        ) from None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"

@@ -1,0 +1,1 @@
+"""What is published exactly, and what that leaves to protect."""

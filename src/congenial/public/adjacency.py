@@ -1,0 +1,267 @@
+"""Adjacency: which pairs of databases must look alike, and how far a query moves between them.
+
+Three relations: `ReplaceOne` (one person's record replaced; n is public), `AddRemove` (at most
+`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the mandates and differ
+in at most a* records). All three answer the same question: the supremum, over differences u of adjacent
+tables, of a weighted sum of norms of the released parts of u.
+
+For mandates of laminar structure every difference u is a sum of at most a* moves of one person inside
+one atom, which gives closed forms (semi-dp, Theorem 16 in the robust reading; see docs/errata).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.errors import MandateError, StructureError
+from congenial.public.invariants import Invariants
+from congenial.public.support import images
+
+Reading = Literal["robust", "existential", "literal"]
+Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
+
+
+@dataclass(frozen=True)
+class Supremum:
+    """A number with its footing: attained by some adjacent pair, or a proved upper bound."""
+
+    value: Fraction
+    exact: bool
+
+    @property
+    def footing(self) -> str:
+        """In words: "exact" or "upper bound"."""
+        return "exact" if self.exact else "upper bound"
+
+
+class Adjacency(ABC):
+    """A relation between databases; `schema` says what a record is."""
+
+    schema: Schema
+
+    @property
+    @abstractmethod
+    def metric(self) -> str:
+        """How distance between databases is counted."""
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """The largest number of records in which adjacent databases differ (a)."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+
+    @abstractmethod
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i * ||phi_i u||_1`, phi_i tabulating onto release i's axes."""
+
+    @abstractmethod
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i * ||phi_i u||_2^2`."""
+
+    @property
+    def mandates(self) -> Invariants:
+        """The mandates both databases satisfy; none unless the relation says so."""
+        return Invariants(self.schema)
+
+    def l1(self, names: Sequence[str]) -> Supremum:
+        """Delta_1 of the table over `names`."""
+        return self.joint_l1([(tuple(names), Fraction(1))])
+
+    def l2_squared(self, names: Sequence[str]) -> Supremum:
+        """Delta_2 squared of the table over `names`."""
+        return self.joint_l2_squared([(tuple(names), Fraction(1))])
+
+
+@dataclass(frozen=True)
+class AddRemove(Adjacency):
+    """Symmetric difference: a person adds or removes at most `max_rows` rows; n is not public.
+
+    Group privacy: S = { u integer : ||u||_1 <= max_rows }. Mandates cannot be kept under this relation
+    and are refused.
+    """
+
+    schema: Schema
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.max_rows < 1:
+            raise MandateError(
+                f"max_rows = {self.max_rows} is not a positive number.", remedy="Use 1 or more."
+            )
+
+    @property
+    def metric(self) -> str:
+        """Symmetric difference of the two sets of rows."""
+        return "symmetric difference"
+
+    @property
+    def records(self) -> int:
+        """Rows one person may add or remove."""
+        return self.max_rows
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        rows = "row" if self.max_rows == 1 else f"{self.max_rows} rows"
+        return f"two datasets of which one lacks one person's {rows}"
+
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """All rows enter the same cell: max_rows times the sum of weights."""
+        return Supremum(self.max_rows * sum((w for _, w in releases), Fraction(0)), True)
+
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """All rows enter the same cell: max_rows squared times the sum of weights."""
+        return Supremum(self.max_rows**2 * sum((w for _, w in releases), Fraction(0)), True)
+
+
+@dataclass(frozen=True)
+class SemiAdjacent(Adjacency):
+    """Conforming databases that differ in at most a* records (semi-dp, Definition 13, robust reading).
+
+    a* is the least number of records that always lets one person have any answer the mandates leave
+    open, others compensating. For laminar mandates it is exact: 2 when two or more groups of people
+    are told apart by the mandates, else 1. Before the values are published, groups are assumed to be
+    non-empty, which can only enlarge a* and the sensitivities.
+
+    Mandates that do not decouple into groups, and bounds, are refused.
+    """
+
+    published: Invariants
+    reading: Reading = "robust"
+
+    def __post_init__(self) -> None:
+        mandates, reading = self.published, self.reading
+        if reading != "robust":
+            raise StructureError(
+                f"reading = '{reading}' is not built yet.",
+                remedy="Use reading = 'robust', which promises more.",
+            )
+        if mandates.structure not in ("none", "laminar") or mandates.bounds:
+            what = mandates.bounds[0].label if mandates.bounds else mandates.structure
+            raise StructureError(
+                f"no proved adjacency for these mandates ({what}).",
+                remedy="Mandate nested totals without bounds.",
+            )
+
+    @property
+    def metric(self) -> str:
+        """Hamming distance; the number of people is public."""
+        return "replace-one"
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        """What a record is."""
+        return self.published.schema
+
+    @property
+    def mandates(self) -> Invariants:
+        """The mandates both databases satisfy."""
+        return self.published
+
+    @cached_property
+    def _people(self) -> Any:
+        """People in each atom (0 is the loose one), `inf` where unknown; 0 for atoms without a cell."""
+        atoms = self.mandates.atoms
+        present = np.zeros(int(atoms.max(initial=0)) + 1, dtype=bool)
+        present[atoms[atoms >= 0]] = True
+        people = np.where(present, np.inf, 0.0)
+        known = self.mandates.atom_totals
+        if known is not None:
+            people[1:] = np.where(present[1:], known, 0)
+        return people
+
+    @property
+    def records(self) -> int:
+        """a*: 2 when people of two different groups exist, else 1."""
+        return 2 if np.count_nonzero(self._people) >= 2 else 1
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        people = "one person's record" if self.records == 1 else f"{self.records} people's records"
+        if not self.mandates.equalities:
+            return f"two datasets of the same size that differ in {people}"
+        return (
+            f"any two datasets that agree with the published figures and differ in at most {people}, "
+            "enough for any one person to be given any answer the figures allow"
+        )
+
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """a* people each make the dearest move of their atom: 2 * sum of weights of tables that see it.
+
+        With one release the value is attained: moves can always be directed so that none cancel.
+        """
+        price = self._dearest(releases)
+        order = np.argsort(-np.array([float(p) for p in price]), kind="stable")
+        left, value = self.records, Fraction(0)
+        first = int(order[0]) if len(order) else 0
+        for atom in order:
+            movers = int(min(left, self._people[atom]))
+            value += 2 * movers * price[atom]
+            left -= movers
+        alone = len(order) > 0 and self._people[first] >= self.records
+        return Supremum(value, len(releases) == 1 or (alone and self._at_once(first, releases)))
+
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """m people make the same move: 2 m^2 times the weights; an upper bound if atoms are too small."""
+        price = self._dearest(releases)
+        movers = int(min(self.records, sum(p for p, v in zip(self._people, price, strict=True) if v)))
+        if movers == 0:
+            return Supremum(Fraction(0), True)
+        best = max(range(len(price)), key=lambda atom: (price[atom], self._people[atom]))
+        alone = bool(self._people[best] >= movers)
+        exact = alone and (len(releases) == 1 or self._at_once(best, releases))
+        return Supremum(2 * movers**2 * price[best], exact)
+
+    def _dearest(self, releases: Sequence[Weighted]) -> list[Fraction]:
+        """For each atom: weights of the releases in which some move inside the atom can be seen."""
+        sees = np.stack([self._varies(names) & (self._people > 0) for names, _ in releases], axis=1)
+        patterns, of_atom = np.unique(sees, axis=0, return_inverse=True)
+        weights = [w for _, w in releases]
+        prices = [
+            sum((w for w, seen in zip(weights, row, strict=True) if seen), Fraction(0))
+            for row in patterns
+        ]
+        return [prices[i] for i in of_atom.reshape(-1)]
+
+    def _varies(self, names: tuple[str, ...]) -> Any:
+        """Which atoms show two or more different cells of the table over `names`."""
+        seen = images(self.mandates, names)
+        atoms = self.mandates.atoms
+        cells = atoms >= 0
+        low = np.full(len(self._people), np.iinfo(np.int64).max)
+        high = np.full(len(self._people), -1)
+        np.minimum.at(low, atoms[cells], seen.key[cells])
+        np.maximum.at(high, atoms[cells], seen.key[cells])
+        return (high > low) | ((high >= 0) & (seen.other > 1))
+
+    def _at_once(self, atom: int, releases: Sequence[Weighted]) -> bool:
+        """Whether one move inside the atom is seen by every release that can see any (sufficient test).
+
+        Attributes outside the mandates can all change at once; of the cells inside, the first is
+        compared with every other one.
+        """
+        cells = np.flatnonzero(self.mandates.atoms == atom)
+        together = np.ones(len(cells), dtype=bool)
+        for names, _ in releases:
+            seen = images(self.mandates, names)
+            if self._varies(names)[atom] and seen.other == 1:
+                together &= seen.key[cells] != seen.key[cells[0]]
+        return bool(np.any(together))
+
+
+def ReplaceOne(schema: Schema) -> SemiAdjacent:  # noqa: N802 - reads as the relation it is
+    """One person's record replaced, without mandates: ordinary differential privacy with public n."""
+    return SemiAdjacent(Invariants(schema))

@@ -1,0 +1,362 @@
+"""Invariants: the mandated statistics A s = a (and bounds B s >= b) with their structure worked out.
+
+The matrix is never built cell by cell. Statements only see the attributes they mention; cells whose
+columns are equal are merged into *atoms*, and structure, rank and redundancy are decided on atoms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.predicate import parse
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import MandateError, StructureError
+from congenial.public import lattice
+from congenial.public.lattice import Ints
+from congenial.public.statements import Statement
+
+Structure = Literal["none", "laminar", "two-way", "general"]
+
+LARGEST_DOMAIN = 50_000_000  # cells of the attributes that the mandates mention
+
+
+@dataclass(frozen=True)
+class Invariants:
+    """What is published exactly about a population: statements, and their values once published.
+
+    `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while the
+    plan is only being checked. Bounds and structural zeros carry no value.
+
+    Source: semi-dp, section 3 (invariants T(X) = t); congenial-dp, section 2 (A s = a, B s >= b).
+    """
+
+    schema: Schema
+    statements: tuple[Statement, ...] = ()
+    values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        labels = [s.label for s in self.statements]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise MandateError(
+                    f"two mandates are called '{label}'.", remedy="Give each its own name."
+                )
+        if self.cells > LARGEST_DOMAIN:
+            raise StructureError(
+                f"the mandates mention {', '.join(self.bases)}: {self.cells} cells, more than "
+                f"{LARGEST_DOMAIN}.",
+                remedy="Mandate fewer or coarser attributes.",
+            )
+        if self.values is not None:
+            self._check_values(self.values)
+
+    # ---- the attributes and the matrix -------------------------------------------------------
+
+    @cached_property
+    def bases(self) -> tuple[str, ...]:
+        """Attributes that some statement mentions, in schema order."""
+        used: set[str] = set()
+        for statement in self.statements:
+            used.update(self.schema.axis(name).base for name in statement.by)
+            for condition, _ in statement.terms:
+                used.update(self._predicate(condition)[0])
+        return tuple(name for name in self.schema.names if name in used)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Levels of the mentioned attributes."""
+        return tuple(self.schema.attribute(name).size for name in self.bases)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the domain the mandates can see."""
+        size = 1
+        for levels in self.shape:
+            size *= levels
+        return size
+
+    def _predicate(self, condition: str) -> tuple[tuple[str, ...], Any]:
+        if not condition:
+            return (), np.ones((), dtype=bool)
+        predicate = parse(condition, self.schema)
+        return predicate.bases, predicate.mask()
+
+    def _spread(self, names: Sequence[str], values: Any) -> Any:
+        """An array over `names` (in schema order) broadcast to the domain of `bases`, flattened."""
+        shape = [
+            levels if name in names else 1
+            for name, levels in zip(self.bases, self.shape, strict=True)
+        ]
+        return np.broadcast_to(np.asarray(values).reshape(shape), self.shape).reshape(-1)
+
+    def _rows_and_weights(self, statement: Statement) -> tuple[Ints, Ints]:
+        """For each cell: the row of the statement it belongs to, and its weight there."""
+        row = np.zeros(self.cells, dtype=np.int64)
+        for name in statement.by:
+            axis = self.schema.axis(name)
+            row = row * len(axis.levels) + self._spread((axis.base,), axis.of_base)
+        weight = np.zeros(self.cells, dtype=np.int64)
+        for condition, factor in statement.terms:
+            names, mask = self._predicate(condition)
+            weight += factor * self._spread(names, mask.astype(np.int64))
+        return row, weight
+
+    def _rows(self, statement: Statement) -> int:
+        return self.schema.size(statement.by)
+
+    @cached_property
+    def possible(self) -> Any:
+        """Which cells are not ruled out by a structural zero (flat boolean array)."""
+        allowed = np.ones(self.cells, dtype=bool)
+        for statement in self.statements:
+            if statement.relation == "zero":
+                allowed &= self._rows_and_weights(statement)[1] == 0
+        return allowed
+
+    @cached_property
+    def atoms(self) -> Ints:
+        """Atom of each cell: cells with equal columns share one; -1 for impossible cells.
+
+        Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
+        """
+        labels = np.zeros(self.cells, dtype=np.int64)
+        for statement in self.equalities:
+            row, weight = self._rows_and_weights(statement)
+            low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
+            code = np.where(weight == 0, 0, 1 + row * (high - low + 1) + (weight - low))
+            codes, code = np.unique(code, return_inverse=True)
+            labels = np.unique(labels * len(codes) + code, return_inverse=True)[1]
+        touched = np.zeros(self.cells, dtype=bool)
+        for statement in self.equalities:
+            touched |= self._rows_and_weights(statement)[1] != 0
+        labels = np.where(touched, labels + 1, 0)
+        labels[~self.possible] = -1
+        present = np.unique(labels[labels > 0])
+        renumber = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
+        renumber[present] = np.arange(1, len(present) + 1)
+        return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
+
+    @property
+    def equalities(self) -> tuple[Statement, ...]:
+        """The statements published exactly."""
+        return tuple(s for s in self.statements if s.relation == "=")
+
+    @property
+    def bounds(self) -> tuple[Statement, ...]:
+        """The statements that only bound a statistic."""
+        return tuple(s for s in self.statements if s.relation in (">=", "<="))
+
+    @cached_property
+    def matrix(self) -> sp.csr_matrix:
+        """Equality statements (rows, one per cell of `by`) on fixed atoms (columns: atoms 1, 2, ...)."""
+        return self._matrix_of(self.equalities)
+
+    def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
+        fixed = int(self.atoms.max(initial=0))
+        order, first = np.unique(self.atoms, return_index=True)
+        first = first[order > 0]
+        blocks = []
+        for statement in statements:
+            row, weight = self._rows_and_weights(statement)
+            entry = weight[first] != 0
+            blocks.append(
+                sp.csr_matrix(
+                    (weight[first][entry], (row[first][entry], np.flatnonzero(entry))),
+                    shape=(self._rows(statement), fixed),
+                    dtype=np.int64,
+                )
+            )
+        if not blocks:
+            return sp.csr_matrix((0, fixed), dtype=np.int64)
+        return sp.vstack(blocks, format="csr")
+
+    # ---- what the mandates are -------------------------------------------------------------
+
+    @cached_property
+    def rank(self) -> int:
+        """Number of independent published figures."""
+        return lattice.rank(self.matrix)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """"laminar" when every atom's total follows from what is published, so groups decouple.
+
+        That is so for nested totals, and for any other set of statements of full rank on its atoms.
+        """
+        if not self.equalities:
+            return "none"
+        if self.rank == self.matrix.shape[1]:
+            return "laminar"
+        if len(self.equalities) == 2 and all(
+            s.terms == (("", 1),) for s in self.equalities
+        ):
+            return "two-way"
+        return "general"
+
+    @cached_property
+    def redundant(self) -> tuple[str, ...]:
+        """Labels of statements that follow from those before them."""
+        found, before = [], 0
+        for i, statement in enumerate(self.equalities):
+            now = lattice.rank(self._matrix_of(self.equalities[: i + 1]))
+            if now == before:
+                found.append(statement.label)
+            before = now
+        return tuple(found)
+
+    # ---- values ----------------------------------------------------------------------------
+
+    def evaluate(self, table: Table) -> Invariants:
+        """The same statements with their values, computed from the confidential table.
+
+        Raises MandateError, without a count, when the data break a structural zero or a bound.
+        """
+        values: list[Ints | None] = []
+        for statement, figures in zip(self.statements, self._figures(table), strict=True):
+            if not _allowed(statement, figures):
+                raise MandateError(
+                    f"the data do not satisfy '{statement.label}'.",
+                    remedy="Correct the data or drop the statement.",
+                )
+            values.append(figures if statement.relation == "=" else None)
+        return Invariants(self.schema, self.statements, tuple(values))
+
+    def holds_for(self, table: Table) -> bool:
+        """Whether the table agrees with every published figure, bound and structural zero."""
+        if self.values is None:
+            raise MandateError("the mandates have no values yet.", remedy="Publish them first.")
+        return all(
+            _allowed(statement, fresh) and (told is None or np.array_equal(told, fresh))
+            for statement, told, fresh in zip(
+                self.statements, self.values, self._figures(table), strict=True
+            )
+        )
+
+    def _figures(self, table: Table) -> list[Ints]:
+        """Each statement's sums over the confidential table, shaped by its axes."""
+        counts = table.marginal(self.bases).counts.reshape(-1)
+        found = []
+        for statement in self.statements:
+            row, weight = self._rows_and_weights(statement)
+            sums = np.zeros(self._rows(statement), dtype=np.int64)
+            np.add.at(sums, row, weight * counts)
+            found.append(sums.reshape([axis.size for axis in self.schema.axes(statement.by)]))
+        return found
+
+    @cached_property
+    def atom_totals(self) -> Ints | None:
+        """People in each fixed atom (1, 2, ...), when values and a laminar structure give them."""
+        if self.values is None or self.structure not in ("laminar", "none"):
+            return None
+        return lattice.atom_totals(self.matrix, self._flat_values())
+
+    def _flat_values(self) -> Ints:
+        assert self.values is not None
+        flat = [v.reshape(-1) for v in self.values if v is not None]
+        return np.concatenate(flat) if flat else np.zeros(0, dtype=np.int64)
+
+    def _check_values(self, values: Sequence[Ints | None]) -> None:
+        if len(values) != len(self.statements):
+            raise MandateError(
+                f"{len(self.statements)} mandates came with {len(values)} values.",
+                remedy="Publish them again.",
+            )
+        for statement, figures in zip(self.statements, values, strict=True):
+            if (figures is not None) != (statement.relation == "="):
+                raise MandateError(
+                    f"mandate '{statement.label}' has a value where none belongs, or none where "
+                    "one does.",
+                    remedy="Publish the mandates again.",
+                )
+            if figures is not None:
+                by = tuple(axis.size for axis in self.schema.axes(statement.by))
+                if figures.shape != by:
+                    raise MandateError(
+                        f"mandate '{statement.label}' has figures of shape {figures.shape}; its "
+                        f"axes have {by}.",
+                        remedy="Publish the mandates again under this schema.",
+                    )
+
+    # ---- joining and writing ---------------------------------------------------------------
+
+    def join(self, other: Invariants) -> Invariants:
+        """Both sets of statements as one; a statement in both is kept once if its figures agree."""
+        if other.schema.digest != self.schema.digest:
+            raise MandateError(
+                "mandates over two different schemas cannot be joined.",
+                remedy="Use one schema per population.",
+            )
+        statements, values = list(self.statements), list(self.values or ())
+        for i, statement in enumerate(other.statements):
+            theirs = None if other.values is None else other.values[i]
+            if statement in statements:
+                mine = values[statements.index(statement)] if values else None
+                if mine is not None and theirs is not None and not np.array_equal(mine, theirs):
+                    raise MandateError(
+                        f"mandate '{statement.label}' was published with other figures before.",
+                        remedy="The data changed since: use a new ledger for a new population.",
+                    )
+                continue
+            statements.append(statement)
+            values.append(theirs)
+        published = self.values is not None and other.values is not None
+        return Invariants(self.schema, tuple(statements), tuple(values) if published else None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data (statements and their published figures) for a bundle or a ledger."""
+        figures = self.values or (None,) * len(self.statements)
+        return {
+            "published": self.values is not None,
+            "statements": [
+                s.to_dict() | {"values": None if v is None else v.tolist()}
+                for s, v in zip(self.statements, figures, strict=True)
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> Invariants:
+        """Inverse of `to_dict`."""
+        statements = tuple(Statement.from_dict(s) for s in data["statements"])
+        values = tuple(
+            None if s["values"] is None else np.asarray(s["values"], dtype=np.int64)
+            for s in data["statements"]
+        )
+        return cls(schema, statements, values if data["published"] else None)
+
+    @property
+    def digest(self) -> str:
+        """Identity of the universe these mandates leave: schema, statements and figures."""
+        text = json.dumps([self.schema.digest, self.to_dict()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Invariants) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def _allowed(statement: Statement, figures: Ints) -> bool:
+    """Whether figures respect a bound or a structural zero; an equality asks nothing of them."""
+    bound = statement.bound or 0
+    if statement.relation == "=":
+        return True
+    if statement.relation == ">=":
+        return bool(np.all(figures >= bound))
+    if statement.relation == "<=":
+        return bool(np.all(figures <= bound))
+    return not np.any(figures)
+
+
+def publish(table: Table, *statements: Statement) -> Invariants:
+    """Compute mandated statistics exactly from the confidential table; public from here on."""
+    return Invariants(table.schema, statements).evaluate(table)

@@ -1,0 +1,134 @@
+"""Mandated statistics as data: what a curator must publish exactly, with the words she wrote.
+
+Every statement is a linear map of the confidential table with integer weights: a sum over cells, split
+by zero or more axes, and a relation. `total`, `margin`, `count`, `linear`, `structural_zeros`,
+`at_least` and `at_most` only differ in how they fill the same five fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from congenial.errors import MandateError
+
+Relation = Literal["=", ">=", "<=", "zero"]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One mandated statistic: `sum over terms of weight * count(condition)`, for each cell of `by`.
+
+    An empty condition means everybody. `relation` is "=" for a figure published exactly, ">=" or "<="
+    for a public bound (`bound`), "zero" for cells that are empty by definition.
+    """
+
+    label: str
+    terms: tuple[tuple[str, int], ...]
+    by: tuple[str, ...] = ()
+    relation: Relation = "="
+    bound: int | None = None
+    because: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label.strip():
+            raise MandateError("a mandate has no label.", remedy="Say in words what it publishes.")
+        if not self.terms:
+            raise MandateError(f"mandate '{self.label}' has no terms.", remedy="Give a condition.")
+        for condition, weight in self.terms:
+            if isinstance(weight, bool) or not isinstance(weight, int) or weight == 0:
+                raise MandateError(
+                    f"mandate '{self.label}': weight {weight!r} of '{condition or 'everybody'}' is "
+                    "not a whole number other than 0.",
+                    remedy="Multiply the statistic until every weight is whole.",
+                )
+        if len(set(self.by)) != len(self.by):
+            raise MandateError(
+                f"mandate '{self.label}' names an axis twice in by = {list(self.by)}.",
+                remedy="Name each axis once.",
+            )
+        if self.relation in (">=", "<=") and self.bound is None:
+            raise MandateError(
+                f"mandate '{self.label}' is a bound without a number.", remedy="Give the bound."
+            )
+
+    def named(self, label: str, because: str = "") -> Statement:
+        """The same statistic under the words a person wrote, with its legal ground."""
+        return replace(self, label=label, because=because)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a bundle or a ledger."""
+        return {
+            "label": self.label,
+            "terms": [[condition, weight] for condition, weight in self.terms],
+            "by": list(self.by),
+            "relation": self.relation,
+            "bound": self.bound,
+            "because": self.because,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Statement:
+        """Inverse of `to_dict`."""
+        return cls(
+            label=data["label"],
+            terms=tuple((str(condition), weight) for condition, weight in data["terms"]),
+            by=tuple(data["by"]),
+            relation=data["relation"],
+            bound=data["bound"],
+            because=data["because"],
+        )
+
+
+def total(by: str | Sequence[str] = ()) -> Statement:
+    """The number of people, in all or for each cell of `by`."""
+    axes = _names(by)
+    return Statement(_label("Population", axes), (("", 1),), axes)
+
+
+def margin(*axes: str) -> Statement:
+    """The marginal table over `axes`: the same as `total(by=axes)`."""
+    if not axes:
+        raise MandateError("margin() names no axis.", remedy="Use total() for the grand total.")
+    return Statement(_label("Margin", axes), (("", 1),), axes)
+
+
+def count(condition: str, by: str | Sequence[str] = ()) -> Statement:
+    """The number of people who meet a condition such as "age >= 18 and sex = 'female'"."""
+    axes = _names(by)
+    return Statement(_label(f"Count of {condition}", axes), ((condition, 1),), axes)
+
+
+def linear(weights: Mapping[str, int], by: str | Sequence[str] = ()) -> Statement:
+    """An integer-weighted sum of counts, `{condition: weight}`; "" stands for everybody."""
+    axes = _names(by)
+    text = " + ".join(f"{weight} x ({cond or 'everybody'})" for cond, weight in weights.items())
+    return Statement(_label(text, axes), tuple(weights.items()), axes)
+
+
+def structural_zeros(condition: str) -> Statement:
+    """Cells that are empty by definition (a married three-year-old); known without the data."""
+    return Statement(f"Impossible: {condition}", ((condition, 1),), (), "zero", 0)
+
+
+def at_least(statistic: Statement, bound: int) -> Statement:
+    """A public lower bound on a statistic."""
+    return replace(
+        statistic, label=f"{statistic.label}: at least {bound}", relation=">=", bound=bound
+    )
+
+
+def at_most(statistic: Statement, bound: int) -> Statement:
+    """A public upper bound on a statistic."""
+    return replace(
+        statistic, label=f"{statistic.label}: at most {bound}", relation="<=", bound=bound
+    )
+
+
+def _names(by: str | Sequence[str]) -> tuple[str, ...]:
+    return (by,) if isinstance(by, str) else tuple(by)
+
+
+def _label(what: str, axes: Sequence[str]) -> str:
+    return f"{what} by {', '.join(axes)}" if axes else what

@@ -1,0 +1,1 @@
+"""From a plan file to a published folder."""

@@ -1,0 +1,359 @@
+"""The bundle: a folder that can be published as it is, and that an analyst can read back.
+
+It holds released values, schema with labels, published figures, mechanism description, guarantee, a report,
+a citation and a digest, and nothing else. The digest detects accidents, not forgery: compare it with one
+published elsewhere.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from congenial._version import __version__
+from congenial.data.schema import Schema
+from congenial.errors import BundleError, CongenialError
+from congenial.mechanisms.release import Release
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.invariants import Invariants
+from congenial.public.support import support
+
+FORMAT = 1
+INDEX = "release.json"
+DIGEST = "DIGEST.txt"
+LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
+
+
+def write(release: Release, folder: Path, promise: str, report: str) -> Prepared:
+    """Write the bundle under a temporary name beside `folder`; `Prepared.publish` moves it there."""
+    check_absent(folder)
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        partial.mkdir(parents=True)
+        for name, content in _files(release, promise, report).items():
+            (partial / name).write_bytes(content)
+        digest = _write_index(release, partial, promise)
+    except OSError as reason:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise BundleError(
+            f"cannot write to '{folder.parent}': {reason.strerror}.",
+            remedy="Choose a folder you can write to with --out.",
+        ) from None
+    return Prepared(partial, folder, digest)
+
+
+def check_absent(folder: Path) -> None:
+    """Refuse to overwrite anything, and find out early whether the place can be written to."""
+    if folder.exists():
+        raise BundleError(
+            f"'{folder}' is already there; a bundle is never overwritten.",
+            remedy="Choose another folder with --out, or move the old one away.",
+        )
+    parent = folder.parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise BundleError(
+            f"'{parent}' cannot be written to.", remedy="Choose another folder with --out."
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A complete bundle under its temporary name."""
+
+    partial: Path
+    folder: Path
+    digest: str
+
+    def publish(self) -> None:
+        """Give the bundle its name, in one step."""
+        try:
+            self.partial.rename(self.folder)
+        except OSError as reason:
+            raise BundleError(
+                f"cannot move the finished bundle to '{self.folder}': {reason.strerror}.",
+                remedy=f"It is complete at '{self.partial}'; move it by hand.",
+            ) from None
+
+
+def _files(release: Release, promise: str, report: str) -> dict[str, bytes]:
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as pq
+
+    table = release.to_arrow()
+    parquet, text = io.BytesIO(), io.BytesIO()
+    pq.write_table(table, parquet)
+    pacsv.write_csv(table, text)
+    return {
+        "table.parquet": parquet.getvalue(),
+        "table.csv": text.getvalue(),
+        "schema.json": _json(release.schema.to_dict()),
+        "published.json": _json(release.published.to_dict()),
+        "published.csv": published_csv(release.published).encode(),
+        "report.html": report.encode(),
+        "README.txt": _readme(release, promise).encode(),
+        "CITATION.cff": _citation(release).encode(),
+    }
+
+
+def _write_index(release: Release, folder: Path, promise: str) -> str:
+    files = sorted(path.name for path in folder.iterdir())
+    index = {
+        "format": FORMAT,
+        "name": release.name,
+        "software": f"congenial {__version__}",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "description": release.description.to_dict(),
+        "guarantee": release.guarantee.to_dict(),
+        "promise": promise,
+        "randomness": release.randomness,
+        "publishable": release.publishable,
+        "files": {name: _sha256((folder / name).read_bytes()) for name in files},
+    }
+    content = _json(index)
+    (folder / INDEX).write_bytes(content)
+    digest = _sha256(content)
+    (folder / DIGEST).write_text(digest + "\n")
+    return digest
+
+
+def read(folder: str | Path) -> Release:
+    """Read a bundle back as a Release; what is damaged or unknown is refused.
+
+    >>> release = read("bundles/sex-by-age")            # doctest: +SKIP
+    >>> release.interval("age >= 65", 0.90)             # doctest: +SKIP
+    """
+    folder = Path(folder)
+    index = read_index(folder)
+    try:
+        schema = Schema.from_dict(_parse(folder / "schema.json"), None)
+        published = Invariants.from_dict(schema, _parse(folder / "published.json"))
+        description = Description.from_dict(schema, index["description"])
+        guarantee = Guarantee.from_dict(published, index["guarantee"])
+        values, raw = _read_table(folder, schema, description)
+        return Release(
+            name=str(index["name"]),
+            description=description,
+            guarantee=guarantee,
+            values=values,
+            raw=raw,
+            randomness=str(index["randomness"]),
+            publishable=bool(index["publishable"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+        raise BundleError(
+            f"'{folder}' is not a bundle this software can read ({type(reason).__name__}).",
+            remedy="Run `congenial verify` on it, or get a fresh copy.",
+        ) from None
+
+
+def read_index(folder: Path) -> dict[str, Any]:
+    """The bundle's release.json, after checking that it is one."""
+    if not folder.is_dir():
+        raise BundleError(f"there is no bundle at '{folder}'.", remedy="Give the bundle's folder.")
+    index = _parse(folder / INDEX)
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
+        told = index.get("format") if isinstance(index, dict) else None
+        raise BundleError(
+            f"'{folder}' has bundle format {told!r}; this software reads format {FORMAT}.",
+            remedy="Use the version of congenial that wrote it.",
+        )
+    return index
+
+
+def _read_table(folder: Path, schema: Schema, description: Description) -> tuple[Any, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    shape = tuple(len(axis.levels) for axis in schema.axes(description.table))
+    cells = int(np.prod(shape, dtype=np.int64))
+    try:
+        file = pq.ParquetFile(folder / "table.parquet")
+        if file.metadata.num_rows != cells:
+            raise BundleError(
+                f"table.parquet has {file.metadata.num_rows} rows; the schema has {cells} cells.",
+                remedy="Get a fresh copy of the bundle.",
+            )
+        table = file.read()
+    except (OSError, pa.ArrowException):
+        raise BundleError(
+            f"'{folder}/table.parquet' cannot be read.", remedy="Get a fresh copy of the bundle."
+        ) from None
+    values = table["count"].to_numpy().reshape(shape)
+    projected = "count_as_drawn" in table.column_names
+    return values, table["count_as_drawn"].to_numpy().reshape(shape) if projected else None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of `verify`: what was checked and whether it holds."""
+
+    what: str
+    holds: bool
+    detail: str = ""
+
+
+def verify(folder: str | Path, digest: str | None = None) -> list[Check]:
+    """Check a bundle's digest (against one published elsewhere if given), mandates and schema."""
+    folder = Path(folder)
+    index = read_index(folder)
+    actual = _sha256((folder / INDEX).read_bytes())
+    stated = _text(folder / DIGEST).strip()
+    checks = [Check("release.json matches DIGEST.txt", actual == stated)]
+    if digest is not None:
+        checks.append(Check("release.json matches the digest you gave", actual == digest.strip()))
+    for name, expected in sorted(_manifest(index).items()):
+        path = folder / name
+        same = path.is_file() and not path.is_symlink() and _sha256(path.read_bytes()) == expected
+        checks.append(Check(f"{name} is as released", same))
+    known = {*_manifest(index), INDEX, DIGEST}
+    extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
+    checks.append(Check("nothing was added", not extra, ", ".join(extra)))
+    if all(check.holds for check in checks):
+        checks.extend(_verify_content(folder))
+    return checks
+
+
+def _verify_content(folder: Path) -> list[Check]:
+    try:
+        release = read(folder)
+    except CongenialError as error:
+        return [Check("the bundle can be read", False, str(error))]
+    checks = [Check("schema, description and table fit together", True)]
+    groups = support(release.description.support, release.table)
+    if groups.totals is not None:
+        for what, values in (("table", release.values), ("values as drawn", release.drawn)):
+            sums = np.zeros(groups.groups, dtype=values.dtype)
+            flat = groups.labels.reshape(-1)
+            np.add.at(sums, flat[flat >= 0], values.reshape(-1)[flat >= 0])
+            agree = np.array_equal(sums, groups.totals)
+            checks.append(Check(f"the {what} agrees with every published figure", agree))
+    loss = release.mechanism.guarantee.tradeoff
+    checks.append(
+        Check("the promise follows from the description", loss == release.guarantee.tradeoff)
+    )
+    if not release.publishable:
+        checks.append(Check("drawn from the system's randomness", False, release.randomness))
+    return checks
+
+
+def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
+    files = index.get("files")
+    if not isinstance(files, dict) or any(
+        not isinstance(name, str) or Path(name).name != name or name in ("..", ".")
+        for name in files
+    ):
+        raise BundleError(
+            "release.json lists files outside the bundle's folder.",
+            remedy="Do not use this bundle; get it from its publisher.",
+        )
+    return {name: str(value) for name, value in files.items()}
+
+
+def published_csv(published: Invariants) -> str:
+    """Published figures, one per line: label, the levels of its axes, value, legal ground."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["figure", "for", "value", "because"])
+    for statement, values in zip(published.statements, published.values or (), strict=False):
+        if values is None:
+            continue
+        axes = published.schema.axes(statement.by)
+        for index in np.ndindex(*values.shape):
+            cell = "; ".join(
+                f"{axis.name} = {axis.levels[i]}" for axis, i in zip(axes, index, strict=True)
+            )
+            writer.writerow([statement.label, cell, int(values[index]), statement.because])
+    return out.getvalue()
+
+
+def _readme(release: Release, promise: str) -> str:
+    warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
+    drawn = (
+        "count_as_drawn holds the values before they were made nonnegative; use them for inference.\n"
+        if release.raw is not None
+        else ""
+    )
+    return f"""{warning}{release.name}
+{'=' * len(release.name)}
+
+What is promised
+{promise}
+
+Files
+table.parquet, table.csv   the protected table: one row per cell, column `count`
+published.csv, .json       the figures published exactly
+schema.json                what the cells mean
+release.json               mechanism, guarantee, software, and the digest of every file
+report.html                the same for reading; opens without a network
+DIGEST.txt                 SHA-256 of release.json; compare it with the one the publisher announced
+{drawn}
+How to use it
+  import congenial
+  release = congenial.read("<this folder>")
+  release.to_pandas()
+  release.interval("<condition>", 0.90)
+or, without Python, read table.csv. The noise law is in release.json under "description".
+Check the folder with: congenial verify <this folder> --digest <announced digest>
+"""
+
+
+def _citation(release: Release) -> str:
+    return f"""cff-version: 1.2.0
+message: If you use this table, please cite it and the software that protected it.
+title: {json.dumps(f"{release.name}: protected table")}
+type: dataset
+version: {json.dumps(f"congenial {__version__}")}
+authors:
+  - name: The publisher of this folder
+references:
+  - type: software
+    title: Congenial
+    version: {json.dumps(__version__)}
+    authors:
+      - name: The Congenial developers
+abstract: {json.dumps(release.guarantee.citation)}
+"""
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _parse(path: Path) -> Any:
+    text = _text(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BundleError(
+            f"'{path}' is not valid JSON.", remedy="Get a fresh copy of the bundle."
+        ) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST_INDEX:
+            raise BundleError(f"'{path}' is too large to be part of a bundle.")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise BundleError(
+            f"'{path}' cannot be read.", remedy="Get a fresh copy of the bundle."
+        ) from None
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,290 @@
+"""The plan file: one TOML file says what is protected, what is published exactly, and what is released.
+
+Numbers are read as exact decimals, so epsilon = 0.1 is one tenth. Every error names the key, the value, the
+rule and the remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from congenial.data.schema import Schema
+from congenial.data.unit import Unit
+from congenial.errors import PlanError
+from congenial.privacy.budget import Budget
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.public.invariants import Invariants
+from congenial.public.statements import (
+    Statement,
+    at_least,
+    at_most,
+    count,
+    linear,
+    margin,
+    structural_zeros,
+    total,
+)
+
+
+def _exact(value: Any) -> Any:
+    """A positive finite number as an exact fraction."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
+        raise ValueError("must be a number; write 0.5 or 1")
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise ValueError("must be finite; infinity and NaN promise nothing")
+    if value <= 0:
+        raise ValueError("must be positive")
+    return Fraction(value)
+
+
+Positive = Annotated[Fraction, BeforeValidator(_exact)]
+
+
+class Section(BaseModel):
+    """Base of the sections: unknown keys are refused, values are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True)
+
+
+class DataSection(Section):
+    """[data]: where the confidential records are, and who is one person."""
+
+    source: str
+    unit: str | None = None
+    max_rows: int | None = Field(default=None, ge=1)
+
+
+class PublishEntry(Section):
+    """One entry of [publish]: a statistic published exactly, unprotected."""
+
+    total: Literal[True] | None = None
+    margin: list[str] | None = None
+    count: str | None = None
+    linear: dict[str, int] | None = None
+    structural_zeros: str | None = None
+    by: list[str] = []
+    at_least: int | None = None
+    at_most: int | None = None
+    because: str = ""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> PublishEntry:
+        kinds = ("total", "margin", "count", "linear", "structural_zeros")
+        given = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have exactly one of {', '.join(kinds)}")
+        if self.at_least is not None and self.at_most is not None:
+            raise ValueError("must have at_least or at_most, not both; write two entries")
+        if self.by and given[0] in ("margin", "structural_zeros"):
+            raise ValueError(f"cannot split {given[0]} by axes; leave `by` out")
+        return self
+
+    def statement(self, label: str) -> Statement:
+        """The mandate this entry stands for."""
+        if self.total is not None:
+            made = total(self.by)
+        elif self.margin is not None:
+            made = margin(*self.margin)
+        elif self.count is not None:
+            made = count(self.count, self.by)
+        elif self.linear is not None:
+            made = linear(self.linear, self.by)
+        else:
+            made = structural_zeros(self.structural_zeros or "")
+        if self.at_least is not None:
+            made = at_least(made, self.at_least)
+        elif self.at_most is not None:
+            made = at_most(made, self.at_most)
+        return made.named(label, self.because)
+
+
+class ReleaseSection(Section):
+    """One [[release]]: a protected table and the promise it must meet."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
+    table: list[str] = Field(min_length=1)
+    epsilon: Positive | None = None
+    delta: Positive | None = None
+    rho: Positive | None = None
+    mu: Positive | None = None
+    mechanism: str = "auto"
+    reading: Literal["robust", "existential", "literal"] = "robust"
+    nonnegative: Literal["no", "project", "condition"] = "no"
+    basis: Literal["theorem"] | None = None
+
+    @model_validator(mode="after")
+    def _one_promise(self) -> ReleaseSection:
+        if sum(x is not None for x in (self.epsilon, self.rho, self.mu)) != 1:
+            raise ValueError("must have exactly one of epsilon, rho, mu")
+        if self.delta is not None and self.epsilon is None:
+            raise ValueError("delta goes with epsilon")
+        if self.delta is not None and self.delta >= 1:
+            raise ValueError("delta must be below 1")
+        if self.nonnegative == "condition":
+            raise ValueError(
+                "nonnegative = 'condition' is not built yet; use 'project', which is free"
+            )
+        return self
+
+    def target(self, adjacency: Adjacency) -> Guarantee:
+        """The promise over an adjacency."""
+        if self.rho is not None:
+            return Guarantee.zero_concentrated(self.rho, adjacency)
+        if self.mu is not None:
+            return Guarantee.gaussian(self.mu, adjacency)
+        assert self.epsilon is not None
+        if self.delta is not None:
+            return Guarantee.approximate(self.epsilon, float(self.delta), adjacency)
+        return Guarantee.pure(self.epsilon, adjacency)
+
+
+class BudgetSection(Section):
+    """[budget]: the ledger of this population and what may be spent on it in all."""
+
+    ledger: str = "ledger.sqlite"
+    epsilon: Positive | None = None
+    delta: Positive | None = None
+    rho: Positive | None = None
+
+    def budget(self) -> Budget:
+        """The limit the ledger enforces."""
+        return Budget(self.epsilon, self.delta, self.rho)
+
+
+class Plan(Section):
+    """A whole plan; `Plan.load(path)` reads one."""
+
+    data: DataSection
+    schema_: dict[str, Any] = Field(alias="schema")
+    publish: dict[str, PublishEntry] = {}
+    release: list[ReleaseSection] = Field(min_length=1)
+    budget: BudgetSection = BudgetSection()
+    folder: Path = Field(default=Path(), exclude=True)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Plan:
+        names = [r.name for r in self.release]
+        if len(set(names)) != len(names):
+            raise ValueError("two releases have the same name")
+        if self.data.max_rows is not None and self.publish:
+            raise ValueError(
+                "max_rows cannot be combined with [publish]: no proof covers persons with several "
+                "rows under mandates; give one row per person"
+            )
+        if self.data.max_rows is not None and self.data.unit is None:
+            raise ValueError("max_rows needs data.unit, the column that names the person")
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read and validate a plan file; relative paths in it start at its folder."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise PlanError(f"there is no plan at '{path}'.", remedy="Try `congenial init`.") from None
+        except (OSError, UnicodeDecodeError) as reason:
+            raise PlanError(f"'{path}' cannot be read: {reason}.") from None
+        return cls.parse(text, path.parent)
+
+    @classmethod
+    def parse(cls, text: str, folder: Path) -> Plan:
+        """Validate the text of a plan."""
+        try:
+            values = tomllib.loads(text, parse_float=Decimal)
+        except tomllib.TOMLDecodeError as reason:
+            raise PlanError(f"the plan is not valid TOML: {reason}.") from None
+        try:
+            return cls.model_validate(values | {"folder": folder})
+        except ValidationError as error:
+            raise PlanError(*_first_problem(error, values)) from None
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        """What a record is."""
+        return Schema.from_dict(self.schema_, self.folder)
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """The mandates, in the order of the file."""
+        return tuple(entry.statement(label) for label, entry in self.publish.items())
+
+    @cached_property
+    def invariants(self) -> Invariants:
+        """The mandates without values."""
+        return Invariants(self.schema, self.statements)
+
+    @property
+    def unit(self) -> Unit:
+        """Who is one person in the data."""
+        return Unit(self.data.unit, self.data.max_rows)
+
+    def adjacency(self, mandates: Invariants | None = None) -> Adjacency:
+        """Which datasets must look alike, given published values when there are any."""
+        if self.data.max_rows is not None:
+            return AddRemove(self.schema, self.data.max_rows)
+        return SemiAdjacent(self.invariants if mandates is None else mandates)
+
+    @property
+    def source(self) -> Path:
+        """Where the confidential records are."""
+        return self.folder / self.data.source
+
+    @property
+    def ledger_path(self) -> Path:
+        """Where the ledger is."""
+        return self.folder / self.budget.ledger
+
+    @property
+    def digest(self) -> str:
+        """Identity of what was planned."""
+        plain = self.model_dump(mode="json", by_alias=True, fallback=str)
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+    def named(self, name: str) -> ReleaseSection:
+        """The release section of that name."""
+        for section in self.release:
+            if section.name == name:
+                return section
+        names = ", ".join(r.name for r in self.release)
+        raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
+
+
+def _first_problem(error: ValidationError, values: Mapping[str, Any]) -> tuple[str]:
+    """Key, value, rule and remedy of the first problem in a plan."""
+    problem = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in problem["loc"]) or "the plan"
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(problem["loc"][-1]), _keys_at(problem["loc"]), 1, 0.6)
+        hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(_keys_at(problem['loc']))}."
+        return (f"{key}: unknown key.{hint}",)
+    if problem["type"] == "missing":
+        return (f"{key}: missing. Add it; see docs/reference/plan.md.",)
+    rule = problem["msg"].removeprefix("Value error, ")
+    shown = problem["input"]
+    value = f" = {shown}" if isinstance(shown, str | int | Decimal) else ""
+    return (f"{key}{value}: {rule}. See docs/reference/plan.md.",)
+
+
+def _keys_at(location: tuple[int | str, ...]) -> list[str]:
+    """Keys that are allowed where an unknown one was found."""
+    sections: dict[Any, type[Section]] = {
+        "data": DataSection,
+        "publish": PublishEntry,
+        "release": ReleaseSection,
+        "budget": BudgetSection,
+    }
+    model = sections.get(location[0], Plan) if len(location) > 1 else Plan
+    return [field.alias or name for name, field in model.model_fields.items() if name != "folder"]

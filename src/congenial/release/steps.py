@@ -1,0 +1,264 @@
+"""The three commands as functions: `check` needs no data, `publish` computes the mandated figures, `release`
+draws.
+
+Order of a release, so that a crash never under-counts: reserve in the ledger, mark as drawn, draw, write the
+bundle under a temporary name, rename it, commit. Whatever was marked as drawn stays spent.
+"""  # noqa: D205
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from congenial.data.table import Table
+from congenial.data.tabulate import Microdata
+from congenial.errors import GuaranteeError, MandateError
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.projection import project
+from congenial.mechanisms.protocol import Mechanism
+from congenial.mechanisms.release import Release
+from congenial.privacy.composition import Loss
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.ledger import Ledger, Repricing
+from congenial.public.adjacency import Supremum
+from congenial.public.invariants import Invariants
+from congenial.public.support import Support, support
+from congenial.release import bundle
+from congenial.release.accuracy import ErrorRow, Want, error_rows, smallest_epsilon
+from congenial.release.plan import Plan, ReleaseSection
+from congenial.release.report import render
+from congenial.sampling.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class ReleaseCheck:
+    """What a release of the plan would promise and how accurate it would be."""
+
+    section: ReleaseSection
+    mechanism: Mechanism
+    guarantee: Guarantee
+    sensitivity: Supremum
+    support: Support
+    errors: list[ErrorRow]
+    wanted_epsilon: Fraction | None
+
+
+@dataclass(frozen=True)
+class PlanCheck:
+    """Result of `check`: structure of the mandates, adjacency, and every release."""
+
+    plan: Plan
+    mandates: Invariants
+    published: bool
+    releases: list[ReleaseCheck]
+    spent: Loss | None
+
+    @property
+    def basis(self) -> str:
+        """On what the figures rest."""
+        if self.published:
+            return "exact for the figures as published"
+        return "bounds valid for every value the mandated figures may take"
+
+
+def check(plan: Plan, want: str | None = None) -> PlanCheck:
+    """Work out structure, adjacency, sensitivity, guarantee and expected error, without the data."""
+    ledger = open_ledger(plan, create=False)
+    mandates = plan.invariants
+    published = False
+    if ledger is not None and _all_published(plan, ledger):
+        mandates, published = ledger.mandates, bool(plan.statements)
+    wish = None if want is None else Want.parse(want)
+    rows = [_check_release(plan, section, mandates, wish) for section in plan.release]
+    spent = None if ledger is None else ledger.spent()
+    return PlanCheck(plan, mandates, published, rows, spent)
+
+
+def _check_release(
+    plan: Plan, section: ReleaseSection, mandates: Invariants, wish: Want | None
+) -> ReleaseCheck:
+    mechanism = build(plan, section, mandates)
+    guarantee = promise(plan, mechanism)
+    table = mechanism.description.table
+    adjacency = mechanism.adjacency
+    wanted = None
+    if wish is not None:
+        wanted = smallest_epsilon(wish, lambda eps: _with_epsilon(plan, section, mandates, eps))
+    return ReleaseCheck(
+        section,
+        mechanism,
+        guarantee,
+        adjacency.l1(table) if mechanism.description.norm == "l1" else adjacency.l2_squared(table),
+        support(mechanism.description.support, table),
+        error_rows(mechanism),
+        wanted,
+    )
+
+
+def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanism:
+    """The mechanism of one release section over the databases that agree with `mandates`."""
+    target = section.target(plan.adjacency(mandates))
+    mechanism = calibrate(section.mechanism, target, section.table)
+    if mandates.equalities and not mechanism.conditions:
+        raise MandateError(
+            f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
+            remedy="Use mechanism = 'auto'.",
+        )
+    if section.basis is not None and mechanism.guarantee.basis != section.basis:
+        raise GuaranteeError(
+            f"release '{section.name}' asks for basis = '{section.basis}'; "
+            f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
+        )
+    return mechanism
+
+
+def _with_epsilon(
+    plan: Plan, section: ReleaseSection, mandates: Invariants, epsilon: Fraction
+) -> Mechanism:
+    changed = section.model_copy(update={"epsilon": epsilon, "rho": None, "mu": None})
+    return build(plan, changed, mandates)
+
+
+def promise(plan: Plan, mechanism: Mechanism) -> Guarantee:
+    """The mechanism's guarantee with what the plan assumes about the data added."""
+    if plan.data.unit is None:
+        who = "each row of the data is one person (no unit column was given to check it)"
+    elif plan.data.max_rows is not None:
+        who = f"a person has at most {plan.data.max_rows} rows (checked in '{plan.data.unit}')"
+    else:
+        who = f"each person is one row (checked in '{plan.data.unit}')"
+    guarantee = mechanism.guarantee
+    return replace(guarantee, assumptions=(*guarantee.assumptions, who))
+
+
+def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
+    """The plan's ledger; None when it does not exist yet and is not to be created."""
+    if not create and not plan.ledger_path.exists():
+        return None
+    return Ledger.open(
+        plan.ledger_path,
+        schema=plan.schema,
+        max_rows=plan.data.max_rows,
+        budget=plan.budget.budget(),
+        timeout=timeout,
+    )
+
+
+def _all_published(plan: Plan, ledger: Ledger) -> bool:
+    return set(plan.statements) <= set(ledger.mandates.statements)
+
+
+@dataclass(frozen=True)
+class PublishResult:
+    """Result of `publish`: the figures, where they were written, and what earlier releases now promise."""
+
+    mandates: Invariants
+    folder: Path
+    repricing: Repricing
+
+
+def publish(
+    plan: Plan, folder: Path | None = None, *, accept_weaker: bool = False
+) -> PublishResult:
+    """Compute the mandated figures exactly, record them in the ledger, and write them to a folder."""
+    if not plan.statements:
+        raise MandateError(
+            "the plan mandates nothing: there is no [publish] section.",
+            remedy="Run `congenial release` right away.",
+        )
+    folder = plan.folder / "published" if folder is None else folder
+    plan.adjacency()  # refuses unsupported structure before anything is computed
+    figures = plan.invariants.evaluate(_tabulate(plan, plan.invariants.bases))
+    ledger = open_ledger(plan, create=True)
+    assert ledger is not None
+    repricing = ledger.publish(figures, accept_weaker=accept_weaker)
+    _write_published(figures, folder)
+    return PublishResult(figures, folder, repricing)
+
+
+def _write_published(figures: Invariants, folder: Path) -> None:
+    """Plain files, replaced one by one through a temporary name; the ledger already has the record."""
+    content = {
+        "published.csv": bundle.published_csv(figures),
+        "published.json": json.dumps(
+            figures.to_dict() | {"schema": figures.schema.to_dict()}, indent=1
+        ),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in content.items():
+            partial = folder / f".{name}.partial"
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(folder / name)
+    except OSError as reason:
+        raise MandateError(
+            f"the figures are recorded in the ledger but cannot be written to '{folder}': "
+            f"{reason.strerror}.",
+            remedy="Run `congenial publish` again with --out; it records nothing twice.",
+        ) from None
+
+
+def _tabulate(plan: Plan, names: tuple[str, ...]) -> Table:
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        return data.tabulate(names)
+
+
+@dataclass(frozen=True)
+class ReleaseResult:
+    """Result of `release`: what was drawn, where the bundle is, and the promise in words."""
+
+    release: Release
+    folder: Path
+    digest: str
+    promise: str
+
+
+def release(
+    plan: Plan,
+    name: str,
+    folder: Path | None = None,
+    *,
+    randomness: Randomness | None = None,
+    progress: Callable[[str], Any] = lambda _: None,
+) -> ReleaseResult:
+    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
+    section = plan.named(name)
+    folder = plan.folder / "bundles" / name if folder is None else folder
+    bundle.check_absent(folder)
+    ledger = open_ledger(plan, create=True)
+    assert ledger is not None
+    if not _all_published(plan, ledger):
+        missing = [s.label for s in plan.statements if s not in ledger.mandates.statements]
+        raise MandateError(
+            f"mandated but not yet published: {'; '.join(missing)}.",
+            remedy="Run `congenial publish` first.",
+        )
+    mandates = ledger.mandates
+    mechanism = build(plan, section, mandates)
+    guarantee = promise(plan, mechanism)
+    progress("reading the data")
+    names = tuple(
+        attribute
+        for attribute in plan.schema.names
+        if attribute in mandates.bases
+        or attribute in {plan.schema.axis(axis).base for axis in section.table}
+    )
+    table = _tabulate(plan, names)
+    mechanism.query(table)  # refuses data that no longer agree, before anything is spent
+    with ledger.reserve(mechanism.description, guarantee, name, plan.digest) as reservation:
+        progress("drawing")
+        reservation.mark_drawn()
+        drawn = replace(mechanism.release(table, randomness, name), guarantee=guarantee)
+        if section.nonnegative == "project":
+            drawn = project(drawn, randomness)
+        budget = plan.budget.budget()
+        words = guarantee.explain(ledger.spent_words(), budget.words)
+        progress("writing the bundle")
+        prepared = bundle.write(drawn, folder, words, render(drawn, words))
+        prepared.publish()
+        reservation.commit(prepared.digest)
+    return ReleaseResult(drawn, folder, prepared.digest, words)

@@ -1,0 +1,37 @@
+"""How noise is drawn: system randomness, exact discrete laws, noise given sums, and the law of its
+sums.
+
+Every draw has exactly the stated law given ideal random bits: H = 0 and tau = 0 in the guarantee.
+"""
+
+from __future__ import annotations
+
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.exact import ExactLaw, bernoulli_exp
+from congenial.sampling.laminar import GroupedNoise
+from congenial.sampling.randomness import (
+    Randomness,
+    RecordedRandomness,
+    SeededRandomness,
+    SystemRandomness,
+    uniform_below,
+)
+from congenial.sampling.sums import Pmf, cell_variance, iid_sum_law, subset_sum_law, subset_variance
+
+__all__ = [
+    "DiscreteGaussian",
+    "DoubleGeometric",
+    "ExactLaw",
+    "GroupedNoise",
+    "Pmf",
+    "Randomness",
+    "RecordedRandomness",
+    "SeededRandomness",
+    "SystemRandomness",
+    "bernoulli_exp",
+    "cell_variance",
+    "iid_sum_law",
+    "subset_sum_law",
+    "subset_variance",
+    "uniform_below",
+]

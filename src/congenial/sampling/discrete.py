@@ -1,0 +1,136 @@
+"""The two noise laws: double geometric (discrete Laplace) and discrete Gaussian, drawn exactly.
+
+How a draw is made is in `exact`; here are the weights, and densities and moments for inference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from congenial.sampling.exact import ExactLaw, ball, positive_rational
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DoubleGeometric(ExactLaw):
+    """The double geometric (discrete Laplace) law p(u) = (1 - a)/(1 + a) a^|u|, a = exp(-eps).
+
+    Any positive rational eps. Ratios of neighbouring probabilities are exactly exp(+-eps).
+
+    >>> from congenial.sampling.randomness import SeededRandomness
+    >>> DoubleGeometric(Fraction(1, 2)).draw(SeededRandomness(1), 3).shape
+    (3,)
+    """
+
+    eps: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", positive_rational("eps", self.eps))
+
+    @property
+    def mode(self) -> int:
+        """0."""
+        return 0
+
+    def _ratio(self, x: int) -> Any:
+        return (-ball(self.eps)).exp() if x >= 0 else ball(self.eps).exp()
+
+    def _log_weight(self, x: int) -> Any:
+        return -ball(self.eps * abs(x))
+
+    @property
+    def variance(self) -> float:
+        """2 a / (1 - a)^2 = 1 / (2 sinh(eps/2)^2)."""
+        return 0.5 / math.sinh(float(self.eps) / 2) ** 2 if self.eps < 1000 else 0.0
+
+    def log_pmf(self, x: npt.ArrayLike) -> Floats:
+        """log p(x) = log tanh(eps/2) - eps |x|."""
+        eps = float(self.eps)
+        return np.asarray(math.log(math.tanh(eps / 2)) - eps * np.abs(np.asarray(x)), dtype=float)
+
+    def cdf(self, x: npt.ArrayLike) -> Floats:
+        """F(x): a^-x/(1 + a) for x < 0, 1 - a^(x+1)/(1 + a) otherwise."""
+        eps, at = float(self.eps), np.asarray(x, dtype=float)
+        tail = np.exp(-eps * np.where(at < 0, -at, at + 1)) / (1 + math.exp(-eps))
+        return np.asarray(np.where(at < 0, tail, 1 - tail), dtype=float)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(ExactLaw):
+    """The discrete Gaussian p(u) ~ exp(-u^2 / (2 sigma2)) on the integers, any positive rational
+    sigma2.
+
+    Its variance is a little below sigma2 (far below for sigma2 < 1). Canonne, Kamath and Steinke
+    (2020).
+    """
+
+    sigma2: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma2", positive_rational("sigma2", self.sigma2))
+
+    @property
+    def mode(self) -> int:
+        """0."""
+        return 0
+
+    def _ratio(self, x: int) -> Any:
+        return (-ball((2 * x + 1) / (2 * self.sigma2))).exp()
+
+    def _log_weight(self, x: int) -> Any:
+        return -ball(x * x / (2 * self.sigma2))
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """(log normaliser, variance): direct sums for sigma2 < 1, else their Poisson-summed
+        twins.
+        """
+        s = float(self.sigma2)
+        j = np.arange(1, 40, dtype=float)
+        if s < 1:
+            w = np.exp(-j * j / (2 * s))
+            z = 1 + 2 * w.sum()
+            return float(np.log1p(2 * w.sum())), float(2 * (j * j * w).sum() / z)
+        w = np.exp(-2 * math.pi**2 * s * j * j)
+        z = 1 + 2 * w.sum()
+        slope = -4 * math.pi**2 * float((j * j * w).sum()) / z  # d log z / d sigma2
+        return 0.5 * math.log(2 * math.pi * s) + math.log(z), s + 2 * s * s * slope
+
+    @property
+    def variance(self) -> float:
+        """Sum of u^2 p(u)."""
+        return self._moments[1]
+
+    def log_pmf(self, x: npt.ArrayLike) -> Floats:
+        """log p(x) = -x^2 / (2 sigma2) - log sum_j exp(-j^2 / (2 sigma2))."""
+        at = np.asarray(x, dtype=float)
+        return np.asarray(-at * at / (2 * float(self.sigma2)) - self._moments[0], dtype=float)
+
+    def cdf(self, x: npt.ArrayLike) -> Floats:
+        """F(x), absolute error below 1e-12: the sum itself, or Euler-Maclaurin for sigma2 > 1e4."""
+        at = np.asarray(x, dtype=float)
+        upper = self._upper_tail(np.where(at < 0, -at, at + 1))  # P(X >= |.|)
+        return np.asarray(np.where(at < 0, upper, 1 - upper), dtype=float)
+
+    def _upper_tail(self, start: Floats) -> Floats:
+        """P(X >= start) for start >= 0."""
+        s = float(self.sigma2)
+        if s <= 1e4:
+            reach = int(40 * math.sqrt(s)) + 2
+            sums = np.append(np.cumsum(np.exp(self.log_pmf(np.arange(reach)))[::-1])[::-1], 0.0)
+            return np.asarray(sums[np.minimum(start, reach).astype(np.int64)])
+        from scipy.special import erfc
+
+        f = np.exp(-start * start / (2 * s))
+        t = start / s
+        f1, f3 = -t * f, (3 * t / s - t**3) * f  # first and third derivatives
+        integral = math.sqrt(math.pi * s / 2) * erfc(start / math.sqrt(2 * s))
+        return np.asarray((integral + f / 2 - f1 / 12 + f3 / 720) * math.exp(-self._moments[0]))

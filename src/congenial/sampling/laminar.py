@@ -1,0 +1,235 @@
+"""Double geometric noise given that the noise of each group of cells sums to zero, drawn exactly.
+
+A double geometric variable is g - g' with g, g' geometric(a), a = exp(-eps_cell). Given that k of
+them sum to zero, Q = sum g = sum g' has law ~ [C(Q+k-1, k-1) a^Q]^2, and given Q the vectors g and
+g' are independent uniform weak compositions of Q into k parts. So a draw is one integer (by
+`ExactLaw`) and two uniform subsets: linear in the cells, no chain, no rejection at the level of
+the table. The normaliser is a Legendre polynomial:
+
+    Z_k = sum over {u : sum u = 0} of a^||u||_1
+        = (1-a^2)^(1-k) sum_j C(k-1,j)^2 a^(2j) = P_(k-1)(coth eps_cell).
+
+Fixed totals decouple the groups, so any laminar family of sums with noise on the leaves reduces to
+this case.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from flint import arb, ctx
+
+from congenial.errors import StructureError
+from congenial.sampling.exact import ExactLaw, Ints, ball, positive_rational
+from congenial.sampling.randomness import Randomness
+
+_CHUNK = 1 << 20  # cells drawn at a time by draw_many
+_DENSE = 64  # more than this many places per cell: subsets are hashed, not marked in a bitmap
+_WIDEST = 1 << 60
+
+
+def legendre(n: int, eps: Fraction) -> Any:
+    """P_n(coth eps) as a ball at the current precision."""
+    return (1 / ball(eps).tanh()).legendre_p(n)
+
+
+@lru_cache(maxsize=4096)
+def log_normaliser(k: int, eps_cell: Fraction) -> float:
+    """Return log Z_k: the log of the sum of exp(-eps_cell ||u||_1) over integer u in k cells with
+    sum 0.
+
+    >>> round(log_normaliser(2, Fraction(1)), 6) == round(math.log(1 / math.tanh(1)), 6)
+    True
+    """
+    with ctx.workprec(128):
+        return float(legendre(k - 1, eps_cell).log())
+
+
+@dataclass(frozen=True)
+class SharedTotal(ExactLaw):
+    """The law of Q = sum g = sum g' for k >= 2 cells: p(Q) ~ [C(Q+k-1, k-1) a^Q]^2 on Q >= 0.
+
+    Log-concave: w(Q+1)/w(Q) = [(Q+k)/(Q+1) a]^2 decreases.
+    """
+
+    k: int
+    eps_cell: Fraction
+    lowest = 0
+
+    @cached_property
+    def mode(self) -> int:
+        """The smallest Q >= 0 with (Q+k) a <= Q+1, i.e. Q >= (k a - 1)/(1 - a)."""
+        precision = 128
+        while True:
+            with ctx.workprec(precision):
+                a = (-ball(self.eps_cell)).exp()
+                turn = ((self.k * a - 1) / (1 - a)).ceil()
+                low, high = turn.lower(), turn.upper()
+                if high <= 0:
+                    return 0
+                if low == high:
+                    return int(low.unique_fmpz())
+            precision *= 2
+
+    def _ratio(self, x: int) -> Any:
+        root = ball(Fraction(x + self.k, x + 1)) * (-ball(self.eps_cell)).exp()
+        return root * root
+
+    def _log_weight(self, x: int) -> Any:
+        k, m = self.k, self.mode
+        binomials = (
+            arb(x + k).lgamma() - arb(x + 1).lgamma() - arb(m + k).lgamma() + arb(m + 1).lgamma()
+        )
+        return 2 * (binomials - ball(self.eps_cell * (x - m)))
+
+
+class GroupedNoise:
+    """Independent double geometric noise on cells, given that each group of cells sums to zero.
+
+    labels: for each cell the number of its group, 0, 1, 2, ... (every number used), or -1 for a
+    cell that is not free and gets no noise; a group of one cell gets 0. Density, for u with all
+    group sums 0 and u = 0 on cells that are not free:  p(u) = exp(-eps_cell ||u||_1) / prod over
+    groups of Z_k.
+
+    Any rational eps_cell > 0 and any group size; a draw is linear in the cells (plus a sort where
+    eps_cell is so small that the noise has more than 64 values per cell). Groups of one size share
+    one table.
+    """
+
+    def __init__(self, labels: npt.ArrayLike, eps_cell: Fraction | int) -> None:
+        self.eps_cell = positive_rational("eps_cell", eps_cell)
+        self.labels = _checked_labels(labels)
+        self.sizes: Ints = np.bincount(self.labels[self.labels >= 0]).astype(np.int64)
+        if np.any(self.sizes == 0):
+            raise StructureError(
+                f"group {int(np.argmin(self.sizes))} has no cell.",
+                remedy="Number the groups 0, 1, 2, ... without gaps.",
+            )
+        drawn = np.flatnonzero(self.sizes >= 2)
+        members = np.argsort(self.labels, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(self.sizes)]) + int(np.sum(self.labels < 0))
+        keep = np.repeat(self.sizes >= 2, self.sizes)
+        self._order: Ints = members[starts[0] :][keep].astype(np.int64)
+        self._drawn_sizes: Ints = self.sizes[drawn]
+        self._offsets: Ints = np.concatenate([[0], np.cumsum(self._drawn_sizes)]).astype(np.int64)
+
+    @classmethod
+    def of_sizes(cls, sizes: npt.ArrayLike, eps_cell: Fraction | int) -> GroupedNoise:
+        """Groups of the given sizes, in order: sizes (8, 38) are cells 0..7 and 8..45."""
+        counts = np.asarray(sizes, dtype=np.int64)
+        return cls(np.repeat(np.arange(counts.size), counts), eps_cell)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells, free or not."""
+        return int(self.labels.size)
+
+    @cached_property
+    def log_Z(self) -> float:
+        """Sum over groups of log Z_k."""
+        sizes, times = np.unique(self.sizes, return_counts=True)
+        terms = [
+            t * log_normaliser(int(k), self.eps_cell) for k, t in zip(sizes, times, strict=True)
+        ]
+        return math.fsum(terms)
+
+    def log_density(self, u: npt.ArrayLike) -> float:
+        """log p(u): -eps_cell ||u||_1 - log Z, or -inf if a group sum or a fixed cell is not
+        zero.
+        """
+        noise = np.asarray(u, dtype=np.int64).reshape(-1)
+        if noise.size != self.cells:
+            raise StructureError(
+                f"noise has {noise.size} cells, the groups have {self.cells}.",
+                remedy="Give one value per cell.",
+            )
+        free = self.labels >= 0
+        sums = np.zeros(self.sizes.size, dtype=np.int64)
+        np.add.at(sums, self.labels[free], noise[free])
+        if np.any(sums) or np.any(noise[~free]):
+            return -math.inf
+        norm = sum(abs(int(v)) for v in noise[noise != 0]) if noise.size else 0
+        return -float(self.eps_cell * norm) - self.log_Z
+
+    def draw(self, randomness: Randomness) -> Ints:
+        """One exact draw: an integer per cell."""
+        one: Ints = self.draw_many(randomness, 1)[0]
+        return one
+
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n independent exact draws, shape (n, cells).
+
+        Words: draws are made in chunks of max(1, 2^20 // cells). A chunk takes the Q of all its
+        groups, sizes in ascending order, by `ExactLaw.draw`; then, draw by draw and group by
+        group, the subsets for g and g', from blocks of words. What is left of a chunk's last block
+        is thrown away, never used again.
+        """
+        out = np.zeros((n, self.cells), dtype=np.int64)
+        if self._drawn_sizes.size == 0:
+            return out
+        rows = max(1, _CHUNK // self.cells)
+        for start in range(0, n, rows):
+            self._fill(out[start : start + rows], randomness)
+        return out
+
+    def _fill(self, out: Ints, randomness: Randomness) -> None:
+        from congenial.sampling import _kernels  # numba only when something is drawn
+
+        q = self._totals(randomness, len(out))
+        need = _words_expected(q, self._drawn_sizes)
+        widest = int(self._drawn_sizes.max())
+        places = q + self._drawn_sizes - 1
+        tallest = int(np.where(places <= _DENSE * self._drawn_sizes, places, 1).max())
+        task = 0
+        words = randomness.words(need)
+        while True:
+            task, used = _kernels.fill_groups(
+                out, q, self._order, self._offsets, task, words, widest, tallest
+            )
+            if task == q.size:
+                return
+            more = randomness.words(64 + need // 16)
+            words = np.concatenate([words[used:], more])
+            words.flags.writeable = False  # as `words()` returns it: one compiled signature
+
+    def _totals(self, randomness: Randomness, n: int) -> Ints:
+        """Q for n draws of every group, shape (n, groups drawn)."""
+        q = np.empty((n, self._drawn_sizes.size), dtype=np.int64)
+        for k in np.unique(self._drawn_sizes):
+            these = self._drawn_sizes == k
+            law = SharedTotal(int(k), self.eps_cell)
+            q[:, these] = law.draw(randomness, n * int(these.sum())).reshape(n, -1)
+        if int(q.max()) > _WIDEST:
+            raise StructureError(
+                f"eps_cell = {self.eps_cell} makes noise too wide for 64 bits.",
+                remedy="Use a larger eps_cell.",
+            )
+        return q
+
+
+def _checked_labels(labels: npt.ArrayLike) -> Ints:
+    given = np.asarray(labels).reshape(-1)
+    if given.size == 0 or not np.issubdtype(given.dtype, np.integer) or int(given.min()) < -1:
+        raise StructureError(
+            "group labels must be integers >= -1, at least one.",
+            remedy="Number the groups 0, 1, 2, ... and mark cells without noise by -1.",
+        )
+    fixed = given.astype(np.int64)
+    fixed.flags.writeable = False
+    return fixed
+
+
+def _words_expected(q: Ints, sizes: Ints) -> int:
+    """Words the subsets are likely to take: two per (draw, group), lanes as in the kernels,
+    some spare.
+    """
+    places = q + sizes - 1
+    lanes = np.where(places <= 1 << 12, 4, np.where(places <= 1 << 28, 2, 1))
+    per_subset = np.minimum(q, sizes - 1) // lanes + 1
+    return int(2 * per_subset.sum() * 1.06) + 16

@@ -1,0 +1,195 @@
+"""Where the random bits come from, and exact uniform integers made of them.
+
+Everything random in Congenial is a function of a stream of 64-bit words. A release takes the words
+from the operating system; a seeded stream is for tests and studies and says so; a recorded stream
+replays a test. A word is handed out once: never again to another draw, another thread or a forked
+process.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from congenial.errors import RandomnessError
+
+Words = npt.NDArray[np.uint64]
+
+_BLOCK = 4096  # words fetched at once for small requests (32 KiB)
+
+
+class Randomness(ABC):
+    """A stream of independent uniform 64-bit words.
+
+    `publishable` says whether a release drawn from it may be published, `label` names it in a
+    bundle. Small requests are served from a block fetched in advance; the order of the words does
+    not depend on how they are asked for. A fork drops the block in the child; pickling is refused,
+    since a copy would hand out the same words again.
+    """
+
+    publishable: bool = False
+    label: str = ""
+
+    def __init__(self) -> None:
+        self._block: Words = np.empty(0, dtype=np.uint64)
+        self._lock = threading.Lock()
+        _live.add(self)
+
+    @abstractmethod
+    def _fetch(self, n: int) -> Words:
+        """Return the next n words of the source."""
+
+    def words(self, n: int) -> Words:
+        """Return the next n words as a read-only array. Raises RandomnessError if the source
+        fails.
+        """
+        with self._lock:
+            if n <= self._block.size:
+                out, self._block = self._block[:n], self._block[n:]
+                return out
+            missing = n - self._block.size
+            fresh = self._fetch(missing if missing >= _BLOCK else _BLOCK)
+            fresh.flags.writeable = False
+            out = np.concatenate([self._block, fresh[:missing]])
+            out.flags.writeable = False
+            self._block = fresh[missing:]
+            return out
+
+    def word(self) -> int:
+        """Return the next word as an integer in 0 .. 2**64 - 1."""
+        return int(self.words(1)[0])
+
+    def _after_fork(self) -> None:
+        """Forget the block in a forked child: the parent hands out what is left of it."""
+        self._block = np.empty(0, dtype=np.uint64)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} cannot be copied or pickled: a copy repeats its words."
+        )
+
+
+_live: weakref.WeakSet[Randomness] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for source in list(_live):
+        # the lock may have been held by a thread that does not exist in the child
+        source._lock = threading.Lock()
+        source._after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(after_in_child=_forked)
+
+
+class SystemRandomness(Randomness):
+    """The operating system's generator (`os.urandom`): the only source for a release that is
+    published.
+    """
+
+    publishable = True
+    label = "operating system"
+
+    def _fetch(self, n: int) -> Words:
+        try:
+            raw = os.urandom(8 * n)
+        except (OSError, NotImplementedError) as error:
+            raise RandomnessError(
+                "the operating system's random generator failed; nothing was released.",
+                remedy="Try again once the system is healthy.",
+            ) from error
+        if len(raw) != 8 * n:
+            raise RandomnessError(
+                "the operating system returned too few random bytes; nothing was released.",
+                remedy="Try again once the system is healthy.",
+            )
+        return np.frombuffer(raw, dtype=np.uint64)
+
+
+class SeededRandomness(Randomness):
+    """A reproducible stream (Philox) for tests and studies; what is drawn from it is not for
+    publication.
+
+    After a fork parent and child would continue one stream, so the child refuses to draw: give each
+    process a seed of its own.
+    """
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise RandomnessError(f"seed {seed!r} is not valid.", remedy="Give an integer >= 0.")
+        super().__init__()
+        self.seed = seed
+        self.label = f"seeded with {seed}: not for publication"
+        self._bits = np.random.Philox(seed)
+        self._forked = False
+
+    def _fetch(self, n: int) -> Words:
+        if self._forked:
+            raise RandomnessError(
+                "a forked process used its parent's seeded stream and would repeat its words.",
+                remedy="Make a SeededRandomness with another seed in each process.",
+            )
+        return np.asarray(self._bits.random_raw(n), dtype=np.uint64)
+
+    def _after_fork(self) -> None:
+        super()._after_fork()
+        self._forked = True
+
+
+class RecordedRandomness(Randomness):
+    """Replays given words, for tests; RandomnessError when they run out.
+
+    >>> RecordedRandomness([3, 4]).words(2).tolist()
+    [3, 4]
+    """
+
+    label = "recorded words: not for publication"
+
+    def __init__(self, words: Sequence[int] | Words) -> None:
+        super().__init__()
+        self._block = np.array(words, dtype=np.uint64)
+        self._block.flags.writeable = False
+
+    @property
+    def remaining(self) -> int:
+        """How many words are left."""
+        return int(self._block.size)
+
+    def _fetch(self, n: int) -> Words:  # noqa: ARG002 - the tape has no more words
+        raise RandomnessError("the recorded words are used up.", remedy="Record a longer stream.")
+
+    def _after_fork(self) -> None:
+        """Keep the tape: a replay is meant to repeat."""
+
+
+def uniform_below(n: int, randomness: Randomness) -> int:
+    """Return an integer uniform on 0 .. n - 1, exactly, for any n >= 1.
+
+    n = 1 takes no word. Otherwise a number x of b = 64 * ceil(bits/64) random bits (first word most
+    significant) is mapped to floor(x n / 2^b); the x whose low part (x n mod 2^b) is below 2^b mod
+    n are drawn again, which leaves equally many x for each result (Lemire's multiply-and-reject).
+
+    >>> uniform_below(10, RecordedRandomness([2**63]))
+    5
+    """
+    if n < 1:
+        raise RandomnessError(f"no integer lies in 0 .. {n - 1}.", remedy="Give n >= 1.")
+    if n == 1:
+        return 0
+    size = -(-(n - 1).bit_length() // 64)
+    span = 1 << (64 * size)
+    while True:
+        x = 0
+        for w in randomness.words(size):
+            x = (x << 64) | int(w)
+        high, low = divmod(x * n, span)
+        if low >= span % n:
+            return high

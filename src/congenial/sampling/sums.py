@@ -1,0 +1,264 @@
+"""The law of the noise in a sum of cells, for statements about error (never for drawing).
+
+One group of k cells that sums to zero, a subset of m of them: P(X = x) ~ D_m(x) D_(k-m)(x), where
+D_m is the law of the sum of m independent double geometrics. Its generating function [(1 - a z)(1
+- a/z)]^(-m) satisfies a first-order differential equation, hence
+
+    (1 + a^2) x D(x) = a (x - 1 + m) D(x - 1) + a (x + 1 - m) D(x + 1),
+
+of which D is the decaying solution: the ratios D(x)/D(x-1) follow by a backward (stable)
+recurrence, with small relative error everywhere, in time linear in the support. Independent groups
+are then convolved.
+
+Accuracy: `Pmf.error` bounds the absolute error of any probability read from the law: tails cut off
+(at most 1e-15 each per convolution), plus rounding. A fast Fourier transform of length n has a
+relative error of O(log n) rounding units in the Euclidean norm, which Cauchy-Schwarz turns into a
+bound for sums of entries. Mass is renormalised to one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from flint import ctx
+
+from congenial.errors import StructureError
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, Floats
+from congenial.sampling.exact import ball, positive_rational
+from congenial.sampling.laminar import legendre
+
+_UNIT = 2.0**-52  # rounding unit
+_WIDEST = 1e6  # largest standard deviation for which a law is tabulated
+_DIRECT = 256  # shorter laws are convolved by direct summation
+
+
+@dataclass(frozen=True)
+class Pmf:
+    """A law on the integers lo, lo + 1, ...; any probability read from it is within `error`."""
+
+    lo: int
+    probs: Floats
+    error: float = 0.0
+
+    @property
+    def hi(self) -> int:
+        """The largest integer with a tabulated probability."""
+        return self.lo + len(self.probs) - 1
+
+    @property
+    def _x(self) -> Floats:
+        return np.arange(self.lo, self.hi + 1, dtype=float)
+
+    @property
+    def mean(self) -> float:
+        """E X."""
+        return float(self._x @ self.probs)
+
+    @property
+    def variance(self) -> float:
+        """E X^2 - (E X)^2."""
+        return float((self._x - self.mean) ** 2 @ self.probs)
+
+    @property
+    def mean_abs(self) -> float:
+        """E |X|."""
+        return float(np.abs(self._x) @ self.probs)
+
+    def within(self, h: int) -> float:
+        """P(|X| <= h)."""
+        start, stop = max(self.lo, -h), min(self.hi, h)
+        return (
+            float(self.probs[start - self.lo : stop - self.lo + 1].sum()) if start <= stop else 0.0
+        )
+
+    def interval(self, level: float) -> int:
+        """Return the smallest h with P(|X| <= h) >= level, numerical error counted against it.
+
+        >>> Pmf(-1, np.array([0.25, 0.5, 0.25])).interval(0.9)
+        1
+        """
+        if not 0 < level < 1 - self.error:
+            raise StructureError(
+                f"level {level} is outside 0 .. {1 - self.error:.13f}.",
+                remedy="Give a level such as 0.95.",
+            )
+        mass = np.zeros(max(-self.lo, self.hi, 0) + 1)
+        np.add.at(mass, np.abs(np.arange(self.lo, self.hi + 1)), self.probs)
+        return int(np.searchsorted(np.cumsum(mass), level + self.error, side="left"))
+
+
+def cell_variance(k: int, eps_cell: Fraction | int) -> float:
+    """Variance of one cell's noise in a group of k cells that sums to zero.
+
+    Equal to E_Q [2 Q (Q + k)(k - 1) / (k^2 (k + 1))] with Q as in `SharedTotal`; the moments of Q
+    come from Legendre polynomials (z = coth eps_cell, n = k - 1, rho = P_(n-1)(z)/P_n(z)):
+    E Q = [n (z - rho) + k (z - 1)] / 2,  4 Var Q = (n + k)(z^2 - 1) - n^2 (1 - 2 z rho + rho^2).
+    """
+    eps = positive_rational("eps_cell", eps_cell)
+    if k < 1:
+        raise StructureError(f"a group of {k} cells does not exist.", remedy="Give k >= 1.")
+    if k == 1:
+        return 0.0
+    n = k - 1
+    with ctx.workprec(256 + 4 * int(1 / eps).bit_length() + 2 * math.ceil(float(eps))):
+        z = 1 / ball(eps).tanh()
+        rho = legendre(n - 1, eps) / legendre(n, eps)
+        mean = (n * (z - rho) + k * (z - 1)) / 2
+        spread = ((n + k) * (z * z - 1) - n * n * (1 - 2 * z * rho + rho * rho)) / 4
+        moment = spread + mean * mean + k * mean
+        return float(2 * moment * n / (k * k * (k + 1)))
+
+
+def subset_variance(parts: Sequence[tuple[int, int]], eps_cell: Fraction | int) -> float:
+    """Variance of the noise in a sum over m of the k cells of each group, parts = (m, k) per group.
+
+    m (k - m)/(k - 1) cell variances per group: cells are exchangeable with correlation -1/(k - 1).
+    """
+    terms = []
+    for (m, k), times in Counter(parts).items():
+        _check_part(m, k)
+        if 0 < m < k:
+            terms.append(times * m * (k - m) / (k - 1) * cell_variance(k, eps_cell))
+    return math.fsum(terms)
+
+
+def iid_sum_law(m: int, law: DoubleGeometric | DiscreteGaussian) -> Pmf:
+    """The law of the sum of m independent draws of `law` (m >= 0)."""
+    if m < 0:
+        raise StructureError(f"a sum of {m} terms does not exist.", remedy="Give m >= 0.")
+    sd = math.sqrt(m * law.variance)
+    _check_width(sd)
+    if m == 0:
+        return Pmf(0, np.ones(1))
+    if isinstance(law, DoubleGeometric):
+        half = _half_width(sd, float(law.eps))
+        logs = _log_double_geometric_sum(m, float(law.eps), half)
+        return _symmetric(logs, gain=1 + 1 / float(law.eps))
+    half = math.ceil(9 * math.sqrt(float(law.sigma2))) + 2
+    return _power(_symmetric(np.asarray(law.log_pmf(np.arange(half + 1)))), m)
+
+
+def subset_sum_law(parts: Sequence[tuple[int, int]], eps_cell: Fraction | int) -> Pmf:
+    """The law of the noise in a sum over m of the k cells of each group, parts = (m, k) per group.
+
+    Groups are independent and each sums to zero. Equal parts are combined by repeated squaring.
+    Refused beyond a standard deviation of 1e6 (`subset_variance` has no such limit).
+
+    >>> subset_sum_law([(3, 3)], Fraction(1, 4)).interval(0.95)
+    0
+    """
+    eps = positive_rational("eps_cell", eps_cell)
+    _check_width(math.sqrt(subset_variance(parts, eps)))
+    law = Pmf(0, np.ones(1))
+    for (m, k), times in sorted(Counter(parts).items()):
+        if 0 < m < k:
+            law = _convolve(law, _power(_group_law(min(m, k - m), k, eps), times))
+    return law
+
+
+def _check_part(m: int, k: int) -> None:
+    if not (k >= 1 and 0 <= m <= k):
+        raise StructureError(
+            f"{m} of {k} cells is not a subset of a group.", remedy="Give 0 <= m <= k, k >= 1."
+        )
+
+
+def _check_width(sd: float) -> None:
+    if sd > _WIDEST:
+        raise StructureError(
+            "the noise in this sum has a standard deviation above 1e6; its law is not tabulated.",
+            remedy="Use its variance (subset_variance), or a larger epsilon.",
+        )
+
+
+def _half_width(sd: float, rate: float) -> int:
+    """Beyond 9 sd + 45/rate a log-concave law with tails ~ exp(-rate |x|) has less than 1e-18
+    of mass.
+    """
+    return math.ceil(9 * sd + 45 / rate) + 2
+
+
+@lru_cache(maxsize=256)
+def _group_law(m: int, k: int, eps: Fraction) -> Pmf:
+    """One group, m of k cells: the normalised product D_m D_(k-m)."""
+    sd = math.sqrt(subset_variance([(m, k)], eps))
+    half = _half_width(sd, 2 * float(eps))
+    rate = float(eps)
+    logs = _log_double_geometric_sum(m, rate, half) + _log_double_geometric_sum(k - m, rate, half)
+    return _symmetric(logs, gain=2 + 2 / rate)
+
+
+def _log_double_geometric_sum(m: int, eps: float, half: int) -> Floats:
+    """log D_m(x) - log D_m(0) for x = 0 .. half, by the backward recurrence of the ratios.
+
+    A step forgets a share of about eps of an earlier error, so a ratio carries at most some
+    1 + 1/eps roundings.
+    """
+    a = math.exp(-eps)
+    ratios = np.empty(half)
+    # the start is forgotten at the rate of the product of r^2, i.e. after some standard deviations
+    start = half + math.ceil(25 / eps + 10 * math.sqrt(2 * a * m) / (1 - a)) + 50
+    r = a
+    for x in range(start, 0, -1):
+        r = a * (x - 1 + m) / ((1 + a * a) * x - a * (x + 1 - m) * r)
+        if x <= half:
+            ratios[x - 1] = r
+    return np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+
+
+def _symmetric(log_half: Floats, gain: float = 1.0) -> Pmf:
+    """The normalised symmetric law with the given log weights at 0, 1, 2, ...
+
+    A log weight at x carries about x roundings, each amplified by at most `gain`, so probabilities
+    are off by at most that times E |X|.
+    """
+    half = np.exp(log_half - log_half.max())
+    probs = np.concatenate([half[:0:-1], half])
+    law = _trim(1 - len(half), probs / probs.sum(), 0.0, 1e-18)
+    return Pmf(law.lo, law.probs, law.error + 4 * gain * _UNIT * (1 + law.mean_abs))
+
+
+def _trim(lo: int, probs: Floats, error: float, cut: float) -> Pmf:
+    """Cut at most `cut` of mass on each side and spread it over the rest."""
+    start = int(np.searchsorted(np.cumsum(probs), cut))
+    stop = len(probs) - int(np.searchsorted(np.cumsum(probs[::-1]), cut))
+    kept = probs[start:stop]
+    return Pmf(lo + start, kept / kept.sum(), error + 2 * cut)
+
+
+def _convolve(p: Pmf, q: Pmf) -> Pmf:
+    """The law of a sum of two independent variables."""
+    error = p.error + q.error
+    if min(len(p.probs), len(q.probs)) <= _DIRECT:
+        terms = min(len(p.probs), len(q.probs))
+        probs = np.convolve(p.probs, q.probs)  # positive terms: relative error terms * _UNIT
+        return _trim(p.lo + q.lo, probs, error + terms * _UNIT, 1e-18)
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    n = len(p.probs) + len(q.probs) - 1
+    size = next_fast_len(n, real=True)
+    probs = irfft(rfft(p.probs, size) * rfft(q.probs, size), size)[:n]
+    # each entry is off by at most about 4 log2(size) _UNIT ||p|| ||q|| (Euclidean norms); summed
+    # over a range of entries that is at most the square root of its length times as much
+    norms = float(np.linalg.norm(p.probs) * np.linalg.norm(q.probs))
+    rounding = 12 * math.log2(size) * _UNIT * norms * math.sqrt(size)
+    return _trim(p.lo + q.lo, np.maximum(probs, 0.0), error + rounding, 1e-15)
+
+
+def _power(law: Pmf, times: int) -> Pmf:
+    """The law of the sum of `times` >= 1 independent copies, by repeated squaring."""
+    result: Pmf | None = None
+    while True:
+        if times & 1:
+            result = law if result is None else _convolve(result, law)
+        times >>= 1
+        if times == 0:
+            assert result is not None
+            return result
+        law = _convolve(law, law)

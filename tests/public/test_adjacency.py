@@ -1,0 +1,154 @@
+"""a*, Delta_1 and Delta_2 against brute force over all databases of small universes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.errors import StructureError
+from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.public.invariants import Invariants
+from congenial.public.statements import at_least, count, linear, margin, structural_zeros, total
+from congenial.public.universe import Universe
+from tests.public.brute import conforming, differences, onto, robust_a, table_of
+
+SCHEMA = Schema.from_dict(
+    {
+        "county": {"levels": ["a", "b", "c"], "within": {"state": ["N", "N", "S"]}},
+        "sex": {"levels": ["f", "m"]},
+    }
+)
+WIDE = Schema.from_dict({"age": {"integers": [0, 3]}, "sex": {"levels": ["f", "m"]}})
+
+LAMINAR = {
+    "nothing": (SCHEMA, ()),
+    "total": (SCHEMA, (total(),)),
+    "county": (SCHEMA, (total(by="county"),)),
+    "state": (SCHEMA, (total(by="state"),)),
+    "tree": (SCHEMA, (total(by="state"), count("sex = 'f'", by="county"))),
+    "one count": (SCHEMA, (count("county = 'a'"),)),
+    "adults": (WIDE, (total(), count("age >= 2"))),
+    "weighted": (WIDE, (linear({"age >= 2": 2, "age < 2": 3}), total())),
+    "zeros": (WIDE, (count("age >= 2"), structural_zeros("age = 0 and sex = 'm'"))),
+    "fixed": (SCHEMA, (margin("county", "sex"),)),
+    "nested ages": (WIDE, (count("age >= 1"), count("age >= 2"), count("age >= 3"))),
+    "crossing but saturated": (
+        WIDE,
+        (total(), count("age >= 2"), count("sex = 'f'"), count("age >= 2 and sex = 'f'")),
+    ),
+}
+QUERIES = {
+    "SCHEMA": [("county", "sex"), ("sex",), ("state",), ("state", "sex"), ("county",)],
+    "WIDE": [("age", "sex"), ("age",), ("sex",)],
+}
+
+
+def cases():
+    for name, (schema, statements) in LAMINAR.items():
+        for n in (1, 2, 3):
+            yield pytest.param(schema, statements, n, id=f"{name}-n{n}")
+
+
+@pytest.mark.parametrize(("schema", "statements", "n"), cases())
+def test_a_star_and_sensitivities_equal_brute_force(schema, statements, n):
+    queries = QUERIES["SCHEMA" if schema is SCHEMA else "WIDE"]
+    for databases in conforming(schema, statements, n).values():
+        published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+        adjacency = SemiAdjacent(published)
+        # The loose atom's people are not published, so only an upper bound is promised there.
+        everything_known = 0 not in published.atoms
+        if everything_known:
+            assert adjacency.records == robust_a(databases)
+        else:
+            assert adjacency.records >= robust_a(databases)
+        moves = differences(schema, databases, adjacency.records)
+        for names in queries:
+            l1 = max(int(np.abs(onto(schema, u, names)).sum()) for u in moves)
+            l2 = max(int((onto(schema, u, names) ** 2).sum()) for u in moves)
+            if everything_known:
+                assert adjacency.l1(names).value == l1
+            assert adjacency.l1(names).value >= l1
+            assert adjacency.l2_squared(names).value >= l2
+            if everything_known and adjacency.l2_squared(names).exact:
+                assert adjacency.l2_squared(names).value == l2
+
+
+@pytest.mark.parametrize(("schema", "statements", "n"), cases())
+def test_joint_suprema_bound_and_attain(schema, statements, n):
+    names = QUERIES["SCHEMA" if schema is SCHEMA else "WIDE"][:3]
+    releases = [(q, Fraction(i + 1, 3)) for i, q in enumerate(names)]
+    for databases in conforming(schema, statements, n).values():
+        published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+        adjacency = SemiAdjacent(published)
+        moves = differences(schema, databases, adjacency.records)
+        truth = max(
+            sum((w * int(np.abs(onto(schema, u, q)).sum()) for q, w in releases), Fraction(0))
+            for u in moves
+        )
+        square = max(
+            sum((w * int((onto(schema, u, q) ** 2).sum()) for q, w in releases), Fraction(0))
+            for u in moves
+        )
+        for told, brute in (
+            (adjacency.joint_l1(releases), truth),
+            (adjacency.joint_l2_squared(releases), square),
+        ):
+            assert told.value >= brute
+            if told.exact and 0 not in published.atoms:
+                assert told.value == brute
+
+
+def test_without_values_the_numbers_hold_for_every_value():
+    for schema, statements in LAMINAR.values():
+        planned = SemiAdjacent(Invariants(schema, statements))
+        for databases in conforming(schema, statements, 2).values():
+            published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+            known = SemiAdjacent(published)
+            assert planned.records >= known.records
+            assert planned.l1(schema.names).value >= known.l1(schema.names).value
+
+
+def test_replace_one_is_ordinary_differential_privacy():
+    adjacency = ReplaceOne(SCHEMA)
+    assert adjacency.records == 1
+    assert adjacency.l1(["county", "sex"]).value == 2
+    assert adjacency.l2_squared(["county", "sex"]).value == 2
+    assert adjacency.l1([]).value == 0
+
+
+def test_add_remove_counts_rows():
+    adjacency = AddRemove(SCHEMA, 3)
+    assert adjacency.l1(["sex"]).value == 3
+    assert adjacency.l2_squared(["sex"]).value == 9
+    assert adjacency.joint_l1([(("sex",), Fraction(1, 2)), (("county",), Fraction(1))]).value == 4.5
+
+
+@pytest.mark.parametrize(
+    ("statements", "word"),
+    [
+        ((margin("county"), margin("sex")), "two-way"),
+        ((at_least(count("sex = 'f'"), 1),), "at least"),
+    ],
+)
+def test_unsupported_structures_are_refused_with_a_remedy(statements, word):
+    with pytest.raises(StructureError, match=word) as error:
+        SemiAdjacent(Invariants(SCHEMA, statements))
+    assert error.value.remedy
+
+
+def test_a_planted_wrong_a_is_noticed():
+    """The brute force can fail: a = 1 is too small as soon as two groups are non-empty."""
+    statements = (total(by="county"),)
+    databases = max(conforming(SCHEMA, statements, 2).values(), key=len)
+    assert robust_a(databases) == 2
+
+
+def test_universe_enumerates_conforming_tables():
+    schema, statements = LAMINAR["adults"]
+    published = Invariants(schema, statements).evaluate(table_of(schema, (0, 4)))
+    tables = list(Universe(published).tables(2))
+    assert len(tables) == 16  # one of 4 young cells and one of 4 old ones
+    assert all(published.holds_for(table) for table in tables)

@@ -1,0 +1,320 @@
+"""Noise given group sums: identities by enumeration, the law by chi-square, kernels bit for bit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from congenial.errors import GuaranteeError, RandomnessError, StructureError
+from congenial.sampling import (
+    GroupedNoise,
+    RecordedRandomness,
+    SeededRandomness,
+    SystemRandomness,
+    _kernels,
+)
+from congenial.sampling.laminar import SharedTotal, log_normaliser
+
+SEED = 90210
+LABELS = np.array([0, 1, 0, -1, 1, 1, 2])  # groups of 2, 3 and 1 cells, one cell that is not free
+
+
+def compositions(q: int, k: int):
+    return [c for c in itertools.product(range(q + 1), repeat=k) if sum(c) == q]
+
+
+def zero_sum(k: int, largest: int):
+    return [u for u in itertools.product(range(-largest, largest + 1), repeat=k) if sum(u) == 0]
+
+
+# --- the identities behind the sampler, as power series in a with integer coefficients ------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_normaliser_series(k):
+    """Vectors with sum 0 and norm 2 j are counted by (1-x)^(1-k) sum_i C(k-1,i)^2 x^i."""
+    terms = 4
+    counted = Counter(sum(map(abs, u)) for u in zero_sum(k, terms))
+    for j in range(terms + 1):
+        series = sum(
+            math.comb(k - 1, i) ** 2 * math.comb(j - i + k - 2, k - 2)
+            for i in range(min(j, k - 1) + 1)
+        )
+        assert counted[2 * j] == series
+        assert counted[2 * j + 1] == 0
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_pairs_of_compositions_give_the_law(k):
+    """Pairs (g, g') of compositions of q with g - g' = u: C(q - ||u||/2 + k - 1, k - 1) of them.
+
+    Summed with weight a^(2 q) that is a^||u|| / (1 - a^2)^k: the conditional law, u by u.
+    """
+    for q in range(5):
+        parts = compositions(q, k)
+        pairs = Counter(
+            tuple(a - b for a, b in zip(g, h, strict=True)) for g in parts for h in parts
+        )
+        assert sum(pairs.values()) == math.comb(q + k - 1, k - 1) ** 2
+        for u, times in pairs.items():
+            assert times == math.comb(q - sum(map(abs, u)) // 2 + k - 1, k - 1)
+
+
+@pytest.mark.parametrize(("k", "eps"), [(1, Fraction(1)), (2, Fraction(1, 2)), (7, Fraction(1, 4))])
+def test_log_normaliser_is_the_finite_sum(k, eps):
+    x = math.exp(-2 * eps)
+    direct = sum(math.comb(k - 1, j) ** 2 * x**j for j in range(k)) / (1 - x) ** (k - 1)
+    assert log_normaliser(k, eps) == pytest.approx(math.log(direct), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("k", "eps"), [(2, Fraction(3)), (5, Fraction(1, 4)), (40, Fraction(1, 100))]
+)
+def test_mode_of_the_shared_total(k, eps):
+    law = SharedTotal(k, eps)
+
+    def log_w(q: int) -> float:
+        return math.lgamma(q + k) - math.lgamma(q + 1) - float(eps) * q
+
+    assert log_w(law.mode) >= log_w(law.mode + 1)
+    assert law.mode == 0 or log_w(law.mode) >= log_w(law.mode - 1)
+
+
+# --- the law ---------------------------------------------------------------------------------------
+
+
+def support(noise: GroupedNoise, largest: int):
+    """All conforming noise of LABELS with entries up to `largest` in the first cell of each group."""
+    for u, v in itertools.product(zero_sum(2, largest), zero_sum(3, largest)):
+        yield (u[0], v[0], u[1], 0, v[1], v[2], 0)
+
+
+def counts_and_probs(noise: GroupedNoise, draws, largest=6):
+    seen = Counter(map(tuple, draws.tolist()))
+    places = list(support(noise, largest))
+    probs = [math.exp(noise.log_density(u)) for u in places]
+    rest = len(draws) - sum(seen[u] for u in places)
+    return [*(seen[u] for u in places), rest], [*probs, max(0.0, 1 - sum(probs))]
+
+
+def test_density_sums_to_one():
+    noise = GroupedNoise(LABELS, Fraction(5, 2))
+    assert math.fsum(math.exp(noise.log_density(u)) for u in support(noise, 7)) == pytest.approx(
+        1, abs=1e-6
+    )
+
+
+def test_density_is_zero_off_the_support():
+    noise = GroupedNoise(LABELS, 1)
+    assert noise.log_density([1, 0, 0, 0, 0, 0, 0]) == -math.inf
+    assert noise.log_density([0, 0, 0, 1, 0, 0, 0]) == -math.inf
+    assert noise.log_density([0, 0, 0, 0, 0, 0, 1]) == -math.inf
+    assert noise.log_density([1, 0, -1, 0, 0, 0, 0]) == pytest.approx(-2 - noise.log_Z)
+    with pytest.raises(StructureError, match="7"):
+        noise.log_density([0, 0])
+
+
+@pytest.mark.parametrize("eps", [Fraction(3, 4), Fraction(2)])
+def test_draws_have_the_density(eps, fits):
+    noise = GroupedNoise(LABELS, eps)
+    draws = noise.draw_many(SeededRandomness(SEED), 100_000)
+    assert fits(*counts_and_probs(noise, draws))
+    # negative control: the same draws against 0.8 of the scale
+    assert not fits(*counts_and_probs(GroupedNoise(LABELS, eps * Fraction(4, 5)), draws))
+
+
+def test_negative_control_compositions_by_throwing_balls(fits):
+    """Throwing Q balls into cells is not a uniform composition; the test must notice."""
+    noise = GroupedNoise(LABELS, Fraction(3, 4))
+    rng = np.random.default_rng(SEED)
+    draws = noise.draw_many(SeededRandomness(SEED), 20_000)
+    q = SharedTotal(3, Fraction(3, 4)).draw(SeededRandomness(SEED + 1), 20_000)
+    thirds = np.full(3, 1 / 3)
+    draws[:, LABELS == 1] = rng.multinomial(q, thirds) - rng.multinomial(q, thirds)
+    assert not fits(*counts_and_probs(noise, draws))
+
+
+def test_agrees_with_rejection_from_the_unconditioned_law(fits):
+    """An oracle that knows nothing of compositions: i.i.d. noise, kept if it sums to zero."""
+    from congenial.sampling import DoubleGeometric
+
+    iid = DoubleGeometric(Fraction(1)).draw(SeededRandomness(SEED), 900_000).reshape(-1, 3)
+    kept = iid[iid.sum(axis=1) == 0]
+    noise = GroupedNoise([0, 0, 0], Fraction(1))
+    places = zero_sum(3, 6)
+    seen = Counter(map(tuple, kept.tolist()))
+    counts = [seen[u] for u in places]
+    probs = [math.exp(noise.log_density(u)) for u in places]
+    assert fits([*counts, len(kept) - sum(counts)], [*probs, 1 - sum(probs)])
+
+
+def test_small_eps_uses_listed_subsets_and_rejection(fits):
+    """k = 2, eps so small that neither bitmap nor table is used: u is a known two-sided geometric."""
+    eps = Fraction(1, 2000)
+    noise = GroupedNoise([0, 0], eps)
+    draws = noise.draw_many(SeededRandomness(SEED), 3000)
+    assert not draws.sum(axis=1).any()
+    from congenial.sampling import DoubleGeometric
+
+    law = DoubleGeometric(2 * eps)  # exp(-eps (|u| + |-u|))
+    edges = np.array([-2000, -1000, -300, 0, 300, 1000, 2000])
+    inside = np.histogram(draws[:, 0], np.concatenate([[-np.inf], edges + 0.5, [np.inf]]))[0]
+    assert fits(inside, np.diff(np.concatenate([[0], law.cdf(edges), [1]])))
+
+
+# --- kernels ---------------------------------------------------------------------------------------
+
+
+def lanes(words, width):
+    for word in words:
+        for shift in range(0, 64, width):
+            yield (word >> shift) & ((1 << width) - 1)
+
+
+def reference_subset(words, n, size):
+    """Floyd's method in Python integers; returns the subset and the number of words read."""
+    width = 16 if n <= 1 << 12 else 32 if n <= 1 << 28 else 64
+    stream, read, chosen = lanes(words, width), 0, set()
+    for j in range(n - size, n):
+        while True:
+            x = next(stream)
+            read += 1
+            high, low = divmod(x * (j + 1), 1 << width)
+            if low >= (1 << width) % (j + 1):
+                break
+        chosen.add(j if high in chosen else high)
+    return sorted(chosen), -(-read * width // 64)
+
+
+def reference_composition(words, q, k):
+    n = q + k - 1
+    bars = k - 1 <= q
+    chosen, used = reference_subset(words, n, k - 1 if bars else q)
+    marks = chosen if bars else sorted(set(range(n)) - set(chosen))
+    ends = [-1, *marks, n]
+    return [b - a - 1 for a, b in itertools.pairwise(ends)], used
+
+
+@pytest.mark.parametrize(
+    ("q", "k"), [(0, 3), (2, 7), (9, 4), (500, 3), (5000, 90), (3000, 1500), (2**40, 5), (2**29, 3)]
+)
+def test_composition_kernel_bit_for_bit(q, k):
+    words = SeededRandomness(SEED + q % 97).words(4000)
+    cells = np.zeros(k, np.int64)
+    marks, places = np.zeros(64 * k + k, np.uint8), np.empty(k, np.int64)
+    used = _kernels._add_composition(words, 0, q, cells, 1, marks, places)
+    expected, read = reference_composition([int(w) for w in words], q, k)
+    assert cells.tolist() == expected
+    assert used == read
+    assert cells.sum() == q
+    assert not marks.any()
+
+
+@pytest.mark.parametrize(("q", "k"), [(3, 4), (5, 3), (2, 5), (200, 2)])
+def test_compositions_are_uniform(q, k, fits):
+    n = 30_000
+    out = np.zeros((n, k), np.int64)
+    marks, places, at = np.zeros(64 * k + k, np.uint8), np.empty(k, np.int64), 0
+    words = SeededRandomness(SEED).words(n * k + n)
+    for row in out:
+        at = _kernels._add_composition(words, at, q, row, 1, marks, places)
+    seen = Counter(map(tuple, out.tolist()))
+    parts = compositions(q, k)
+    counts = np.array([seen[c] for c in parts])
+    assert counts.sum() == n
+    assert fits(counts, np.full(len(parts), 1 / len(parts)))
+    multinomial = np.array([math.exp(math.lgamma(q + 1) - sum(math.lgamma(v + 1) for v in c)) for c in parts])  # fmt: skip
+    assert not fits(counts, multinomial / multinomial.sum())
+
+
+@pytest.mark.parametrize("n", [3, 4095, 4096, 2**20 + 7, 2**28, 2**28 + 1, 2**40 + 9, 2**61 - 1])
+def test_lane_scaling_matches_integers(n):
+    width = _kernels.lane_bits(n)
+    mask = (1 << width) - 1
+    edge = [0, 1, mask, mask // n, mask // n + 1, mask - n]
+    for x in edge + [int(w) & mask for w in SeededRandomness(n % 1000).words(200)]:
+        high, low = divmod(x * n, 1 << width)
+        t, again = _kernels._scale(np.uint64(x), np.uint64(n), width)
+        assert int(t) == high
+        assert bool(again) == (low < (1 << width) % n)
+
+
+def test_draw_many_is_a_stated_function_of_the_words():
+    """Q by size, then the subsets draw by draw: rebuilt here in Python from the same tape."""
+    noise = GroupedNoise([1, 0, 0, 1, 1, 0, 1, 0, 2, 2], Fraction(1, 5))
+    n, tape = 9, SeededRandomness(SEED).words(6000)
+    got = noise.draw_many(RecordedRandomness(tape), n)
+    source = RecordedRandomness(tape)
+    q = np.empty((n, 3), np.int64)
+    q[:, 2] = SharedTotal(2, Fraction(1, 5)).draw(source, n)
+    q[:, :2] = SharedTotal(4, Fraction(1, 5)).draw(source, 2 * n).reshape(n, 2)
+    words, expected = [int(w) for w in source.words(source.remaining)], np.zeros_like(got)
+    for draw, group in itertools.product(range(n), range(3)):
+        for sign in (1, -1):
+            cells = np.flatnonzero(noise.labels == group)
+            part, used = reference_composition(words, int(q[draw, group]), len(cells))
+            expected[draw, cells] += sign * np.array(part)
+            words = words[used:]
+    assert np.array_equal(got, expected)
+
+
+def test_running_out_of_a_block_changes_nothing(monkeypatch):
+    """A kernel that stops inside a group and resumes with more words gives the same draws."""
+    from congenial.sampling import laminar
+
+    noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4))
+    whole = noise.draw_many(SeededRandomness(SEED), 50)
+    monkeypatch.setattr(laminar, "_words_expected", lambda q, sizes: 1)
+    assert np.array_equal(whole, noise.draw_many(SeededRandomness(SEED), 50))
+
+
+def test_chunks_are_independent(monkeypatch):
+    from congenial.sampling import laminar
+
+    monkeypatch.setattr(laminar, "_CHUNK", 46 * 3)
+    noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4))
+    draws = noise.draw_many(SystemRandomness(), 10)
+    assert len(np.unique(draws, axis=0)) == 10
+
+
+# --- structure and faults --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [1, 1000, 30_000])
+def test_many_cells(groups):
+    labels = np.random.default_rng(SEED).permutation(np.arange(100_000) % groups)
+    u = GroupedNoise(labels, Fraction(1, 4)).draw(SeededRandomness(SEED))
+    sums = np.zeros(groups, np.int64)
+    np.add.at(sums, labels, u)
+    assert not sums.any()
+    assert u.any()
+
+
+def test_nothing_free():
+    noise = GroupedNoise([-1, 0, -1], Fraction(1, 4))
+    assert not noise.draw_many(RecordedRandomness([]), 4).any()
+    assert noise.log_Z == 0
+    assert noise.log_density([0, 0, 0]) == 0
+    assert not GroupedNoise([-1, -1], 1).draw(RecordedRandomness([])).any()
+
+
+def test_exhausted_randomness_releases_nothing():
+    noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4))
+    for available in (0, 1, 2, 10):
+        with pytest.raises(RandomnessError):
+            noise.draw(RecordedRandomness(SeededRandomness(SEED).words(available)))
+
+
+@pytest.mark.parametrize("labels", [[], [0, 2], [0.5, 1.0], [-2, 0]])
+def test_bad_labels(labels):
+    with pytest.raises(StructureError):
+        GroupedNoise(labels, 1)
+
+
+def test_bad_eps():
+    with pytest.raises(GuaranteeError, match="eps_cell"):
+        GroupedNoise([0, 0], 0)
