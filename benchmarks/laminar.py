@@ -1,7 +1,7 @@
-"""Exact noise given sums: rate, comparison with rejection, growth with the cells, plain noise rates.
+"""Exact noise given sums: rate, comparison with rejection, growth with cells, plain noise rates.
 
-Run `python benchmarks/laminar.py`; it takes well under a minute. Every rate is for one core, and every method
-gets its bits from the same place unless the row says otherwise.
+Run `python benchmarks/laminar.py`; it takes well under a minute. Every rate is for one core,
+and every method gets its bits from the same place unless the row says otherwise.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numba
 import numpy as np
+
 from congenial.sampling import (
     DiscreteGaussian,
     DoubleGeometric,
@@ -34,10 +35,10 @@ def seconds(action: Callable[[], Any]) -> float:
 
 @numba.njit(cache=True)
 def keep_zero_sums(values, sizes, restart_all, out):
-    """Read a stream of i.i.d. noise; fill rows of out whose groups all sum to zero; return rows filled.
+    """Fill rows of out from a stream of i.i.d. noise, kept if all groups sum to zero; count them.
 
-    A proposal is given up at the first group that fails; then either the whole table is proposed again
-    (plain rejection) or only that group (the reader knows that groups are independent).
+    A proposal is given up at the first group that fails; then either the whole table is proposed
+    again (plain rejection) or only that group (using that groups are independent).
     """
     at, row, group, filled = 0, 0, 0, 0
     while row < len(out):
@@ -130,19 +131,18 @@ def opendp_rate(kind: str, n: int) -> float | None:
 
 
 def float_inverse(law: ExactLaw, n: int) -> None:
-    """What one would write in NumPy: a 53-bit uniform through the CDF. Not exact, shown for its rate."""
+    """A 53-bit uniform through the CDF, as one would write it in NumPy: not exact, a rate only."""
     cdf = law.cdf(np.arange(-300, 301))  # type: ignore[attr-defined]
     np.searchsorted(cdf, np.random.default_rng().random(n), side="right") - 300
 
 
 def noise_rows(randomness: Randomness) -> list[dict[str, Any]]:
-    rows = []
+    rows, n = [], 2_000_000
     for kind, law in (
         ("double geometric", DoubleGeometric(EPS)),
         ("discrete Gaussian", DiscreteGaussian(Fraction(16))),
     ):
         law.draw(randomness, 10)
-        n = 2_000_000
         ours = n / seconds(lambda law=law: law.draw(randomness, n))
         rates = {
             "exact draw": ours,

@@ -723,3 +723,16 @@ def test_no_error_of_the_database_escapes_as_something_else(path: Path, ledger: 
     for call in (ledger.spent, lambda: ledger.set_budget(Budget(epsilon=1))):
         with pytest.raises(CongenialError):
             call()
+
+
+def test_two_open_ledgers_see_each_other_and_a_restored_copy(path: Path, ledger: Ledger) -> None:
+    other = Ledger.open(path)
+    spend(ledger, described(), "mine")
+    copy = path.read_bytes()
+    spend(other, described(), "theirs")
+    assert [entry.name for entry in ledger.entries()] == ["mine", "theirs"]
+    assert ledger.spent() == other.spent() == Loss(epsilon=Fraction(2))
+    path.write_bytes(copy)  # an older copy comes back: what it says counts, not what is remembered
+    assert [entry.name for entry in ledger.entries()] == ["mine"]
+    spend(ledger, described(), "instead")
+    assert [entry.name for entry in other.entries()] == ["mine", "instead"]

@@ -13,7 +13,7 @@ ALPHA = 1e-6
 
 
 def p_value(counts: npt.ArrayLike, probs: npt.ArrayLike) -> float:
-    """Chi-square p-value; cells with a small expectation, and all mass not listed, form one cell."""
+    """Chi-square p-value; cells with a small expectation and all mass not listed form one cell."""
     seen, law = np.asarray(counts, dtype=float), np.asarray(probs, dtype=float)
     n = seen.sum()
     big = law * n >= 8

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb, ctx, fmpz
+
 from congenial.errors import GuaranteeError, RandomnessError
 from congenial.sampling import (
     DiscreteGaussian,
@@ -17,7 +19,6 @@ from congenial.sampling import (
     exact,
 )
 from congenial.sampling.laminar import SharedTotal
-from flint import arb, ctx, fmpz
 
 SEED = 4711
 LAWS = [
@@ -174,8 +175,16 @@ def test_huge_and_tiny_parameters():
         DoubleGeometric(Fraction(1, 10**30)).draw(SeededRandomness(SEED), 1)
 
 
-@pytest.mark.parametrize("law", [DoubleGeometric(Fraction(1, 3)), DiscreteGaussian(Fraction(5, 2)),
-                                 DiscreteGaussian(Fraction(1, 3)), DiscreteGaussian(Fraction(20_000))], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "law",
+    [
+        DoubleGeometric(Fraction(1, 3)),
+        DiscreteGaussian(Fraction(5, 2)),
+        DiscreteGaussian(Fraction(1, 3)),
+        DiscreteGaussian(Fraction(20_000)),
+    ],
+    ids=str,
+)
 def test_densities_and_moments(law):
     xs = np.arange(-6000, 6001)
     p = np.exp(law.log_pmf(xs))
@@ -222,7 +231,7 @@ def test_exhausted_randomness_is_an_error_not_a_draw():
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 def test_agrees_with_opendp(kind, fits):
-    """An independent exact sampler; OpenDP draws cannot be seeded, so ALPHA is the false-alarm rate."""
+    """An independent exact sampler. Its draws cannot be seeded: ALPHA is the false-alarm rate."""
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     space = (

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from congenial.errors import GuaranteeError, RandomnessError, StructureError
 from congenial.sampling import (
     GroupedNoise,
@@ -16,6 +17,7 @@ from congenial.sampling import (
     SeededRandomness,
     SystemRandomness,
     _kernels,
+    cell_variance,
 )
 from congenial.sampling.laminar import SharedTotal, log_normaliser
 
@@ -84,11 +86,11 @@ def test_mode_of_the_shared_total(k, eps):
     assert law.mode == 0 or log_w(law.mode) >= log_w(law.mode - 1)
 
 
-# --- the law ---------------------------------------------------------------------------------------
+# --- the law -----------------------------------------------------------------------------------
 
 
 def support(noise: GroupedNoise, largest: int):
-    """All conforming noise of LABELS with entries up to `largest` in the first cell of each group."""
+    """All conforming noise of LABELS with entries up to `largest`."""
     for u, v in itertools.product(zero_sum(2, largest), zero_sum(3, largest)):
         yield (u[0], v[0], u[1], 0, v[1], v[2], 0)
 
@@ -153,7 +155,7 @@ def test_agrees_with_rejection_from_the_unconditioned_law(fits):
 
 
 def test_small_eps_uses_listed_subsets_and_rejection(fits):
-    """k = 2, eps so small that neither bitmap nor table is used: u is a known two-sided geometric."""
+    """k = 2, eps too small for a bitmap or a table: u is a known double geometric."""
     eps = Fraction(1, 2000)
     noise = GroupedNoise([0, 0], eps)
     draws = noise.draw_many(SeededRandomness(SEED), 3000)
@@ -166,7 +168,7 @@ def test_small_eps_uses_listed_subsets_and_rejection(fits):
     assert fits(inside, np.diff(np.concatenate([[0], law.cdf(edges), [1]])))
 
 
-# --- kernels ---------------------------------------------------------------------------------------
+# --- kernels -----------------------------------------------------------------------------------
 
 
 def lanes(words, width):
@@ -227,7 +229,9 @@ def test_compositions_are_uniform(q, k, fits):
     counts = np.array([seen[c] for c in parts])
     assert counts.sum() == n
     assert fits(counts, np.full(len(parts), 1 / len(parts)))
-    multinomial = np.array([math.exp(math.lgamma(q + 1) - sum(math.lgamma(v + 1) for v in c)) for c in parts])  # fmt: skip
+    multinomial = np.array(
+        [math.exp(math.lgamma(q + 1) - sum(math.lgamma(v + 1) for v in c)) for c in parts]
+    )
     assert not fits(counts, multinomial / multinomial.sum())
 
 
@@ -281,7 +285,7 @@ def test_chunks_are_independent(monkeypatch):
     assert len(np.unique(draws, axis=0)) == 10
 
 
-# --- structure and faults --------------------------------------------------------------------------
+# --- structure and faults ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("groups", [1, 1000, 30_000])
@@ -291,7 +295,13 @@ def test_many_cells(groups):
     sums = np.zeros(groups, np.int64)
     np.add.at(sums, labels, u)
     assert not sums.any()
-    assert u.any()
+    sizes, times = np.unique(np.bincount(labels), return_counts=True)
+    variances = [cell_variance(int(k), Fraction(1, 4)) for k in sizes]
+    expected = float(np.dot(sizes * times, variances)) / len(u)
+    # u^2 has at most sqrt(5) of its mean as standard deviation; five standard errors
+    margin = 5 * math.sqrt(5 / len(u))
+    assert abs(np.mean(u**2) / expected - 1) < margin
+    assert abs(np.mean(u**2) / (0.8 * expected) - 1) > margin  # negative control
 
 
 def test_nothing_free():

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from congenial.errors import RandomnessError
 from congenial.sampling import (
     RecordedRandomness,

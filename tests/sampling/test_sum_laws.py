@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from congenial.errors import StructureError
 from congenial.sampling import (
     DiscreteGaussian,
@@ -58,7 +59,10 @@ def test_one_group_by_enumeration(m, k):
         assert at(law, x) == pytest.approx(mass[x] / total, abs=1e-8)
 
 
-@pytest.mark.parametrize(("k", "eps"), [(2, Fraction(1, 2)), (3, Fraction(2)), (9, Fraction(1, 10)), (46, Fraction(1, 4))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("k", "eps"),
+    [(2, Fraction(1, 2)), (3, Fraction(2)), (9, Fraction(1, 10)), (46, Fraction(1, 4))],
+)
 def test_cell_variance_is_the_mean_over_q(k, eps):
     q = np.arange(20_000)
     lg = np.array([math.lgamma(v + k) - math.lgamma(v + 1) for v in q])
@@ -102,7 +106,15 @@ def test_fourier_path_matches_direct_path(monkeypatch):
     assert gap <= fourier.error + direct.error
 
 
-@pytest.mark.parametrize("law", [DoubleGeometric(Fraction(1, 3)), DiscreteGaussian(Fraction(7, 2)), DiscreteGaussian(Fraction(1, 9))], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "law",
+    [
+        DoubleGeometric(Fraction(1, 3)),
+        DiscreteGaussian(Fraction(7, 2)),
+        DiscreteGaussian(Fraction(1, 9)),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("m", [0, 1, 6])
 def test_iid_sums(law, m):
     total = iid_sum_law(m, law)

@@ -1,6 +1,6 @@
 """What commands print: one JSON document, or the same content for people.
 
-Text of people goes through `clean`, since labels and bundles may come from strangers: terminals obey
+Text of people goes through `clean`: labels and bundles may come from strangers, and terminals obey
 control characters.
 """
 
@@ -31,21 +31,23 @@ def examples(*lines: str) -> str:
 
 
 def emit(document: Document) -> None:
-    """Print the JSON document; exact fractions become the number just above them."""
-    typer.echo(json.dumps(document, indent=1, ensure_ascii=False, default=_plain))
+    """Print the JSON document; exact fractions become decimals, rounded up as everywhere."""
+    typer.echo(json.dumps(document, indent=1, default=_plain))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
-        from congenial.privacy.conversions import above
+        from congenial.privacy.guarantee import number
 
-        return above(value)
+        return float(number(value))
     return str(value)
 
 
 def clean(value: object) -> str:
     """Text that a terminal shows and does not obey."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+    return "".join(
+        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(value)
+    )
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -112,7 +114,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def working(text: str) -> Iterator[Callable[[str], None]]:
-    """A spinner on standard error while work goes on, on a terminal only; call it to change the text."""
+    """A spinner on standard error, on a terminal only; call what it gives to change the text."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,12 +1,14 @@
 """The program: its commands, its global options, and what it does when something goes wrong.
 
-Exit codes: 0 done, 1 a bundle failed `verify`, 2 to 7 errors raised on purpose (see errors.py), 70 an
-unexpected error, 130 interrupted.
+Exit codes: 0 done, 1 a bundle failed `verify`, 2 to 7 errors raised on purpose (see errors.py), 70
+an unexpected error, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import errno
+import io
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -87,11 +89,15 @@ def program(
 ) -> None:
     """Publish what you must, exactly. Protect everything else, provably.
 
-    A plan file says what is protected, what is published exactly and what is released. `check` it, `publish`
-    the mandated figures, `release` the protected tables; `verify` and `explain` what came out.
+    A plan file says what is protected, what is published exactly and what is released. `check` it,
+    `publish` the mandated figures, `release` the protected tables; `verify` and `explain` what came
+    out.
     """
 
 
 def main() -> None:
     """Entry point of the `congenial` command."""
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a label the terminal cannot show is no error
+            stream.reconfigure(errors="replace")
+    app(prog_name="congenial")

@@ -23,19 +23,19 @@ from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.laminar import iid_sum_law
+from congenial.sampling.sums import iid_sum_law
 from congenial.sampling.randomness import Randomness
 
 
 def eps_per_cell(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
     """eps_cell = epsilon per person / Delta_1(S): the two are never confused."""
     assert isinstance(target, Pure)
-    if target.epsilon <= 0:
+    if target.eps <= 0:
         raise GuaranteeError(
-            f"epsilon = {target.epsilon} asks for no information at all.",
+            f"epsilon = {target.eps} asks for no information at all.",
             remedy="Use a positive epsilon, or publish the mandated figures only.",
         )
-    return Fraction(target.epsilon) / adjacency.l1(table).value
+    return Fraction(target.eps) / adjacency.l1(table).value
 
 
 def by_size(index: Any, sums: int, law: Callable[[int], ErrorLaw]) -> list[ErrorLaw]:
@@ -112,13 +112,22 @@ class PlainDiscreteGaussian(PlainDiscrete):
             rho = Fraction(target.rho)
         else:
             assert isinstance(target, Approximate)
-            rho = Fraction(zcdp_rho(float(target.epsilon), float(target.delta)))
+            rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))
         if rho <= 0:
             raise GuaranteeError(
                 f"{target.words} leaves no room for a Gaussian release.",
                 remedy="Use a positive rho, or a positive epsilon with delta.",
             )
         return adjacency.l2_squared(table).value / (2 * rho)
+
+
+def _round_down(value: float) -> Fraction:
+    """Six significant digits, towards more noise: a parameter people can read back."""
+    exact = Fraction(value)
+    unit = Fraction(1)
+    while exact and exact / unit < 10**5:
+        unit /= 10
+    return exact // unit * unit
 
 
 class PlainContinuous(Mechanism):

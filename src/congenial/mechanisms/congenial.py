@@ -20,8 +20,9 @@ from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.public.adjacency import Adjacency
 from congenial.public.support import FROZEN, LOOSE, Support, support
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.laminar import GroupedNoise, noise_sum_law
+from congenial.sampling.laminar import GroupedNoise
 from congenial.sampling.randomness import Randomness
+from congenial.sampling.sums import subset_sum_law
 
 
 @register
@@ -103,6 +104,6 @@ class Congenial(Mechanism):
             parts = sorted(map(tuple, met[start[i] : start[i + 1]].tolist()))
             key = (tuple(parts), int(loose[i]))
             if key not in known:
-                known[key] = noise_sum_law(parts, int(loose[i]), self.description.scale)
+                known[key] = subset_sum_law(parts, self.description.scale, int(loose[i]))
             laws.append(known[key])
         return laws

@@ -100,6 +100,7 @@ class Mechanism(ABC):
     ) -> Release:
         """Draw once and add: the only call that spends privacy."""
         randomness = SystemRandomness() if randomness is None else randomness
+        self.check(table)
         truth = self.query(table)
         noise = self.noise(randomness, 1)[0]
         return Release(
@@ -111,14 +112,17 @@ class Mechanism(ABC):
             publishable=randomness.publishable,
         )
 
-    def query(self, table: Table) -> Any:
-        """phi(x): the confidential table on the released axes, checked against published figures."""
+    def check(self, table: Table) -> None:
+        """Refuse data that do not agree with the published figures, before anything is drawn."""
         mandates = self.adjacency.mandates
         if mandates.values is not None and not mandates.holds_for(table):
             raise MandateError(
                 "the data do not agree with the published figures.",
                 remedy="Release from the data the figures were computed from.",
             )
+
+    def query(self, table: Table) -> Any:
+        """phi(x): the confidential table on the released axes."""
         return table.marginal(self.description.table).counts
 
     @abstractmethod

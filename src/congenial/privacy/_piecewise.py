@@ -1,12 +1,10 @@
 """Algebra of piecewise-linear trade-off functions, as discrete pairs (P, Q).
 
-A piecewise-linear f is T(P, Q) of a discrete pair: its *pieces* are the masses (p_i, q_i),
-sorted by
-rising slope q/p (most telling outcomes first), and its *points* are their running sums. A first
-piece with q = 0 is where f vanishes; a last piece with p = 0 is the mass 1 - f(1). Rational
-input is
-handled exactly; floats keep pieces rather than points, because differences of points near 1 would
-lose the small masses.
+A piecewise-linear f is T(P, Q) of a discrete pair: its *pieces* are the masses (p_i, q_i), sorted
+by rising slope q/p (most telling outcomes first), and its *points* are their running sums. A first
+piece with q = 0 is where f vanishes; a last piece with p = 0 is the mass 1 - f(1). Rational input
+is handled exactly; floats keep pieces rather than points, because differences of points near 1
+would lose the small masses.
 """
 
 from __future__ import annotations
@@ -106,9 +104,7 @@ def mirrored(pieces: Pairs) -> Pairs:
 
 
 def mirror_upper(pieces: Pairs) -> Pairs:
-    """Rebuild the steep half of a symmetric f from its flat half, which has the small numbers
-    right.
-    """
+    """Rebuild the steep half of a symmetric f from the flat half, whose small numbers are right."""
     lower: list[tuple[Number, Number]] = []
     room: Number = Fraction(1) if is_exact(pieces) else 1.0  # 1 - alpha - f(alpha), 0 at the fold
     for p, q in pieces:
@@ -187,9 +183,8 @@ def envelope(epsilon: FloatArray, delta: FloatArray) -> Pairs:
     """Pieces of sup_i f_{epsilon_i, delta_i}: what a list of (epsilon, delta) promises says
     together.
 
-    `epsilon` rises from 0. The flat half is the upper envelope of the lines e^{-epsilon}(alpha
-    - delta)
-    and of 0; the steep half is its mirror image.
+    `epsilon` rises from 0. The flat half is the upper envelope of the lines e^{-epsilon}(alpha -
+    delta) and of 0; the steep half is its mirror image.
     """
     lines: list[tuple[float, float]] = [(0.0, 0.0)]  # slope, zero of the line
     starts = [0.0]  # where each line takes over

@@ -1,19 +1,13 @@
 """The seam to dp-accounting: what unlike promises add up to, as (epsilon, delta) numbers.
 
 All Gaussian parts merge into one G_mu and all zCDP parts into one rho. Discrete parts (pure,
-(epsilon,
-delta), piecewise linear) are multiplied out where that stays small; then, with Gaussian noise
-beside
-them, delta(epsilon) = sum_i p_i delta_mu(epsilon - ln(p_i/q_i)) holds exactly. Where it does
-not stay
-small, dp-accounting's privacy-loss distributions round every loss *up* to a grid of INTERVAL,
-so k parts
-cost at most k INTERVAL in epsilon, and FFT_ERROR per part is added to delta for its convolutions: a
-delta below that needs another route. zCDP has no privacy-loss distribution: its (epsilon,
-delta) lines
-form a trade-off function that joins the discrete parts, or everything is turned into zCDP. Of
-all valid
-bounds the smallest counts; basis "numerical bound".
+(epsilon, delta), piecewise linear) are multiplied out where that stays small; then, with Gaussian
+noise beside them, delta(epsilon) = sum_i p_i delta_mu(epsilon - ln(p_i/q_i)) holds exactly. Where
+it does not stay small, dp-accounting's privacy-loss distributions round every loss *up* to a grid
+of INTERVAL, so k parts cost at most k INTERVAL in epsilon, and FFT_ERROR per part is added to delta
+for its convolutions: a delta below that needs another route. zCDP has no privacy-loss distribution:
+its (epsilon, delta) lines form a trade-off function that joins the discrete parts, or everything is
+turned into zCDP. Of all valid bounds the smallest counts; basis "numerical bound".
 """
 
 from __future__ import annotations
@@ -60,9 +54,7 @@ _GRID = 128
 
 @dataclass(frozen=True)
 class Composition:
-    """Several releases on the same pairs; answers `epsilon(delta)` and `delta(epsilon)`,
-    rounded up.
-    """
+    """Several releases on the same pairs; `epsilon(delta)` and `delta(epsilon)` round up."""
 
     parts: tuple[Tradeoff, ...]
 
@@ -89,9 +81,7 @@ class Composition:
         return smallest(lambda eps: self.delta(eps) <= target)
 
     def tradeoff(self) -> Tradeoff:
-        """A piecewise-linear f below the joint trade-off function: 128 of its (epsilon, delta)
-        lines.
-        """
+        """A piecewise-linear f below the joint one: 128 of its (epsilon, delta) lines."""
         floor = self.delta(1e9)
         if floor >= 1:
             return Nothing()
@@ -224,9 +214,7 @@ def compose(tradeoffs: Sequence[Tradeoff]) -> Composition:
 
 
 def _distribution(part: _Discrete) -> Any:
-    """A part as a dp-accounting distribution. Its pair is (upper, lower), its loss
-    ln(upper/lower).
-    """
+    """A part for dp-accounting, whose pair is (upper, lower), its loss ln(upper/lower)."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 

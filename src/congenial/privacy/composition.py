@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.conversions import zcdp_epsilon
+from congenial.privacy.conversions import pure_to_zcdp, zcdp_epsilon
 from congenial.privacy.description import Description
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
@@ -43,15 +44,13 @@ class Loss:
             if self.rho:
                 raise GuaranteeError("windows and Gaussian laws together have no closed form.")
             # An eps promise sampled with H and tau becomes (eps + 2H, (1 + e^{eps + 2H}) tau).
-            from math import exp
-
             slack = (1 + exp(float(self.epsilon))) * float(self.mass)
             return Approximate(self.epsilon, slack)
         if not self.rho:
             return Pure(self.epsilon)
         if not self.epsilon and not self.discrete:
             return Gaussian((2 * float(self.rho)) ** 0.5)
-        return ZeroConcentrated(self.rho + self.epsilon**2 / 2)
+        return ZeroConcentrated(self.rho + Fraction(pure_to_zcdp(self.epsilon)))
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon we can prove at `delta`: exact for one kind, the better of two ways

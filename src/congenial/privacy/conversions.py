@@ -1,5 +1,4 @@
-"""Conversions between privacy parameters: the tightest known formula, and the classical one by
-name.
+"""Conversions between privacy parameters: the tightest known formula, the classical one by name.
 
 Families: pure epsilon; (epsilon, delta); mu of Gaussian differential privacy (GDP); rho of
 zero-concentrated differential privacy (zCDP); Renyi orders. Every number rounds towards more
@@ -8,8 +7,8 @@ mu or rho (what may be spent under a target) is a lower bound. Work is done in l
 delta of 1e-300 or an epsilon of 1e6 is no special case.
 
 Sources: Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022); Bun and Steinke (2016);
-Canonne, Kamath and Steinke (2020), Proposition 12; Mironov (2017), Proposition 3.
-A discrete Gaussian is zCDP with rho = Delta_2^2 / (2 sigma^2) but is *not* mu-GDP.
+Canonne, Kamath and Steinke (2020), Proposition 12; Mironov (2017), Proposition 3. A discrete
+Gaussian is zCDP with rho = Delta_2^2 / (2 sigma^2) but is *not* mu-GDP.
 """
 
 from __future__ import annotations
@@ -276,9 +275,8 @@ def zcdp_delta(rho: Number, epsilon: Number) -> float:
     """Least delta known for rho-zCDP at epsilon, rounded up (Canonne, Kamath, Steinke 2020).
 
     delta = inf over alpha > 1 of exp((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha /
-    (alpha-1).
-    The logarithm is convex in alpha with derivative (2 alpha - 1) rho - epsilon + ln(1 - 1/alpha);
-    every alpha gives a valid bound, so a rounded root is still conservative. At most 1.
+    (alpha-1). The logarithm is convex in alpha with derivative (2 alpha - 1) rho - epsilon + ln(1 -
+    1/alpha); every alpha gives a valid bound, so a rounded root is still conservative. At most 1.
     """
     r, eps = above(parameter(rho, "rho")), below(parameter(epsilon, "epsilon"))
     if r == 0:
@@ -326,9 +324,7 @@ def zcdp_epsilon_bun_steinke(rho: Number, delta: float) -> float:
 
 
 def zcdp_rho(epsilon: Number, delta: float) -> float:
-    """Calibrate: the greatest rho whose `zcdp_epsilon` at delta stays within epsilon, rounded
-    down.
-    """
+    """Calibrate: the greatest rho with `zcdp_epsilon(rho, delta)` <= epsilon, rounded down."""
     eps, target = below(parameter(epsilon, "epsilon")), _delta(delta)
     if target in {0.0, 1.0} or eps == 0:
         return math.inf if target == 1 else 0.0
@@ -372,8 +368,8 @@ def pure_to_zcdp(epsilon: Number) -> Number:
 
     Proof. Randomised response dominates every epsilon-DP pair. Its divergence of order alpha is
     (L(alpha - 1/2) - L(1/2)) / (alpha - 1) with L(x) = ln cosh(x epsilon). As tanh(y)/y falls, L is
-    concave in x^2, so the numerator is at most ((alpha - 1/2)^2 - 1/4) epsilon tanh(epsilon/2)
-    = alpha (alpha - 1) epsilon tanh(epsilon/2). Equality as alpha -> 1 (Kullback-Leibler): sharp.
+    concave in x^2, so the numerator is at most ((alpha - 1/2)^2 - 1/4) epsilon tanh(epsilon/2) =
+    alpha (alpha - 1) epsilon tanh(epsilon/2). Equality as alpha -> 1 (Kullback-Leibler): sharp.
 
     >>> pure_to_zcdp(1) < pure_to_zcdp_bun_steinke(1)
     True
@@ -384,9 +380,7 @@ def pure_to_zcdp(epsilon: Number) -> Number:
 
 
 def pure_to_zcdp_bun_steinke(epsilon: Number) -> Number:
-    """The classical rho = epsilon^2 / 2 (Bun and Steinke 2016, Prop 1.4); rational stays
-    rational.
-    """
+    """The classical rho = epsilon^2 / 2 (Bun and Steinke 2016, Prop 1.4); rationals stay exact."""
     value = parameter(epsilon, "epsilon")
     return multiply_up(value, value) / 2
 
@@ -480,7 +474,7 @@ def _to_rho(source: Any, classical: bool) -> list[Conversion]:
     if isinstance(source, family.Gaussian):
         return [Conversion("rho", gdp_to_zcdp(source.mu), "mu^2 / 2, exact", _IMPLIED)]
     if isinstance(source, family.Approximate) and source.dlt > 0:
-        value = zcdp_rho(source.eps, above(source.dlt))
+        value = zcdp_rho(source.eps, below(source.dlt))
         return [Conversion("rho", value, "Canonne, Kamath and Steinke (2020)", _SUFFICIENT)]
     eps = source.eps if isinstance(source, family.Pure) else source.epsilon(0.0)
     if math.isinf(eps):

@@ -57,6 +57,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
     citation: str = ""
+    stated_delta: float = 1e-9  # where the words quote epsilon for promises without one of their own
 
     def __post_init__(self) -> None:
         if self.basis not in BASES:
@@ -174,25 +175,16 @@ class Guarantee:
         """How far apart the two datasets' releases can be, as odds where that is what is promised."""
         f = self.tradeoff
         if isinstance(f, Pure):
-            if f.epsilon == 0:
+            if f.eps == 0:
                 return "Every result of this release is exactly as likely under one as the other."
             return (
-                f"No result of this release is more than {odds(f.epsilon)} times as likely under one "
-                f"as under the other (epsilon = {number(f.epsilon)} per person)."
+                f"No result of this release is more than {odds(f.eps)} times as likely under one "
+                f"as under the other (epsilon = {number(f.eps)} per person)."
             )
         if isinstance(f, Approximate):
-            epsilon, delta = f.epsilon, f.delta
-            return self._slack_clause(epsilon, delta)
-        delta = 1e-9
-        return f"The promise is {f.words}: " + self._slack_clause(f.epsilon(delta), delta, "for one, ")
-
-    def _slack_clause(self, epsilon: Any, delta: float, lead: str = "") -> str:
-        text = (
-            f"the probability of any event under one is at most {odds(epsilon)} times its "
-            f"probability under the other plus {delta:g} (epsilon = {number(epsilon)}, delta = "
-            f"{delta:g} per person)."
-        )
-        return lead + text if lead else text[0].upper() + text[1:]
+            return f"That is, {_slack_words(f.eps, float(f.dlt))}"
+        epsilon = f.epsilon(self.stated_delta)
+        return f"The promise is {f.words}; in particular, {_slack_words(epsilon, self.stated_delta)}"
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -226,6 +218,7 @@ class Guarantee:
             "assumptions": list(self.assumptions),
             "not_covered": list(self.not_covered),
             "citation": self.citation,
+            "stated_delta": self.stated_delta,
         }
 
     @classmethod
@@ -244,6 +237,7 @@ class Guarantee:
             tuple(data["assumptions"]),
             tuple(data["not_covered"]),
             data["citation"],
+            data["stated_delta"],
         )
 
 
@@ -254,6 +248,14 @@ def _conforms(inner: Adjacency, outer: Adjacency) -> bool:
     return all(
         statement in known and known[statement] == told
         for statement, told in zip(mandates.statements, mandates.to_dict()["statements"], strict=True)
+    )
+
+
+def _slack_words(epsilon: Fraction | float, delta: float) -> str:
+    return (
+        f"the probability of any event under one dataset is at most {odds(epsilon)} times its "
+        f"probability under the other, plus {delta:g} (epsilon = {number(epsilon)}, delta = {delta:g} "
+        "per person)."
     )
 
 

@@ -178,9 +178,8 @@ def check_figures(mandates: Invariants) -> None:
         )
 
 
-def fold(events: Iterable[Event]) -> State:
-    """Read a history; LedgerError at the first event that cannot be understood."""
-    state: State | None = None
+def fold(events: Iterable[Event], state: State | None = None) -> State:
+    """Read a history, or what follows `state`; LedgerError where an event is not understood."""
     for event in events:
         try:
             state = _opened(event.payload) if state is None else _after(state, event)

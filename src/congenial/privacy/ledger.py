@@ -123,7 +123,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: tuple[str, State] | None = None
+        self._known: tuple[Event, State] | None = None
 
     @classmethod
     def open(
@@ -247,11 +247,19 @@ class Ledger:
         return self._fold(self._store.read())
 
     def _fold(self, events: Sequence[Event]) -> State:
-        """The state; kept while the last digest, which names the whole history, is the same."""
-        last = events[-1].digest
-        if self._known is None or self._known[0] != last:
-            self._known = (last, fold(events))
-        return self._known[1]
+        """The state; what was read before is kept if the history still starts with it.
+
+        A digest stands for all events up to its own, so comparing one is enough.
+        """
+        last, state = self._known or (events[0], None)
+        if len(events) < last.id or events[last.id - 1] != last:
+            state = None
+        if state is None:
+            state = fold(events)
+        elif len(events) > last.id:
+            state = fold(events[last.id :], state)
+        self._known = (events[-1], state)
+        return state
 
     # ---- writing -----------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Trade-off functions: what a release lets the best test find out.
 
-Orientation of semi-dp (Cho, Awan), used everywhere in this package:
-f(alpha) = T(P, Q)(alpha) = inf { 1 - E_Q phi : E_P phi <= 1 - alpha }, increasing, convex, at most
-alpha; larger is more private. Most of the literature uses f(1 - alpha); only `accounting` converts.
+Orientation of semi-dp (Cho, Awan), used everywhere in this package: f(alpha) = T(P, Q)(alpha) = inf
+{ 1 - E_Q phi : E_P phi <= 1 - alpha }, increasing, convex, at most alpha; larger is more private.
+Most of the literature uses f(1 - alpha); only `accounting` converts.
 
 The classes are families: `Pure`, `Approximate`, `Gaussian`, `ZeroConcentrated`, `PiecewiseLinear`
 and `Nothing`. Perfect privacy is `Pure(0)`. Parameters are attributes (`eps`, `dlt`, `mu`, `rho`),
@@ -63,9 +63,7 @@ class Tradeoff(ABC):
 
     @abstractmethod
     def delta(self, epsilon: Number) -> float:
-        """Least delta known with (epsilon, delta) implied, rounded up: sup of alpha - e^epsilon
-        f(alpha).
-        """
+        """Least delta known at epsilon, rounded up: sup of alpha - e^epsilon f(alpha)."""
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon known with (epsilon, delta) implied, rounded up; inf if there is none."""
@@ -90,8 +88,8 @@ class Tradeoff(ABC):
 
         Exact within a family and between discrete pairs (pure, (epsilon, delta), piecewise linear);
         zCDP absorbs pure and Gaussian parts; anything else is a numerical lower bound from
-        `accounting.compose`. Two pure promises give a piecewise-linear f that is above
-        f_{eps1 + eps2} and touches it where the likelihood ratio is extreme.
+        `accounting.compose`. Two pure promises give a piecewise-linear f that is above f_{eps1 +
+        eps2} and touches it where the likelihood ratio is extreme.
 
         >>> both = Pure(1).tensor(Pure(1))
         >>> round(both.epsilon(0), 9), round(both.epsilon(0.05), 4)
@@ -115,9 +113,9 @@ class Tradeoff(ABC):
     def __le__(self, other: Tradeoff) -> bool:
         """Whether f <= g everywhere, i.e. `other` promises at least as much.
 
-        Decided by parameters within a family; a convex f is below a piecewise-linear g when it
-        is at
-        g's corners; a piecewise-linear f is below g when g implies each (epsilon, delta) line of f.
+        Decided by parameters within a family; a convex f is below a piecewise-linear g when it is
+        at g's corners; a piecewise-linear f is below g when g implies each (epsilon, delta) line of
+        f.
         """
         if not isinstance(other, Tradeoff):
             return NotImplemented
@@ -240,9 +238,7 @@ class Pure(_Discrete):
 
 @dataclass(frozen=True, init=False)
 class Approximate(_Discrete):
-    """(epsilon, delta): f(alpha) = max(0, 1 - delta - e^eps + e^eps alpha, e^{-eps}(alpha -
-    delta)).
-    """
+    """(eps, dlt): f(alpha) = max(0, 1 - dlt - e^eps + e^eps alpha, e^{-eps}(alpha - dlt))."""
 
     eps: Number
     dlt: Number
@@ -282,11 +278,10 @@ class Approximate(_Discrete):
 class PiecewiseLinear(_Discrete):
     """Any piecewise-linear f, by its corners from (0, 0) to (1, f(1)).
 
-    Checked: convex, nondecreasing, f(alpha) <= alpha (to 1e-12 for floats, exactly for
-    rationals). A
-    promise is symmetric; T(P, Q) of one ordered pair need not be: see `is_symmetric` and
-    `symmetrise`.
-    `delta` and `epsilon` always cover both orders. `masses` is for `from_pieces` only.
+    Checked: convex, nondecreasing, f(alpha) <= alpha (to 1e-12 for floats, exactly for rationals).
+    A promise is symmetric; T(P, Q) of one ordered pair need not be: see `is_symmetric` and
+    `symmetrise`. `delta` and `epsilon` always cover both orders. `masses` is for `from_pieces`
+    only.
     """
 
     points: pw.Pairs
@@ -375,9 +370,7 @@ class PiecewiseLinear(_Discrete):
         return f"a trade-off function with {len(self.points)} corners"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; masses are kept beside corners, whose differences would lose
-        digits.
-        """
+        """Plain data for JSON; masses beside corners, whose differences would lose digits."""
         return {
             "kind": "piecewise-linear",
             "points": [[_store(a), _store(f)] for a, f in self.points],
@@ -385,14 +378,14 @@ class PiecewiseLinear(_Discrete):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Gaussian(Tradeoff):
     """mu-Gaussian differential privacy: G_mu(alpha) = Phi(Phi^{-1}(alpha) - mu)."""
 
     mu: Number
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", parameter(self.mu, "mu"))
+    def __init__(self, mu: Number | str) -> None:
+        object.__setattr__(self, "mu", parameter(mu, "mu"))
 
     def _value(self, alpha: FloatArray) -> FloatArray:
         from scipy.special import ndtr, ndtri
@@ -421,19 +414,18 @@ class Gaussian(Tradeoff):
         return {"kind": "gaussian", "mu": _store(self.mu)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ZeroConcentrated(Tradeoff):
     """rho-zCDP: Renyi divergence at most rho alpha at every order alpha > 1.
 
-    It is not itself a trade-off function. Called as one, it gives the best lower bound known
-    here: the
-    supremum over epsilon of f_{epsilon, delta(epsilon)} with `conversions.zcdp_delta`.
+    It is not itself a trade-off function. Called as one, it gives the best lower bound known here:
+    the supremum over epsilon of f_{epsilon, delta(epsilon)} with `conversions.zcdp_delta`.
     """
 
     rho: Number
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", parameter(self.rho, "rho"))
+    def __init__(self, rho: Number | str) -> None:
+        object.__setattr__(self, "rho", parameter(rho, "rho"))
 
     def _value(self, alpha: FloatArray) -> FloatArray:
         corners = pw.as_array(self.piecewise().points)
@@ -580,8 +572,7 @@ def _below_at_corners(f: Tradeoff, g: _Discrete) -> bool:
         corners = pw.as_array(g.corners)
         return bool(np.all(f(corners[:, 0]) <= corners[:, 1] + pw.TOLERANCE))
     # f is symmetric, so a corner beyond the diagonal is checked at its mirror image, where the
-    # small
-    # masses have all their digits: a violation of probability 1e-20 is still one.
+    # small masses have all their digits: a violation of probability 1e-20 is still one.
     for pieces in (g.pieces, pw.mirrored(g.pieces)):
         corners = pw.as_array(pw.points_of(pieces))
         near = corners[corners.sum(axis=1) <= 1 + pw.TOLERANCE]

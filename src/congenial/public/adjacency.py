@@ -203,6 +203,7 @@ class SemiAdjacent(Adjacency):
 
         With one release the value is attained: moves can always be directed so that none cancel.
         """
+        releases = _merged(releases)
         price = self._dearest(releases)
         order = np.argsort(-np.array([float(p) for p in price]), kind="stable")
         left, value = self.records, Fraction(0)
@@ -216,6 +217,7 @@ class SemiAdjacent(Adjacency):
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """m people make the same move: 2 m^2 times the weights; an upper bound if atoms are too small."""
+        releases = _merged(releases)
         price = self._dearest(releases)
         movers = int(min(self.records, sum(p for p, v in zip(self._people, price, strict=True) if v)))
         if movers == 0:
@@ -260,6 +262,14 @@ class SemiAdjacent(Adjacency):
             if self._varies(names)[atom] and seen.other == 1:
                 together &= seen.key[cells] != seen.key[cells[0]]
         return bool(np.any(together))
+
+
+def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
+    """Releases of one table count as one: their norms are of the same vector."""
+    weights: dict[tuple[str, ...], Fraction] = {}
+    for names, weight in releases:
+        weights[names] = weights.get(names, Fraction(0)) + weight
+    return list(weights.items())
 
 
 def ReplaceOne(schema: Schema) -> SemiAdjacent:  # noqa: N802 - reads as the relation it is

@@ -46,7 +46,8 @@ def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> Error
     schema = mechanism.adjacency.schema
     sums = prod(len(axis.levels) for axis in schema.axes(margin))
     index = cell_index(schema, mechanism.description.table, margin)
-    laws = set(mechanism.error_laws(np.broadcast_to(index, mechanism.shape), sums))
+    found = mechanism.error_laws(np.broadcast_to(index, mechanism.shape), sums)
+    laws = {id(law): law for law in found}.values()  # sums of the same make share a law
     what = " x ".join(margin) if margin else "total"
     return ErrorRow(
         what,

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from congenial.data.predicate import parse
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.errors import GuaranteeError, MandateError
+from congenial.errors import BundleError, GuaranteeError, MandateError, PlanError, PredicateError
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import project
 from congenial.mechanisms.protocol import Mechanism
@@ -73,7 +75,14 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
     if ledger is not None and _all_published(plan, ledger):
         mandates, published = ledger.mandates, bool(plan.statements)
     wish = None if want is None else Want.parse(want)
+    if wish is not None and wish.condition:
+        parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
     rows = [_check_release(plan, section, mandates, wish) for section in plan.release]
+    if wish is not None and all(row.wanted_epsilon is None for row in rows):
+        raise PlanError(
+            f"--want {wish.text!r}: no release of the plan shows that.",
+            remedy="Ask about the axes of a released table, or coarser ones.",
+        )
     spent = None if ledger is None else ledger.spent()
     return PlanCheck(plan, mandates, published, rows, spent)
 
@@ -82,12 +91,13 @@ def _check_release(
     plan: Plan, section: ReleaseSection, mandates: Invariants, wish: Want | None
 ) -> ReleaseCheck:
     mechanism = build(plan, section, mandates)
-    guarantee = promise(plan, mechanism)
+    guarantee = promise(plan, section, mechanism)
     table = mechanism.description.table
     adjacency = mechanism.adjacency
     wanted = None
     if wish is not None:
-        wanted = smallest_epsilon(wish, lambda eps: _with_epsilon(plan, section, mandates, eps))
+        with suppress(BundleError, PredicateError):  # this table does not show what is asked about
+            wanted = smallest_epsilon(wish, lambda eps: _with_epsilon(plan, section, mandates, eps))
     return ReleaseCheck(
         section,
         mechanism,
@@ -123,7 +133,7 @@ def _with_epsilon(
     return build(plan, changed, mandates)
 
 
-def promise(plan: Plan, mechanism: Mechanism) -> Guarantee:
+def promise(plan: Plan, section: ReleaseSection, mechanism: Mechanism) -> Guarantee:
     """The mechanism's guarantee with what the plan assumes about the data added."""
     if plan.data.unit is None:
         who = "each row of the data is one person (no unit column was given to check it)"
@@ -132,7 +142,10 @@ def promise(plan: Plan, mechanism: Mechanism) -> Guarantee:
     else:
         who = f"each person is one row (checked in '{plan.data.unit}')"
     guarantee = mechanism.guarantee
-    return replace(guarantee, assumptions=(*guarantee.assumptions, who))
+    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
+    return replace(
+        guarantee, assumptions=(*guarantee.assumptions, who), stated_delta=delta
+    )
 
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
@@ -171,7 +184,8 @@ def publish(
             remedy="Run `congenial release` right away.",
         )
     folder = plan.folder / "published" if folder is None else folder
-    plan.adjacency()  # refuses unsupported structure before anything is computed
+    for section in plan.release:  # a figure cannot be taken back: refuse what cannot work first
+        build(plan, section, plan.invariants)
     figures = plan.invariants.evaluate(_tabulate(plan, plan.invariants.bases))
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
@@ -229,6 +243,7 @@ def release(
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
     bundle.check_absent(folder)
+    build(plan, section, plan.invariants)  # refuses what cannot work before a ledger is made
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
     if not _all_published(plan, ledger):
@@ -239,7 +254,7 @@ def release(
         )
     mandates = ledger.mandates
     mechanism = build(plan, section, mandates)
-    guarantee = promise(plan, mechanism)
+    guarantee = promise(plan, section, mechanism)
     progress("reading the data")
     names = tuple(
         attribute
@@ -248,7 +263,7 @@ def release(
         or attribute in {plan.schema.axis(axis).base for axis in section.table}
     )
     table = _tabulate(plan, names)
-    mechanism.query(table)  # refuses data that no longer agree, before anything is spent
+    mechanism.check(table)  # refuses data that no longer agree, before anything is spent
     with ledger.reserve(mechanism.description, guarantee, name, plan.digest) as reservation:
         progress("drawing")
         reservation.mark_drawn()

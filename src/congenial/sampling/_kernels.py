@@ -161,20 +161,20 @@ def _add_composition(
         at = _mark_subset(words, at, n, k - 1 if bars else q, marks)
         if at < 0:
             return at
-        bar = 1 if bars else 0
-        c = 0
+        flip = np.uint8(0 if bars else 1)
+        c: Any = np.uint64(0)
         for i in range(n):  # no branch: the last write to places[c] is the c-th bar
             places[c] = i
-            c += 1 if marks[i] == bar else 0
+            c += np.uint64(marks[i] ^ flip)
             marks[i] = 0
     else:
         at = _list_subset(words, at, n, k - 1, places)
         if at < 0:
             return at
     last = -1
-    for c in range(k - 1):
-        cells[c] += sign * (places[c] - last - 1)
-        last = places[c]
+    for i in range(k - 1):
+        cells[i] += sign * (places[i] - last - 1)
+        last = places[i]
     cells[k - 1] += sign * (n - last - 1)
     return at
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.sampling.exact import ExactLaw, ball, positive_rational
+from congenial.sampling.exact import ExactLaw, ball, exp_ball, positive_rational
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class DoubleGeometric(ExactLaw):
         return 0
 
     def _ratio(self, x: int) -> Any:
-        return (-ball(self.eps)).exp() if x >= 0 else ball(self.eps).exp()
+        return exp_ball(-self.eps if x >= 0 else self.eps)
 
     def _log_weight(self, x: int) -> Any:
         return -ball(self.eps * abs(x))

@@ -47,6 +47,16 @@ def ball(value: Fraction | int) -> Any:
     return arb(fmpq(value.numerator, value.denominator))
 
 
+def exp_ball(value: Fraction) -> Any:
+    """Return exp(value) as a ball at the working precision; remembered, since loops ask often."""
+    return _exp(value.numerator, value.denominator, ctx.prec)
+
+
+@lru_cache(maxsize=256)
+def _exp(numerator: int, denominator: int, precision: int) -> Any:  # noqa: ARG001 - part of the key
+    return arb(fmpq(numerator, denominator)).exp()
+
+
 def positive_rational(name: str, value: Fraction | int) -> Fraction:
     """Return value as a Fraction; GuaranteeError unless it is an exact rational above zero."""
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)) or value <= 0:
@@ -128,7 +138,15 @@ def _side(law: ExactLaw, step: int, tiny: Any) -> tuple[list[Any], Any]:
         x, w = x + step, w_next
 
 
-@lru_cache(maxsize=1024)
+def _integer_bounds(value: Any) -> tuple[int, int]:
+    """Integers around a ball, one apart unless the ball touches an integer."""
+    whole = value.floor().unique_fmpz()
+    if whole is not None:
+        return int(whole), int(whole) + 1
+    return int(value.lower().floor().unique_fmpz()), int(value.upper().ceil().unique_fmpz())
+
+
+@lru_cache(maxsize=32)  # drawing keeps `_word_table`; this is for the rare undecided word
 def _boundaries(law: ExactLaw, level: int) -> _Boundaries:
     """The table of one level, by summing positive balls outwards from the mode."""
     bits = 64 * level
@@ -145,9 +163,9 @@ def _boundaries(law: ExactLaw, level: int) -> _Boundaries:
         lower, upper, running = [], [], left_tail
         for w in weights:
             running += w
-            at = running * scale
-            lower.append(int(at.lower().floor().unique_fmpz()))
-            upper.append(min(1 << bits, int(at.upper().ceil().unique_fmpz())))  # F <= 1
+            low, high = _integer_bounds(running * scale)
+            lower.append(low)
+            upper.append(min(1 << bits, high))  # F <= 1
     return _Boundaries(law.mode - len(left), below, lower, upper)
 
 
@@ -252,7 +270,7 @@ class _Geometric(ExactLaw):
         return 0
 
     def _ratio(self, x: int) -> Any:  # noqa: ARG002 - the ratio is constant
-        return (-ball(self.eps)).exp()
+        return exp_ball(-self.eps)
 
     def _log_weight(self, x: int) -> Any:
         return -ball(self.eps * x)

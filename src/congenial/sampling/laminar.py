@@ -26,7 +26,7 @@ import numpy.typing as npt
 from flint import arb, ctx
 
 from congenial.errors import StructureError
-from congenial.sampling.exact import ExactLaw, Ints, ball, positive_rational
+from congenial.sampling.exact import ExactLaw, Ints, ball, exp_ball, positive_rational
 from congenial.sampling.randomness import Randomness
 
 _CHUNK = 1 << 20  # cells drawn at a time by draw_many
@@ -78,7 +78,7 @@ class SharedTotal(ExactLaw):
             precision *= 2
 
     def _ratio(self, x: int) -> Any:
-        root = ball(Fraction(x + self.k, x + 1)) * (-ball(self.eps_cell)).exp()
+        root = arb(x + self.k) / (x + 1) * exp_ball(-self.eps_cell)
         return root * root
 
     def _log_weight(self, x: int) -> Any:
@@ -154,7 +154,7 @@ class GroupedNoise:
         np.add.at(sums, self.labels[free], noise[free])
         if np.any(sums) or np.any(noise[~free]):
             return -math.inf
-        norm = sum(abs(int(v)) for v in noise[noise != 0]) if noise.size else 0
+        norm = sum(map(abs, noise.tolist()))  # Python integers do not overflow
         return -float(self.eps_cell * norm) - self.log_Z
 
     def draw(self, randomness: Randomness) -> Ints:

@@ -177,7 +177,7 @@ def uniform_below(n: int, randomness: Randomness) -> int:
     significant) is mapped to floor(x n / 2^b); the x whose low part (x n mod 2^b) is below 2^b mod
     n are drawn again, which leaves equally many x for each result (Lemire's multiply-and-reject).
 
-    >>> uniform_below(10, RecordedRandomness([2**63]))
+    >>> uniform_below(10, RecordedRandomness([2**63 + 1]))
     5
     """
     if n < 1:

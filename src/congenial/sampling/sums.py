@@ -144,8 +144,11 @@ def iid_sum_law(m: int, law: DoubleGeometric | DiscreteGaussian) -> Pmf:
     return _power(_symmetric(np.asarray(law.log_pmf(np.arange(half + 1)))), m)
 
 
-def subset_sum_law(parts: Sequence[tuple[int, int]], eps_cell: Fraction | int) -> Pmf:
-    """The law of the noise in a sum over m of the k cells of each group, parts = (m, k) per group.
+def subset_sum_law(
+    parts: Sequence[tuple[int, int]], eps_cell: Fraction | int, independent: int = 0
+) -> Pmf:
+    """The law of the noise in a sum over m of the k cells of each group, parts = (m, k) per group,
+    and over `independent` cells that belong to no group.
 
     Groups are independent and each sums to zero. Equal parts are combined by repeated squaring.
     Refused beyond a standard deviation of 1e6 (`subset_variance` has no such limit).
@@ -154,8 +157,9 @@ def subset_sum_law(parts: Sequence[tuple[int, int]], eps_cell: Fraction | int) -
     0
     """
     eps = positive_rational("eps_cell", eps_cell)
-    _check_width(math.sqrt(subset_variance(parts, eps)))
-    law = Pmf(0, np.ones(1))
+    free = DoubleGeometric(eps)
+    _check_width(math.sqrt(subset_variance(parts, eps) + independent * free.variance))
+    law = iid_sum_law(independent, free)
     for (m, k), times in sorted(Counter(parts).items()):
         if 0 < m < k:
             law = _convolve(law, _power(_group_law(min(m, k - m), k, eps), times))

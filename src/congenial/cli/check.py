@@ -1,0 +1,232 @@
+"""`congenial check`: what a plan would promise and how accurate it would be, without the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    facts,
+    heading,
+    paragraph,
+    table,
+    working,
+)
+
+if TYPE_CHECKING:
+    from congenial.privacy.ledger import Ledger
+    from congenial.release.plan import Plan
+    from congenial.release.steps import PlanCheck, ReleaseCheck
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial check plan.toml",
+            "congenial check plan.toml --want \"margin('county','sex') within 50 at 95%\"",
+        )
+    )(check)
+
+
+def check(
+    plan: Annotated[Path, typer.Argument(help="The plan file.")],
+    want: Annotated[
+        str | None,
+        typer.Option(help="A wished accuracy; the smallest epsilon that meets it is worked out."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a plan promises and how accurate it is. Reads no data, spends nothing."""
+    with working("checking the plan"):
+        from congenial.release.plan import Plan
+
+        document = examine(Plan.load(plan), want)
+    emit(document) if as_json else show(document)
+
+
+def examine(plan: Plan, want: str | None = None) -> Document:
+    """The result of a check as plain data."""
+    from congenial.release import steps
+
+    result = steps.check(plan, want)
+    mandates = result.mandates
+    adjacency = plan.adjacency(mandates)
+    return {
+        "mandates": [
+            {
+                "label": statement.label,
+                "because": statement.because,
+                "by": list(statement.by),
+                "relation": statement.relation,
+                "figures": plan.schema.size(statement.by) if statement.relation == "=" else 0,
+                "redundant": statement.label in mandates.redundant,
+            }
+            for statement in mandates.statements
+        ],
+        "structure": mandates.structure,
+        "independent_figures": mandates.rank,
+        "adjacency": {
+            "metric": adjacency.metric,
+            "records": adjacency.records,
+            "words": adjacency.words,
+        },
+        "published": result.published,
+        "basis": result.basis,
+        "want": want,
+        "releases": [_release(one) for one in result.releases],
+        "budget": _budget(result, steps.open_ledger(plan, create=False)),
+    }
+
+
+def _release(one: ReleaseCheck) -> Document:
+    from congenial.privacy.description import LAWS
+
+    description = one.mechanism.description
+    l1 = description.norm == "l1"
+    return {
+        "name": one.section.name,
+        "table": list(description.table),
+        "cells": int(one.support.labels.size),
+        "degrees_of_freedom": one.support.degrees_of_freedom,
+        "sensitivity": {
+            "norm": "l1" if l1 else "l2 squared",
+            "value": one.sensitivity.value,
+            "footing": one.sensitivity.footing,
+        },
+        "mechanism": description.mechanism,
+        "law": LAWS[description.family],
+        "eps_per_cell": description.scale if l1 else None,
+        "sigma_squared": None if l1 else description.scale,
+        "per_person": one.guarantee.tradeoff.words,
+        "nonnegative": one.section.nonnegative,
+        "guarantee": one.guarantee.to_dict(),
+        "promise": one.guarantee.explain(),
+        "errors": [
+            {
+                "what": row.what,
+                "sums": row.sums,
+                "standard_deviation": row.standard_deviation,
+                "within": row.within,
+                "level": row.level,
+            }
+            for row in one.errors
+        ],
+        "wanted_epsilon": one.wanted_epsilon,
+    }
+
+
+def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
+    """What is spent, what the plan still asks for, and what both leave, priced together."""
+    from congenial.privacy.composition import Loss, joint_loss
+
+    plan = result.plan
+    budget = plan.budget.budget()
+    before = () if ledger is None else tuple(e for e in ledger.entries() if e.counted)
+    mandates = result.mandates
+    if ledger is not None and not result.published:
+        mandates = ledger.mandates.join(mandates)
+    done = {entry.name for entry in before}
+    open_now = [one for one in result.releases if one.section.name not in done]
+    asked = [one.mechanism.description for one in open_now]
+    adjacency = plan.adjacency(mandates)
+    together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
+    spent = Loss() if result.spent is None else result.spent
+    return {
+        "ledger": str(plan.ledger_path),
+        "limit": budget.words,
+        "spent": budget.say(spent),
+        "asked": budget.say(joint_loss(asked, adjacency)),
+        "asked_by": [one.section.name for one in open_now],
+        "left": budget.left(together),
+        "allowed": budget.allows(together),
+    }
+
+
+def show(document: Document) -> None:
+    """The check for people."""
+    _show_mandates(document)
+    for one in document["releases"]:
+        _show_release(one, document["want"])
+    budget = document["budget"]
+    heading("Budget")
+    facts({name.capitalize(): budget[name] for name in ("limit", "spent", "asked", "left")})
+    if not budget["allowed"]:
+        paragraph("The budget does not allow all of this: a release will be refused.", style="red")
+
+
+def _show_mandates(document: Document) -> None:
+    heading("Published exactly")
+    if not document["mandates"]:
+        paragraph("Nothing: this is ordinary differential privacy.")
+    else:
+        rows = [
+            (
+                one["label"],
+                ", ".join(one["by"]) or "-",
+                one["figures"],
+                one["because"] or "-",
+                "follows from the others" if one["redundant"] else "",
+            )
+            for one in document["mandates"]
+        ]
+        table(("mandate", "by", "figures", "because", "note"), rows, numbers="figures")
+    adjacency = document["adjacency"]
+    facts(
+        {
+            "Structure": document["structure"],
+            "Independent figures": document["independent_figures"],
+            "Must look alike": adjacency["words"],
+            "Records that differ": f"a* = {adjacency['records']} ({adjacency['metric']})",
+            "Numbers below are": document["basis"],
+        }
+    )
+
+
+def _show_release(one: Document, want: str | None) -> None:
+    from congenial.privacy.guarantee import number
+
+    heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
+    sensitivity = one["sensitivity"]
+    per_cell = one["eps_per_cell"]
+    scale = (
+        {"Epsilon per cell": f"{number(per_cell)} (a parameter of the noise, not the promise)"}
+        if per_cell is not None
+        else {"Variance per cell": number(one["sigma_squared"])}
+    )
+    facts(
+        {
+            "Cells": f"{one['cells']}, of which {one['degrees_of_freedom']} can vary freely",
+            "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
+            f"({sensitivity['footing']})",
+            "Mechanism": f"{one['mechanism']}: {one['law']}",
+            **scale,
+            "Per person": one["per_person"],
+            "Nonnegative": one["nonnegative"],
+        }
+    )
+    paragraph("")
+    paragraph(one["promise"])
+    paragraph("")
+    table(
+        ("error of", "sums", "standard deviation", "within", "at"),
+        [
+            (
+                row["what"],
+                row["sums"],
+                f"{row['standard_deviation']:.2f}",
+                f"{row['within']:g}",
+                f"{row['level']:.0%}",
+            )
+            for row in one["errors"]
+        ],
+        numbers="sums,standard deviation,within,at",
+    )
+    if one["wanted_epsilon"] is not None:
+        paragraph(f"{want}: needs epsilon = {number(one['wanted_epsilon'])} per person.")

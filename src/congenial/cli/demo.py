@@ -1,0 +1,65 @@
+"""`congenial demo`: the whole way, from a generated population to a verified bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from congenial.cli import check, publish, release, verify
+from congenial.cli.output import Document, Json, emit, examples, heading, line, paragraph, working
+
+FIRST_SEED = 20200401
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(epilog=examples("congenial demo", "congenial demo --out trial --seed-data 7"))(demo)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder to make; never overwritten.")] = Path(
+        "demo"
+    ),
+    seed_data: Annotated[
+        int, typer.Option(min=0, help="Seed of the generated people, not of the noise.")
+    ] = FIRST_SEED,
+    as_json: Json = False,
+) -> None:
+    """Generate 300,000 people and run check, publish, release and verify on them."""
+    with working("generating a population"):
+        from congenial.release.demo import write_demo
+        from congenial.release.plan import Plan
+
+        plan = Plan.load(write_demo(out, seed_data))
+    document: Document = {"folder": str(out), "check": check.examine(plan)}
+    if not as_json:
+        paragraph(f"Generated a population and a plan in '{out}'.")
+        _title(f"congenial check {out}/plan.toml")
+        check.show(document["check"])
+    with working("computing the mandated figures"):
+        document["publish"] = publish.carry_out(plan)
+    if not as_json:
+        _title(f"congenial publish {out}/plan.toml")
+        publish.show(document["publish"])
+        _title(f"congenial release {out}/plan.toml")
+    document["releases"] = [release.carry_out(plan, one.name) for one in plan.release]
+    document["verify"] = [verify.examine(Path(one["folder"])) for one in document["releases"]]
+    if as_json:
+        emit(document)
+    else:
+        _finish(document)
+    if not all(one["holds"] for one in document["verify"]):
+        raise typer.Exit(verify.FAILED)
+
+
+def _title(command: str) -> None:
+    heading(f"$ {command}")
+
+
+def _finish(document: Document) -> None:
+    for one, checks in zip(document["releases"], document["verify"], strict=True):
+        release.show(one)
+        held = sum(check["holds"] for check in checks["checks"])
+        line("Verified", f"{held} of {len(checks['checks'])} checks hold")

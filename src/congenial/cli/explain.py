@@ -1,0 +1,101 @@
+"""`congenial explain`: the promise of a plan or of a bundle, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    facts,
+    heading,
+    paragraph,
+    working,
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples("congenial explain plan.toml", "congenial explain bundles/sex-by-age")
+    )(explain)
+
+
+def explain(
+    what: Annotated[
+        Path, typer.Argument(metavar="PLAN|BUNDLE", help="A plan file or a bundle's folder.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Say in words what a plan would promise, or what a bundle promises."""
+    with working("reading"):
+        document = of_bundle(what) if what.is_dir() else of_plan(what)
+    emit(document) if as_json else show(document)
+
+
+def of_plan(path: Path) -> Document:
+    """The promise of each release of a plan."""
+    from congenial.release import steps
+    from congenial.release.plan import Plan
+
+    result = steps.check(Plan.load(path))
+    promises = [
+        {
+            "name": one.section.name,
+            "promise": one.guarantee.explain(),
+            "guarantee": one.guarantee.to_dict(),
+            "words": one.guarantee.tradeoff.words,
+        }
+        for one in result.releases
+    ]
+    return {"plan": str(path), "basis": result.basis, "promises": promises}
+
+
+def of_bundle(folder: Path) -> Document:
+    """The promise a bundle states, with its building blocks."""
+    from congenial.release.bundle import read, read_index
+
+    release = read(folder)
+    promise = {
+        "name": release.name,
+        "promise": str(read_index(folder).get("promise", "")),
+        "guarantee": release.guarantee.to_dict(),
+        "words": release.guarantee.tradeoff.words,
+    }
+    return {
+        "bundle": str(folder),
+        "publishable": release.publishable,
+        "randomness": release.randomness,
+        "promises": [promise],
+    }
+
+
+def show(document: Document) -> None:
+    """The promises for people."""
+    if not document.get("publishable", True):
+        paragraph(f"NOT FOR PUBLICATION: {document['randomness']}", style="bold red")
+    for one in document["promises"]:
+        heading(one["name"])
+        paragraph(one["promise"])
+        paragraph("")
+        guarantee = one["guarantee"]
+        adjacency = guarantee["adjacency"]
+        facts(
+            {
+                "Domain": guarantee["domain"],
+                "Universe": guarantee["universe"],
+                "Adjacency": f"{adjacency['words']} ({adjacency['metric']}, "
+                f"at most {adjacency['records']} records)",
+                "Promise": one["words"],
+                "Basis": guarantee["basis"],
+                "Assumed": "; ".join(guarantee["assumptions"]) or "nothing else",
+                "Source": guarantee["citation"] or "-",
+            }
+        )
+    if "basis" in document:
+        paragraph(f"These are {document['basis']}.")

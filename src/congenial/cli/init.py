@@ -1,0 +1,51 @@
+"""`congenial init`: a first plan from the columns of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from congenial.cli.output import Json, emit, examples, line, paragraph, warn, working
+
+DISCLOSURE = (
+    "the levels were read from the data. The plan and everything made with it show which values "
+    "occur, and no promise covers that: replace them by a code list fixed without the data, or "
+    "make sure that this may be known."
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial init people.parquet",
+            "congenial init people.csv --out survey/plan.toml --levels-from-data",
+        )
+    )(init)
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file, or a folder of them.")],
+    out: Annotated[Path, typer.Option(help="The plan to write; never overwritten.")] = Path(
+        "plan.toml"
+    ),
+    levels_from_data: Annotated[
+        bool,
+        typer.Option("--levels-from-data", help="List the levels that occur: a publication."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Draft a plan from column names and types alone; then edit it and run `congenial check`."""
+    with working("reading the columns"):
+        from congenial.release.draft import write_draft
+
+        columns = write_draft(file, out, levels_from_data=levels_from_data)
+    if levels_from_data:
+        warn(DISCLOSURE)
+    if as_json:
+        emit({"plan": str(out), "columns": columns, "levels_from_data": levels_from_data})
+        return
+    line("Plan", out)
+    paragraph("Fill in the places marked FILL IN, then run `congenial check` on it.")

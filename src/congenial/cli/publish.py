@@ -1,0 +1,115 @@
+"""`congenial publish`: the mandated figures, exactly, on record, and public from here on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    heading,
+    line,
+    paragraph,
+    table,
+    working,
+)
+
+if TYPE_CHECKING:
+    from congenial.release.plan import Plan
+
+SHOWN = 12  # figures per mandate on the screen; published.csv has them all
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples("congenial publish plan.toml", "congenial publish plan.toml --out figures")
+    )(publish)
+
+
+def publish(
+    plan: Annotated[Path, typer.Argument(help="The plan file.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the figures [default: published, by the plan].")
+    ] = None,
+    accept_weaker: Annotated[
+        bool,
+        typer.Option("--accept-weaker", help="Publish even if earlier releases then promise less."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compute the mandated figures exactly, record and write them. They are public from then on."""
+    with working("computing the mandated figures"):
+        from congenial.release.plan import Plan
+
+        document = carry_out(Plan.load(plan), out, accept_weaker=accept_weaker)
+    emit(document) if as_json else show(document)
+
+
+def carry_out(plan: Plan, out: Path | None = None, *, accept_weaker: bool = False) -> Document:
+    """Publish, and say as plain data what is public now and what that did to earlier promises."""
+    from congenial.release import steps
+
+    result = steps.publish(plan, out, accept_weaker=accept_weaker)
+    budget = plan.budget.budget()
+    repricing = result.repricing
+    return {
+        "folder": str(result.folder),
+        "figures": [
+            {"label": s.label, "because": s.because, "by": list(s.by), "cells": _cells(plan, s, v)}
+            for s, v in zip(result.mandates.statements, result.mandates.values or (), strict=True)
+            if v is not None
+        ],
+        "before": budget.say(repricing.before),
+        "after": budget.say(repricing.after),
+        "weaker": repricing.weaker,
+        "over_budget": repricing.over_budget,
+        "releases": [
+            {
+                "id": one.id,
+                "name": one.name,
+                "before": budget.say(one.before),
+                "after": budget.say(one.after),
+                "weaker": one.weaker,
+            }
+            for one in repricing.releases
+        ],
+    }
+
+
+def _cells(plan: Plan, statement: Any, values: Any) -> list[Document]:
+    from itertools import product
+
+    levels = product(*(axis.levels for axis in plan.schema.axes(statement.by)))
+    return [
+        {"for": list(where), "value": int(value)}
+        for where, value in zip(levels, values.reshape(-1), strict=True)
+    ]
+
+
+def show(document: Document) -> None:
+    """What is public now, for people."""
+    heading("Public from now on, exactly and unprotected")
+    for figure in document["figures"]:
+        because = f" ({figure['because']})" if figure["because"] else ""
+        paragraph(f"{figure['label']}{because}")
+        cells = figure["cells"]
+        rows = [(", ".join(cell["for"]) or "all", cell["value"]) for cell in cells[:SHOWN]]
+        table((", ".join(figure["by"]) or "for", "value"), rows, numbers="value")
+        if len(cells) > SHOWN:
+            paragraph(f"... and {len(cells) - SHOWN} more in published.csv")
+        paragraph("")
+    if document["releases"]:
+        heading("What earlier releases promise")
+        together = {"name": "all together"} | document
+        changes = [*document["releases"], together]
+        columns = ("name", "before", "after")
+        table(columns, [[one[column] for column in columns] for one in changes])
+        if document["over_budget"]:
+            paragraph("Together they are beyond the budget now.", style="red")
+    line("Figures", document["folder"])

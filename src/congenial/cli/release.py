@@ -1,0 +1,106 @@
+"""`congenial release`: draw the protected tables; the only command that spends privacy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    heading,
+    line,
+    paragraph,
+    warn,
+    working,
+)
+
+if TYPE_CHECKING:
+    from congenial.release.plan import Plan
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial release plan.toml",
+            "congenial release plan.toml --name sex-by-age --out to-publish",
+        )
+    )(release)
+
+
+def release(
+    plan: Annotated[Path, typer.Argument(help="The plan file.")],
+    name: Annotated[
+        list[str] | None, typer.Option(help="A release of the plan; repeatable [default: all].")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the bundles [default: bundles, by the plan].")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="For tests and studies only: NOT FOR PUBLICATION.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw the releases of a plan, record what they spend, and write one bundle for each."""
+    from congenial.release import bundle
+    from congenial.release.plan import Plan
+
+    loaded = Plan.load(plan)
+    names = list(dict.fromkeys(name)) if name else [section.name for section in loaded.release]
+    for one in names:
+        loaded.named(one)
+        bundle.check_absent(_folder(loaded, out, one))
+    done: list[Document] = []
+    try:  # what was drawn is reported even when a later release is refused
+        for one in names:
+            done.append(carry_out(loaded, one, out, seed))
+            if not as_json:
+                show(done[-1])
+    finally:
+        if as_json and done:
+            emit({"releases": done})
+
+
+def _folder(plan: Plan, out: Path | None, name: str) -> Path:
+    return (plan.folder / "bundles" if out is None else out) / name
+
+
+def carry_out(plan: Plan, name: str, out: Path | None = None, seed: int | None = None) -> Document:
+    """Draw one release, and say as plain data what came out."""
+    with working(f"preparing '{name}'") as progress:
+        from congenial.release import steps
+        from congenial.sampling.randomness import SeededRandomness
+
+        randomness = None if seed is None else SeededRandomness(seed)
+        if randomness is not None:
+            warn(f"NOT FOR PUBLICATION: '{name}' is drawn from a seed that anyone can repeat.")
+        result = steps.release(
+            plan, name, _folder(plan, out, name), randomness=randomness, progress=progress
+        )
+    return {
+        "name": name,
+        "folder": str(result.folder),
+        "report": str(result.folder / "report.html"),
+        "digest": result.digest,
+        "publishable": result.release.publishable,
+        "randomness": result.release.randomness,
+        "guarantee": result.release.guarantee.to_dict(),
+        "promise": result.promise,
+    }
+
+
+def show(document: Document) -> None:
+    """What came out, for people."""
+    heading(f"Released '{document['name']}'")
+    if not document["publishable"]:
+        paragraph(f"NOT FOR PUBLICATION: {document['randomness']}", style="bold red")
+    paragraph(document["promise"])
+    paragraph("")
+    line("Bundle", document["folder"])
+    line("Report", document["report"])
+    line("Digest", document["digest"])

@@ -1,0 +1,70 @@
+"""`congenial verify`: is a bundle whole, does it agree with its figures, does its promise hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from congenial.cli.output import Document, Json, emit, examples, paragraph, table, working
+
+FAILED = 1
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial verify bundles/sex-by-age",
+            "congenial verify bundles/sex-by-age --digest 3f5a...",
+        )
+    )(verify)
+
+
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="The bundle's folder.")],
+    digest: Annotated[
+        str | None, typer.Option(help="The digest its publisher announced elsewhere.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a bundle: digests, published figures, schema, promise. Exit code 1 if a check fails."""
+    with working("checking the bundle"):
+        document = examine(bundle, digest)
+    emit(document) if as_json else show(document)
+    if not document["holds"]:
+        raise typer.Exit(FAILED)
+
+
+def examine(bundle: Path, digest: str | None = None) -> Document:
+    """The checks as plain data."""
+    from congenial.release.bundle import verify
+
+    checks = verify(bundle, digest)
+    return {
+        "bundle": str(bundle),
+        "holds": all(check.holds for check in checks),
+        "digest_given": digest is not None,
+        "checks": [
+            {"what": check.what, "holds": check.holds, "detail": check.detail} for check in checks
+        ],
+    }
+
+
+def show(document: Document) -> None:
+    """The checks for people."""
+    rows = [
+        ("ok" if one["holds"] else "FAILED", one["what"], one["detail"])
+        for one in document["checks"]
+    ]
+    table(("", "check", "detail"), rows)
+    if not document["holds"]:
+        paragraph("Do not use this bundle as it is.", style="bold red")
+    elif not document["digest_given"]:
+        paragraph(
+            "All checks hold. They detect accidents, not forgery: compare the digest with one "
+            "published elsewhere (--digest)."
+        )
+    else:
+        paragraph("All checks hold.")

@@ -1,0 +1,336 @@
+"""The report: one HTML page that says what was published, what was protected, and how to use it.
+
+Self-contained and offline; written for a statistician who is not a privacy expert. It shows
+released and public values only. Pictures need the extra `report`; without it the numbers appear as
+tables.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, exp
+from typing import Any
+
+import numpy as np
+
+from congenial._version import __version__
+from congenial.mechanisms.release import Release
+from congenial.privacy.description import LAWS
+from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS, number
+from congenial.privacy.tradeoff import Pure
+from congenial.public.statements import Statement
+from congenial.public.support import FROZEN, support
+from congenial.release.page import (
+    LARGEST_TABLE,
+    Column,
+    bullets,
+    counted,
+    facts,
+    folded_table,
+    page,
+    section,
+    text,
+)
+from congenial.release.uncertainty import values_section
+from congenial.release.usage import usage_section
+
+CONDITIONED = (
+    "noise conditioned on the published sums: it adds up to zero inside each, so the protected "
+    "table agrees with every published figure"
+)
+INDEPENDENT = "independent noise in every cell"
+FAMILY_WORDS = {
+    "double_geometric": "double geometric (discrete Laplace)",
+    "discrete_gaussian": "discrete Gaussian",
+    "laplace": "Laplace",
+    "gaussian": "Gaussian",
+}
+CONTENTS = (
+    ("exact", "Published exactly"),
+    ("protected", "What was protected"),
+    ("promise", "The promise"),
+    ("values", "Values and their uncertainty"),
+    ("use", "How to use it"),
+)
+
+
+def render(release: Release, promise: str) -> str:
+    """The report of a release as one HTML document.
+
+    `promise` is the paragraph printed at release time, with what has been spent of the budget.
+    Every text that a person wrote is escaped; large tables are cut at 200 rows and refer to the
+    bundle's files.
+    """
+    return page(
+        f"{release.name}: protected table",
+        [
+            _banner(release),
+            _opening(release),
+            _published(release),
+            _protected(release),
+            _promise(release, promise),
+            values_section(release),
+            usage_section(release),
+            f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
+            "nothing from a network and shows released and public values only.</footer>",
+        ],
+    )
+
+
+# ---- 1. title --------------------------------------------------------------------------------
+
+
+def _banner(release: Release) -> str:
+    if release.publishable:
+        return ""
+    return (
+        '<p class="banner" role="alert"><b>NOT FOR PUBLICATION:</b> the noise was not drawn from '
+        f"the operating system's randomness ({text(release.randomness)}). Whoever can repeat the "
+        "draw can take the noise away.</p>"
+    )
+
+
+def _axes(release: Release) -> str:
+    axes = release.schema.axes(release.table)
+    return " × ".join(f"{axis.name} ({len(axis.levels)})" for axis in axes) or "total"
+
+
+def _opening(release: Release) -> str:
+    figures = sum(v.size for v in release.published.values or () if v is not None)
+    agrees = ""
+    if figures and release.description.support.equalities:
+        agrees = f" It agrees exactly with {figures:,} figures published alongside it."
+    links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
+    cells = release.values.size
+    return (
+        f'<header><h1>{text(release.name)}</h1>\n<p class="lead">A table of {cells:,} counts, '
+        f"{text(_axes(release))}, protected with "
+        f'<span class="whole">{text(_loss_words(release))}</span> per person.'
+        f"{agrees}</p>\n<nav><ul>{links}</ul></nav></header>"
+    )
+
+
+# ---- 2. published exactly --------------------------------------------------------------------
+
+
+def _published(release: Release) -> str:
+    public = release.published
+    figures = public.values or (None,) * len(public.statements)
+    parts = [
+        _figure(release, statement, values)
+        for statement, values in zip(public.statements, figures, strict=True)
+    ]
+    if release.guarantee.adjacency.metric == "replace-one":
+        parts.append("<p>The number of people in the data is public too.</p>")
+    intro = (
+        "<p>These figures carry no noise. Neither they nor anything that follows from them is "
+        "protected.</p>"
+        if public.statements
+        else "<p>No figure was published exactly.</p>"
+    )
+    return section("exact", "Published exactly", intro, *parts)
+
+
+def _figure(release: Release, statement: Statement, values: Any) -> str:
+    ground = f" Ground: {statement.because}." if statement.because else ""
+    head = f"<h3>{text(statement.label)}</h3>\n<p>{text(_counted(statement))}.{text(ground)}</p>"
+    if values is None:
+        return head
+    axes = release.schema.axes(statement.by)
+    kept = list(np.ndindex(*values.shape))[:LARGEST_TABLE]
+    rows = [
+        [*(axis.levels[i] for axis, i in zip(axes, at, strict=True)), int(values[at])]
+        for at in kept
+    ]
+    columns = [*(Column(axis.name) for axis in axes), Column("published value", number=True)]
+    return head + "\n" + folded_table(columns, rows, values.size, "published.csv")
+
+
+def _counted(statement: Statement) -> str:
+    """What a statement says, in words."""
+    terms = []
+    for condition, weight in statement.terms:
+        who = f"people with {condition}" if condition else "people"
+        terms.append(who if weight == 1 else f"{weight} × {who}")
+    what = f"Number of {' + '.join(terms)}"
+    if statement.by:
+        what += f", for each {' × '.join(statement.by)}"
+    if statement.relation == "zero":
+        return f"{what}: zero by definition"
+    if statement.relation != "=":
+        return (
+            f"{what}: {'at least' if statement.relation == '>=' else 'at most'} {statement.bound}"
+        )
+    return what
+
+
+# ---- 3. what was protected -------------------------------------------------------------------
+
+
+def _protected(release: Release) -> str:
+    description = release.description
+    rows: list[tuple[str, object]] = [
+        ("Table", f"{_axes(release)} = {release.values.size:,} cells"),
+        ("Structure", _structure(release)),
+        ("Mechanism", f"{description.mechanism}: {_mechanism_words(release)}"),
+        ("Noise", f"{FAMILY_WORDS[description.family]}, {LAWS[description.family]}"),
+        (
+            "Drawn from",
+            f"{release.randomness} randomness" if release.publishable else release.randomness,
+        ),
+    ]
+    if description.post_processing == "project":
+        rows.append(
+            (
+                "Afterwards",
+                "moved to the nearest table of whole, nonnegative counts with the same "
+                "published sums; this sees the draw only and costs no privacy",
+            )
+        )
+    return section(
+        "protected",
+        "What was protected",
+        facts(rows),
+        "<h3>Two numbers that must not be confused</h3>",
+        "<p>The noise is set per cell; the promise is made per person, and one person may change "
+        "several cells.</p>",
+        facts(_parameters(release)),
+        f"<p>{text(_records_words(release))}</p>",
+    )
+
+
+def _records_words(release: Release) -> str:
+    adjacency = release.guarantee.adjacency
+    if adjacency.metric != "replace-one":
+        return (
+            f"The two datasets compared by the promise differ by what one person adds: at most "
+            f"{counted(adjacency.records, 'row')}."
+        )
+    words = (
+        f"a* = {adjacency.records}: the two datasets compared by the promise differ in at most "
+        f"{counted(adjacency.records, 'record')}"
+    )
+    if adjacency.records > 1 and adjacency.mandates.equalities:
+        words += (
+            ", because giving one person another answer may force another person's answer to "
+            "change too, so that the published figures still hold"
+        )
+    return words + "."
+
+
+def _mechanism_words(release: Release) -> str:
+    if release.description.support.equalities:
+        return CONDITIONED
+    if release.published.equalities:
+        return f"{INDEPENDENT}; the table does not add up to the published figures"
+    return INDEPENDENT
+
+
+def _loss_words(release: Release) -> str:
+    """What one person may lose: decimals rather than ratios where that is one number."""
+    tradeoff = release.guarantee.tradeoff
+    return f"epsilon = {number(tradeoff.eps)}" if isinstance(tradeoff, Pure) else tradeoff.words
+
+
+def _structure(release: Release) -> str:
+    known = support(release.description.support, release.table)
+    frozen = int(np.count_nonzero(known.labels == FROZEN))
+    alone = int(np.count_nonzero(known.sizes == 1))
+    words = [
+        f"{counted(known.groups, 'group')} of cells with a published sum",
+        f"{counted(known.loose, 'loose cell')} (in no published sum)",
+        f"{counted(frozen, 'frozen cell')} (known to be zero)",
+        f"{counted(known.degrees_of_freedom, 'independent direction')} left to protect",
+    ]
+    if alone:
+        words.insert(1, f"of which {alone:,} with one cell only, known exactly")
+    return "; ".join(words)
+
+
+def _exactly(value: Fraction) -> str:
+    """Decimals, with the ratio beside them when they had to be rounded."""
+    shown = number(value)
+    return shown if Fraction(shown) == value else f"{shown} (exactly {value})"
+
+
+def _parameters(release: Release) -> list[tuple[str, object]]:
+    description, guarantee = release.description, release.guarantee
+    rows: list[tuple[str, object]] = [("Per person (the promise)", _loss_words(release))]
+    scale, names = description.scale, release.table
+    if description.norm == "l1":
+        rows.append(("Per cell (the noise)", f"eps_cell = {_exactly(scale)}"))
+        most = guarantee.adjacency.l1(names)
+        moved = f"{number(most.value)} ({most.footing})"
+        rows.append(("Most that a compared pair differs by", f"{moved}, summed over all cells"))
+        rows.append(
+            (
+                "How they go together",
+                f"{number(scale)} per cell × {number(most.value)} = "
+                f"{number(scale * most.value)} per person",
+            )
+        )
+    else:
+        sigma = float(scale) ** 0.5
+        rows.append(
+            ("Per cell (the noise)", f"sigma = {sigma:.6g} (sigma squared = {number(scale)})")
+        )
+        most = guarantee.adjacency.l2_squared(names)
+        moved = f"{number(most.value)} ({most.footing})"
+        rows.append(
+            ("Most that a compared pair differs by", f"{moved}, sum of squares over all cells")
+        )
+    if description.log_ratio_error or description.mass_lost:
+        rows.append(
+            (
+                "Numerics, counted in the promise",
+                f"H = {description.log_ratio_error}, tau = {description.mass_lost}",
+            )
+        )
+    return rows
+
+
+# ---- 4. the promise --------------------------------------------------------------------------
+
+
+def _promise(release: Release, promise: str) -> str:
+    guarantee = release.guarantee
+    adjacency = guarantee.adjacency
+    blocks: list[tuple[str, object]] = [
+        ("Domain: what a record is", guarantee.domain),
+        ("Universe: which datasets", guarantee.universe.words),
+        (
+            "Adjacency: which pairs",
+            f"{adjacency.words} ({adjacency.metric}, at most {adjacency.records})",
+        ),
+        ("Trade-off: how alike", guarantee.likelihood_clause()),
+        ("Parameters", f"{_loss_words(release)} per person"),
+    ]
+    assumed = guarantee.assumptions or ("nothing beyond the above",)
+    return section(
+        "promise",
+        "The promise",
+        f"<blockquote>{text(promise)}</blockquote>",
+        _belief(release),
+        "<h3>Its five building blocks</h3>",
+        facts(blocks),
+        "<h3>Basis</h3>",
+        f"<p>{text(guarantee.basis)}: {text(BASIS_WORDS[guarantee.basis])}."
+        + (f" Source: {text(guarantee.citation)}." if guarantee.citation else "")
+        + "</p>",
+        "<h3>Assumed</h3>",
+        bullets(assumed),
+        "<h3>Not covered</h3>",
+        bullets(ALWAYS_OPEN + guarantee.not_covered),
+    )
+
+
+def _belief(release: Release) -> str:
+    """A pure promise as a change of belief: even odds become at most e^eps to one."""
+    tradeoff = release.guarantee.tradeoff
+    if not isinstance(tradeoff, Pure):
+        return ""
+    most = ceil(1000 / (1 + exp(-tradeoff.epsilon(0)))) / 10
+    return (
+        f"<p>Put as a change of belief: someone who gives two such datasets even odds before "
+        f"seeing this table gives neither more than {min(most, 100):g}% afterwards.</p>"
+    )

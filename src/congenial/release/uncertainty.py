@@ -1,0 +1,163 @@
+"""The report's section on values and uncertainty: pictures where they can be drawn, else tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from congenial.mechanisms.release import EXACT_LAW, Release
+from congenial.release import pictures
+from congenial.release.page import LARGEST_TABLE, Column, amount, folded_table, section, text
+from congenial.release.views import (
+    LEVEL,
+    MOST_CELLS,
+    Shown,
+    View,
+    cell_noise,
+    held_words,
+    one_way,
+    shown,
+    view,
+)
+
+SUM_IT = "table.csv (sum it over the other columns)"
+HINT = (
+    '<p class="soft">Tables only: pictures need the extra <code>report</code> '
+    "(<code>pip install 'congenial[report]'</code>).</p>"
+)
+
+
+def values_section(release: Release) -> str:
+    """Margins, one piece of the table, the law of the noise, and the table itself."""
+    draw, small = pictures.available(), release.values.size <= MOST_CELLS
+    parts = [_reading(), "" if draw else HINT]
+    for name in one_way(release):
+        rows = shown(release, (name,))
+        chart = pictures.margin_chart(release, name, rows) if draw else None
+        parts.append(_sums(release, (name,), rows, chart))
+    piece = view(release)
+    if piece is not None and piece.panels is not None and piece.held:
+        rows = shown(release, piece.names)
+        chart = pictures.pair_chart(release, piece, rows) if draw else None
+        parts.append(_sums(release, piece.names, rows, chart))
+    if draw and small and piece is not None and len(release.table) > 1:
+        parts.append(_cells(release, piece))
+    if small:
+        parts.append(_noise(release, draw))
+    parts.append(_table(release, small))
+    return section("values", "Values and their uncertainty", *parts)
+
+
+def _reading() -> str:
+    why = EXACT_LAW.removeprefix("exact: ")
+    return (
+        f"<p>Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, exact "
+        f"because {text(why)}. A sum that is published exactly has no interval and is marked by a "
+        "diamond. Axes need not start at zero.</p>"
+    )
+
+
+def _sums(release: Release, names: tuple[str, ...], rows: Sequence[Shown], chart: Any) -> str:
+    """One margin: its picture with the numbers folded away, or the numbers alone."""
+    title = " and ".join(reversed(names))
+    head, words = f"<h3>By {text(title)}</h3>", _width_words(rows)
+    numbers = _rows(release, names, rows, SUM_IT)
+    if chart is None:
+        return f"{head}\n<p>{text(words)}</p>\n{numbers}"
+    alternative = (
+        f"Counts by {title} with {LEVEL:.0%} intervals, {len(rows)} sums; the numbers are in the "
+        "table below."
+    )
+    folded = f"<details><summary>Show the numbers</summary>\n{numbers}\n</details>"
+    return f"{head}\n{_figure(chart, alternative, words)}\n{folded}"
+
+
+def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: str) -> str:
+    """The numbers behind a picture."""
+    projected = release.raw is not None
+    columns = [*(Column(name) for name in names), Column("count", number=True)]
+    if projected:
+        columns.append(Column("count as drawn", number=True))
+    columns += [Column(f"{LEVEL:.0%} from", number=True), Column("to", number=True), Column("note")]
+    rows = [
+        [
+            *one.labels,
+            one.value,
+            *([one.drawn] if projected else []),
+            one.low,
+            one.high,
+            "exact" if one.exact else "",
+        ]
+        for one in sums[:LARGEST_TABLE]
+    ]
+    return folded_table(columns, rows, len(sums), file)
+
+
+def _figure(chart: Any, alternative: str, caption: str) -> str:
+    return (
+        f'<figure><img src="{pictures.svg_uri(chart)}" alt="{text(alternative)}">'
+        f"<figcaption>{text(caption)}</figcaption></figure>"
+    )
+
+
+def _width_words(sums: Sequence[Shown]) -> str:
+    """How wide the intervals are, because on a long scale they can be narrower than a point."""
+    noisy = [one for one in sums if not one.exact]
+    if not noisy:
+        return "All of these follow from published figures: they are exact."
+    half = max(max(one.high - one.drawn, one.drawn - one.low) for one in noisy)
+    typical = float(np.median([abs(one.drawn) for one in noisy]))
+    share = f", {100 * half / typical:.2g}% of the median" if typical > half else ""
+    return f"Intervals reach at most {amount(half)} to either side{share}."
+
+
+def _cells(release: Release, piece: View) -> str:
+    where = held_words(release, piece)
+    chosen = (
+        f"One piece of the table, {where}, chosen because its released total is the median. "
+        if where
+        else ""
+    )
+    sums = (
+        "Where the legend names a published sum, counts of that colour add up to it."
+        if release.description.support.equalities
+        else "The noise is independent from cell to cell."
+    )
+    alternative = (
+        f"Single cells {where} by {piece.words} with {LEVEL:.0%} intervals; the numbers are in "
+        "table.csv."
+    )
+    picture = _figure(pictures.cells_chart(release, piece), alternative, chosen + sums)
+    return f"<h3>Single cells</h3>\n{picture}"
+
+
+def _noise(release: Release, draw: bool) -> str:
+    noise = cell_noise(release)
+    deviation, half = (amount(round(x, 2)) for x in (noise.standard_deviation, noise.half_width))
+    words = (
+        f"In a cell with as much noise as any: standard deviation {deviation}; in {LEVEL:.0%} of "
+        f"draws it is at most {half} in either direction. The law is public and the same whatever "
+        "the data are."
+    )
+    head = "<h3>The law of the noise in one cell</h3>\n"
+    if not draw:
+        return f"{head}<p>{text(words)}</p>"
+    alternative = f"Symmetric law, highest at zero; the middle, with {LEVEL:.0%}, is darker."
+    return head + _figure(pictures.noise_chart(noise), alternative, words)
+
+
+def _table(release: Release, small: bool) -> str:
+    head = "<h3>The protected table</h3>\n"
+    if small:
+        return head + _rows(release, release.table, shown(release, release.table), "table.csv")
+    first = release.to_arrow().slice(0, LARGEST_TABLE)
+    columns = [
+        Column(
+            name.replace("_", " ") if name.startswith("count_") else name, name not in release.table
+        )
+        for name in first.column_names
+    ]
+    rows = [list(row) for row in zip(*(c.to_pylist() for c in first.columns), strict=True)]
+    return head + folded_table(columns, rows, release.values.size, "table.csv")

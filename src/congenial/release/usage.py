@@ -1,0 +1,93 @@
+"""The report's section on how to use a release: code, files, expected error."""
+
+from __future__ import annotations
+
+from congenial.mechanisms.release import Release
+from congenial.release.accuracy import error_rows
+from congenial.release.page import Column, section, table, text
+
+RESERVED = {"and", "or", "not", "in", "between"}  # words of the condition language
+
+SNIPPET = """import congenial
+
+release = congenial.read("this-folder")
+
+# one row per cell
+release.to_pandas()
+
+# sums onto any axes, and an exact interval for any sum of cells
+release.margin({axis})
+release.interval({condition}, 0.90)"""
+
+
+def example_condition(release: Release) -> str:
+    """A condition that picks the first level of the first axis, as an example."""
+    if not release.table:
+        return ""
+    name = release.table[0]
+    level = release.schema.axis(name).levels[0].replace("'", "''")
+    quoted = name.replace('"', '""')
+    plain = name.isascii() and name.isidentifier() and name.lower() not in RESERVED
+    return f"{name} = '{level}'" if plain else f"\"{quoted}\" = '{level}'"
+
+
+def _literal(value: str) -> str:
+    """A Python string literal, in double quotes where that needs no escapes."""
+    return f'"{value}"' if value.isprintable() and not {'"', "\\"} & set(value) else repr(value)
+
+
+def usage_section(release: Release) -> str:
+    """Code, files, the check of the folder, what projected values mean, and the expected error."""
+    axis = _literal(release.table[0]) if release.table else ""
+    code = SNIPPET.format(axis=axis, condition=_literal(example_condition(release)))
+    return section(
+        "use",
+        "How to use it",
+        f"<pre><code>{text(code)}</code></pre>",
+        "<p>Without Python: <code>table.csv</code> holds one row per cell, with its labels and the "
+        "column <code>count</code>; <code>table.parquet</code> is the same, "
+        "<code>published.csv</code> has the exact figures, and the law of the noise is in "
+        "<code>release.json</code> under <code>description</code>.</p>",
+        "<p>Check the folder against the digest its publisher announced:</p>",
+        "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
+        _projected(release),
+        _errors(release),
+    )
+
+
+def _projected(release: Release) -> str:
+    if release.raw is None:
+        return (
+            "<h3>Negative counts</h3>\n<p>Counts are shown as drawn and may be negative. Do not "
+            "cut them at zero before summing: that would add people on average.</p>"
+        )
+    return (
+        "<h3>count and count_as_drawn</h3>\n<p><code>count</code> was moved to the nearest whole, "
+        "nonnegative counts with the same published sums: use it where a table of plausible counts "
+        "is needed. <code>count_as_drawn</code> is what the mechanism drew: its noise has mean "
+        "zero and a known law, so use it for estimates, sums and tests. The intervals on this "
+        "page and those of <code>release.interval</code> rest on it.</p>"
+    )
+
+
+def _errors(release: Release) -> str:
+    rows = error_rows(release.mechanism)
+    columns = [
+        Column("sum"),
+        Column("how many", number=True),
+        Column("standard deviation", number=True),
+        Column("within, at 95%", number=True),
+    ]
+    return "<h3>Expected error</h3>\n" + table(
+        columns,
+        [
+            [
+                f"each {row.what}" if row.sums > 1 else row.what,
+                row.sums,
+                float(round(row.standard_deviation, 2)),
+                "exact" if row.standard_deviation == 0 else float(row.within),
+            ]
+            for row in rows
+        ],
+        "Largest error of the counts as drawn, over the sums of each kind; from public parameters.",
+    )

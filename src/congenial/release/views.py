@@ -1,0 +1,180 @@
+"""What a report shows of a release: sums with intervals, a piece of the table, the noise.
+
+Numbers only, all of them released or public; `pictures` draws them and `uncertainty` puts them into
+words and tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from congenial.mechanisms.release import Release, cell_index
+from congenial.public.support import FROZEN, LOOSE, support
+
+LEVEL = 0.90
+MOST_LEVELS = 40  # levels of an axis that a picture can still label
+MOST_PANELS = 4
+MOST_CELLS = 200_000  # intervals of single cells are listed up to this size of table
+
+NOISY, EXACT = f"protected, with {LEVEL:.0%} interval", "published exactly"
+NO_SUM = "in no published sum"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One released sum: labels, value as published and as drawn, interval, and whether it is exact.
+
+    `exact` means that its noise is zero for sure, not that the interval happens to have no width.
+    """
+
+    labels: tuple[str, ...]
+    value: float
+    drawn: float
+    low: float
+    high: float
+    exact: bool
+
+
+def shown(release: Release, names: Sequence[str]) -> list[Shown]:
+    """The cells of the margin over `names` with their intervals, in table order."""
+    names = tuple(names)
+    intervals = release.intervals(names, LEVEL)
+    values = np.asarray(release.margin(*names)).reshape(-1).tolist()
+    index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
+    laws = release.mechanism.error_laws(index, len(values))
+    exact = {id(law): law.variance == 0 for law in laws}
+    columns = [intervals[name].to_pylist() for name in (*names, "estimate", "low", "high")]
+    return [
+        Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], exact[id(law)])
+        for value, law, row in zip(values, laws, zip(*columns, strict=True), strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class View:
+    """A flat piece of the table: an axis in rows, perhaps one in panels, the others held."""
+
+    rows: str
+    panels: str | None
+    held: tuple[tuple[str, int], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The axes in sight."""
+        return (self.rows,) if self.panels is None else (self.rows, self.panels)
+
+    @property
+    def words(self) -> str:
+        """The axes in sight, as a clause: "sex and age"."""
+        return " and ".join(reversed(self.names))
+
+
+def one_way(release: Release) -> list[str]:
+    """Axes whose margin is worth a picture: 2 to 40 levels, at most three."""
+    axes = release.schema.axes(release.table)
+    return [axis.name for axis in axes if 2 <= len(axis.levels) <= MOST_LEVELS][:3]
+
+
+def view(release: Release) -> View | None:
+    """The piece of the table that shows single cells best, or None when every axis is too long.
+
+    Rows: the longest axis that fits, numeric ones first. Panels: an axis of two to four levels. The
+    rest is held where the released total is the median: neither the largest piece nor an empty one.
+    """
+    axes = {axis.name: len(axis.levels) for axis in release.schema.axes(release.table)}
+    fitting = [name for name, levels in axes.items() if 2 <= levels <= MOST_LEVELS]
+    if not fitting:
+        return None
+    rows = max(fitting, key=lambda name: (ordered(release, name), axes[name]))
+    others = [name for name in fitting if name != rows and axes[name] <= MOST_PANELS]
+    panels = min(others, key=lambda name: axes[name]) if others else None
+    rest = tuple(name for name in axes if name not in (rows, panels))
+    totals = np.asarray(release.margin(*rest))
+    order = np.argsort(totals.reshape(-1), kind="stable")
+    middle = np.unravel_index(int(order[len(order) // 2]), totals.shape) if rest else ()
+    return View(rows, panels, tuple(zip(rest, map(int, middle), strict=True)))
+
+
+def ordered(release: Release, name: str) -> bool:
+    """Whether the axis is numeric, so that its levels have an order of their own."""
+    axis = release.schema.axis(name)
+    return axis.name == axis.base and release.schema.attribute(name).kind != "categorical"
+
+
+def held_words(release: Release, piece: View) -> str:
+    """Where the other axes are held: "county = Adams"."""
+    schema = release.schema
+    return ", ".join(f"{name} = {schema.axis(name).levels[i]}" for name, i in piece.held)
+
+
+def piece_of(release: Release, piece: View) -> tuple[list[Shown], list[str]]:
+    """The cells in sight, rows by panels, and the published sum each belongs to."""
+    table = release.table
+    cells = np.arange(release.values.size).reshape(release.values.shape)
+    held = dict(piece.held)
+    seen = cells[tuple(held.get(name, slice(None)) for name in table)]
+    free = [name for name in table if name not in held]
+    seen = np.transpose(seen, [free.index(name) for name in piece.names]).reshape(-1)
+    every = shown(release, table)
+    at = [table.index(name) for name in piece.names]
+    rows = [
+        replace(one, labels=tuple(one.labels[i] for i in at))
+        for one in (every[cell] for cell in seen)
+    ]
+    return rows, _membership(release, seen)
+
+
+def _membership(release: Release, seen: Any) -> list[str]:
+    """For each cell in sight, in words, what is published about the sum it belongs to."""
+    known = support(release.description.support, release.table)
+    labels = known.labels.reshape(-1)[seen]
+    inside = np.bincount(labels[labels >= 0], minlength=known.groups)
+
+    def words(label: int) -> str:
+        if label == LOOSE:
+            return NO_SUM
+        if label == FROZEN or known.sizes[label] == 1:
+            return EXACT
+        if known.totals is not None and inside[label] == known.sizes[label]:
+            return f"{known.sizes[label]:,} cells; sum published exactly: {known.totals[label]:,}"
+        return "part of a larger published sum"
+
+    kinds = [words(int(label)) for label in labels]
+    if len(set(kinds)) > MOST_PANELS:
+        return [kind if kind in (EXACT, NO_SUM) else "part of a published sum" for kind in kinds]
+    return kinds
+
+
+@dataclass(frozen=True)
+class CellNoise:
+    """Law of the noise in the noisiest cell: mass at whole numbers, or a density on a grid."""
+
+    at: Any
+    weight: Any
+    whole: bool
+    standard_deviation: float
+    half_width: float
+
+
+def cell_noise(release: Release) -> CellNoise:
+    """The law of the noise in a cell that has as much as any."""
+    mechanism, cells = release.mechanism, release.values.size
+    laws = mechanism.error_laws(np.arange(cells).reshape(release.values.shape), cells)
+    law: Any = max({id(one): one for one in laws}.values(), key=lambda one: one.variance)
+    deviation, half = law.variance**0.5, float(law.interval(LEVEL))
+    reach = 4 * deviation + 1
+    if release.description.continuous:
+        at = np.linspace(-reach, reach, 401)
+        scale = float(release.description.scale)
+        if release.description.family == "laplace":
+            weight = scale / 2 * np.exp(-scale * np.abs(at))
+        else:
+            weight = np.exp(-(at**2) / (2 * scale)) / np.sqrt(2 * np.pi * scale)
+        return CellNoise(at, weight, False, deviation, half)
+    at = np.arange(law.lo, law.lo + len(law.probs))
+    near = np.abs(at) <= reach
+    return CellNoise(at[near], law.probs[near], True, deviation, half)

@@ -1,0 +1,264 @@
+"""Every command does what its help says, for people and as JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from congenial.cli import check
+from congenial.cli.output import clean
+
+COMMANDS = ("init", "check", "publish", "release", "verify", "explain", "convert", "demo")
+LEDGER = ("show", "pending", "abandon", "budget", "export")
+HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")
+
+
+@pytest.mark.parametrize("command", [(c,) for c in COMMANDS] + [("ledger", c) for c in LEDGER])
+def test_every_command_has_help_with_an_example_and_json(
+    run: Callable[..., Any], command: tuple[str, ...]
+) -> None:
+    ran = run(*command, "--help")
+    assert ran.code == 0
+    assert "Example" in ran.out
+    assert f"congenial {' '.join(command)}" in ran.out
+    assert "--json" in ran.out
+
+
+def test_the_list_of_commands_above_is_complete(run: Callable[..., Any]) -> None:
+    listed = run("--help").out.split("Commands:")[1].split("Example")[0]
+    assert {line.split()[0] for line in listed.splitlines() if line.strip()} == {
+        *COMMANDS,
+        "ledger",
+    }
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["--version"]])
+def test_help_loads_no_heavy_library(words: list[str]) -> None:
+    # pydantic is not in the list: recent versions of typer import it themselves.
+    program = (
+        "import sys; from congenial.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == "[]"
+
+
+def test_from_plan_to_verified_bundle(run: Callable[..., Any], plan: Path) -> None:
+    before = run("check", plan, "--json").document
+    assert before["basis"].startswith("bounds valid for every value")
+    published = run("publish", plan, "--json")
+    assert published.code == 0
+    figures = {figure["label"]: figure["cells"] for figure in published.document["figures"]}
+    rows = list(csv.DictReader(io.StringIO((plan.parent / "people.csv").read_text())))
+    adults = [row for row in rows if int(row["age"]) >= 18]
+    for label, people in (("Population", rows), ("Adults", adults)):
+        expected = [
+            {"for": [county], "value": sum(row["county"] == county for row in people)}
+            for county in "ABC"
+        ]
+        assert figures[label] == expected
+    after = run("check", plan, "--json").document
+    assert after["basis"].startswith("exact")
+    released = run("release", plan, "--json")
+    assert released.code == 0
+    done = released.document["releases"]
+    assert [one["name"] for one in done] == ["detail", "summary"]
+    assert all(one["publishable"] for one in done)
+    for one in done:
+        checked = run("verify", one["folder"], "--digest", one["digest"], "--json")
+        assert checked.code == 0
+        assert checked.document["holds"]
+        assert Path(one["report"]).is_file()
+    final = run("check", plan, "--json").document["budget"]
+    assert final["spent"] == "epsilon = 1.5"
+    assert final["asked_by"] == []
+    assert final["left"] == "epsilon = 0.5"
+
+
+def test_check_shows_what_a_curator_needs(run: Callable[..., Any], plan: Path) -> None:
+    document = run("check", plan, "--json").document
+    detail, summary = document["releases"]
+    assert document["structure"] == "laminar"
+    assert document["independent_figures"] == 6
+    assert document["adjacency"]["records"] == 2
+    assert detail["cells"] == 3 * 2 * 4
+    assert detail["degrees_of_freedom"] == 24 - 6
+    assert detail["sensitivity"] == {"norm": "l1", "value": 4.0, "footing": "exact"}
+    assert detail["eps_per_cell"] == 0.25
+    assert detail["per_person"] == "epsilon = 1"
+    assert document["budget"]["asked"] == "epsilon = 1.5"
+    text = run("check", plan).out
+    for shown in ("Population", "a* = 2", "Epsilon per cell", "Per person", "Basis: theorem"):
+        assert shown in text
+    words = " ".join(text.split())
+    assert detail["promise"] in words
+    assert summary["promise"] in words
+
+
+def test_check_marks_what_follows_from_the_rest(run: Callable[..., Any], plan: Path) -> None:
+    extra = '[publish]\n"All" = { total = true }\n'
+    plan.write_text(plan.read_text().replace("[publish]\n", extra))
+    mandates = run("check", plan, "--json").document["mandates"]
+    assert {one["label"]: one["redundant"] for one in mandates} == {
+        "All": False,
+        "Population": False,
+        "Adults": False,
+    }
+    plan.write_text(
+        plan.read_text()
+        .replace(extra, "[publish]\n")
+        .replace('"Adults"', '"All" = { total = true }\n"Adults"')
+    )
+    mandates = run("check", plan, "--json").document["mandates"]
+    assert [one["label"] for one in mandates if one["redundant"]] == ["All"]
+
+
+def test_want_solves_for_epsilon(
+    run: Callable[..., Any], plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wish = "margin('sex') within 40 at 95%"
+    ran = run("check", plan, "--want", wish, "--json")
+    wanted, absent = [one["wanted_epsilon"] for one in ran.document["releases"]]
+    assert absent is None  # the summary does not show sex
+    text = plan.read_text()
+    for epsilon, enough in ((wanted, True), (0.9 * wanted, False)):
+        plan.write_text(text.replace("epsilon = 1.0", f"epsilon = {epsilon}", 1))
+        rows = run("check", plan, "--json").document["releases"][0]["errors"]
+        assert (next(row["within"] for row in rows if row["what"] == "sex") <= 40) == enough
+    check.show(ran.document)
+    assert f"{wish}: needs epsilon = {wanted}" in capsys.readouterr().out
+    refused = run("check", plan, "--want", "margin('county','sex') below 8")
+    assert refused.code == 2
+    assert "within 50 at 95%" in refused.err
+
+
+def test_verify_fails_on_a_changed_bundle(
+    run: Callable[..., Any], finished: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "detail"
+    shutil.copytree(finished.parent / "bundles" / "detail", bundle)
+    ran = run("verify", bundle, "--json")
+    failed = [one["what"] for one in ran.document["checks"] if not one["holds"]]
+    assert failed == ["drawn from the system's randomness"]  # it was seeded
+    (bundle / "table.csv").write_text("county,sex,age,count\n")
+    ran = run("verify", bundle)
+    assert ran.code == 1
+    assert "FAILED" in ran.out
+    assert run("verify", bundle, "--digest", "00").code == 1
+
+
+def test_a_seed_is_marked_loudly(run: Callable[..., Any], finished: Path) -> None:
+    bundle = finished.parent / "bundles" / "detail"
+    assert "NOT FOR PUBLICATION" in (bundle / "README.txt").read_text()
+    assert "NOT FOR PUBLICATION" in run("explain", bundle).out
+
+
+def test_explain_plan_and_bundle(run: Callable[..., Any], finished: Path) -> None:
+    of_plan = run("explain", finished, "--json").document["promises"]
+    assert [one["name"] for one in of_plan] == ["detail", "summary"]
+    bundle = finished.parent / "bundles" / "detail"
+    of_bundle = run("explain", bundle, "--json").document["promises"][0]
+    assert of_bundle["promise"].startswith("Published exactly: Population (statute); Adults;")
+    assert "Spent: epsilon = 1 of epsilon = 2." in of_bundle["promise"]
+    assert of_bundle["promise"] in " ".join(run("explain", bundle).out.split())
+    for block in ("Domain", "Universe", "Adjacency", "Promise", "Basis"):
+        assert block in run("explain", finished).out
+
+
+def test_ledger_commands(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    shutil.copy(finished.parent / "ledger.sqlite", ledger)
+    by_plan = run("ledger", "show", finished, "--json").document
+    by_path = run("ledger", "show", ledger, "--json").document
+    assert by_plan["releases"] == by_path["releases"]
+    (entry,) = by_path["releases"]
+    assert (entry["name"], entry["status"]) == ("detail", "committed")
+    assert by_path["left"] == "epsilon = 1"
+    assert "committed" in run("ledger", "show", ledger).out
+    assert run("ledger", "pending", ledger, "--json").document == {"pending": []}
+    refused = run("ledger", "abandon", ledger, entry["id"])
+    assert refused.code == 4
+    assert "committed" in refused.err
+    assert run("ledger", "abandon", ledger, "nothing").code == 4
+    changed = run("ledger", "budget", ledger, "--epsilon", "2.5", "--json").document
+    assert (changed["budget"], changed["left"]) == ("epsilon = 2.5", "epsilon = 1.5")
+    assert run("ledger", "budget", ledger, "--epsilon", "nan").code == 2
+    assert run("ledger", "budget", ledger, "--delta", "1e-6").code == 2
+    events = run("ledger", "export", ledger, "--json").document["events"]
+    kinds = ["open", "budget", "mandates", "reserve", "draw", "commit", "budget"]
+    assert [event["kind"] for event in events] == kinds
+    text = run("ledger", "export", ledger, "--format", "csv").out
+    assert [row["kind"] for row in csv.DictReader(io.StringIO(text))] == kinds
+
+
+def test_a_new_mandate_reprices_what_was_released(run: Callable[..., Any], plan: Path) -> None:
+    text = plan.read_text()
+    plan.write_text(text.replace('"Adults" = { count = "age >= 18", by = ["county"] }\n', ""))
+    assert run("publish", plan).code == 0
+    assert run("release", plan, "--name", "summary", "--seed", 3).code == 0
+    plan.write_text(text)
+    ran = run("publish", plan, "--json")
+    assert ran.code == 0
+    (one,) = ran.document["releases"]
+    assert (one["name"], one["before"]) == ("summary", "epsilon = 0.5")
+    assert "what earlier releases promise" in run("publish", plan).out.lower()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--rho", "2.56", "--delta", "1e-10", "--to", "epsilon"), 17.91528),
+        (("--rho", "10.24", "--delta", "1e-10", "--to", "epsilon"), 40.95057),
+    ],
+)
+def test_convert_gives_tightest_and_classical(
+    run: Callable[..., Any], words: tuple[str, ...], expected: float
+) -> None:
+    tight, classical = run("convert", *words, "--json").document["conversions"]
+    assert classical["value"] == pytest.approx(expected, abs=1e-5)
+    assert tight["value"] < classical["value"]
+    assert "Bun and Steinke" in classical["formula"]
+
+
+def test_convert_says_what_is_not_implied(run: Callable[..., Any]) -> None:
+    assert "Give a delta" in run("convert", "--mu", "1/2").out
+    assert run("convert", "--mu", "1/2", "--to", "epsilon").code == 2
+    assert run("convert", "--epsilon", "1", "--delta", "1e-6", "--to", "mu").code == 0
+    for words in ((), ("--epsilon", "nan"), ("--epsilon", "-1"), ("--epsilon", "1", "--rho", "1")):
+        ran = run("convert", *words)
+        assert ran.code == 2
+        assert ran.err.startswith("error: ")
+
+
+def test_output_does_not_drive_the_terminal() -> None:
+    assert clean("a\x1b[2Jb\nc") == "a\ufffd[2Jb\nc"
+
+
+def test_demo_ends_with_bundle_report_and_promise(run: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    ran = run("demo", "--out", folder)
+    assert ran.code == 0, ran.err
+    told = " ".join(ran.out.split())
+    for step in ("check", "publish", "release"):
+        assert f"$ congenial {step} {folder}/plan.toml" in told
+    for name in ("sex-by-age", "state-summary"):
+        assert (
+            f"Bundle: {folder}/bundles/{name} Report: {folder}/bundles/{name}/report.html" in told
+        )
+    assert "No result of this release is more than 2.72 times as likely" in told
+    assert "Spent: epsilon = 1.5 of epsilon = 4." in told
+    assert told.count("14 of 14 checks hold") == 2
+    again = run("demo", "--out", folder)
+    assert again.code == 6
+    assert "already there" in again.err

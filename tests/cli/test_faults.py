@@ -1,0 +1,371 @@
+"""Bad input and faults: a clear message, the right code, nothing half-written, nothing leaked."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from congenial.release import steps
+from tests.cli.conftest import write_people
+
+MARKER = "S3CR3T-9137"
+MARKER_COUNT = 271828
+SEED = 11
+
+
+def change(plan: Path, old: str, new: str) -> None:
+    text = plan.read_text()
+    assert old in text
+    plan.write_text(text.replace(old, new, 1))
+
+
+def leftovers(plan: Path) -> list[str]:
+    """What is beside a plan, apart from the plan, its data and its ledger."""
+    inside = plan.parent.rglob("*")
+    known = ("plan.toml", "people.csv", "ledger.sqlite")
+    return sorted(str(p.relative_to(plan.parent)) for p in inside if p.name not in known)
+
+
+# ---- the plan ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("[data]", "[data", "not valid TOML"),
+        ('unit = "id"', 'unit = "id"\nunti = 3', "unknown key"),
+        ('source = "people.csv"', "", "data.source: missing"),
+        ("epsilon = 1.0", "epsilon = -1.0", "must be positive"),
+        ("epsilon = 1.0", "epsilon = nan", "must be finite"),
+        ("epsilon = 1.0", "epsilon = 0", "must be positive"),
+        ("epsilon = 1.0", 'epsilon = "one"', "must be a number"),
+        ("epsilon = 1.0", "", "exactly one of epsilon, rho, mu"),
+        ("epsilon = 2.0", "epsilon = -2.0", "must be positive"),
+        ('"age"]', '"wage"]', "wage"),
+        ('"age >= 18"', '"age >= 19"', "cuts the bin"),
+        ('levels = ["f", "m"]', 'levels = ["f", "f"]', "'f'"),
+        ("[0, 18, 30, 65]", "[0, 30, 18, 65]", "age"),
+    ],
+)
+def test_a_malformed_plan_is_refused(
+    run: Callable[..., Any], plan: Path, old: str, new: str, told: str
+) -> None:
+    change(plan, old, new)
+    for command in ("check", "publish", "release", "explain"):
+        ran = run(command, plan)
+        assert ran.code == 2, command
+        assert ran.err.startswith("error: ")
+        assert told in ran.err
+        assert ran.out == ""
+        assert "Traceback" not in ran.err
+    assert not (plan.parent / "ledger.sqlite").exists()
+    assert leftovers(plan) == []
+
+
+def test_nothing_left_to_protect(run: Callable[..., Any], plan: Path) -> None:
+    change(plan, "{ total = true, by", '{ margin = ["county", "sex", "age"], x')
+    change(plan, ', x = ["county"]', "")
+    ran = run("check", plan)
+    assert ran.code == 2
+    assert "nothing is left to protect" in ran.err
+
+
+def test_an_unknown_release_is_named(run: Callable[..., Any], plan: Path) -> None:
+    ran = run("release", plan, "--name", "deatil")
+    assert ran.code == 2
+    assert "detail" in ran.err
+
+
+# ---- the data ------------------------------------------------------------------------------------
+
+
+def test_an_unknown_column(run: Callable[..., Any], plan: Path) -> None:
+    change(plan, "sex = {", "gender = {")
+    change(plan, '"county", "sex", "age"', '"county", "gender", "age"')
+    ran = run("publish", plan)
+    assert ran.code == 3
+    assert "'gender'" in ran.err
+
+
+def test_missing_and_empty_data(run: Callable[..., Any], plan: Path) -> None:
+    (plan.parent / "people.csv").write_text("id,county,sex,age\n")
+    ran = run("publish", plan)
+    assert ran.code == 3
+    assert "no records" in ran.err
+    (plan.parent / "people.csv").unlink()
+    assert run("publish", plan).code == 3
+    assert not (plan.parent / "ledger.sqlite").exists()
+    assert leftovers(plan) == []
+
+
+def test_a_person_with_two_rows(run: Callable[..., Any], plan: Path) -> None:
+    write_people(plan.parent / "people.csv", lambda row: row.update(id=min(row["id"], 9)))
+    ran = run("publish", plan)
+    assert ran.code == 3
+    assert "'id'" in ran.err
+
+
+def test_mandates_that_the_data_contradict(run: Callable[..., Any], plan: Path) -> None:
+    zero = '[publish]\n"Nobody" = { structural_zeros = "sex = \'m\' and age >= 65" }\n'
+    change(plan, "[publish]\n", zero)
+    ran = run("publish", plan)
+    assert ran.code == 2
+    assert "Nobody" in ran.err
+    assert leftovers(plan) == []
+
+
+def test_data_that_changed_since_they_were_published(run: Callable[..., Any], plan: Path) -> None:
+    assert run("publish", plan).code == 0
+    before = run("ledger", "export", plan).out
+    write_people(plan.parent / "people.csv", lambda row: row.update(county="A"))
+    for command in ("publish", "release"):
+        ran = run(command, plan)
+        assert ran.code == 2, command
+        assert ran.err.startswith("error: ")
+    assert run("ledger", "export", plan).out == before  # nothing was spent
+
+
+def test_release_before_publish(run: Callable[..., Any], plan: Path) -> None:
+    ran = run("release", plan)
+    assert ran.code == 2
+    assert "congenial publish" in ran.err
+    assert run("check", plan, "--json").document["budget"]["spent"] == "epsilon = 0"
+
+
+# ---- folders, bundles, budget, ledger ------------------------------------------------------------
+
+
+def test_an_unwritable_folder(run: Callable[..., Any], plan: Path) -> None:
+    assert run("publish", plan).code == 0
+    (plan.parent / "file").write_text("")
+    ran = run("release", plan, "--out", plan.parent / "file" / "inside")
+    assert ran.code == 6
+    assert "cannot be written to" in ran.err
+    assert run("ledger", "show", plan, "--json").document["releases"] == []
+    for words in (("init", plan.parent / "people.csv"), ("demo",)):
+        ran = run(*words, "--out", plan.parent / "file" / "inside")
+        assert ran.code in (2, 6)
+        assert "error: " in ran.err
+
+
+def test_an_existing_bundle_is_not_overwritten(run: Callable[..., Any], finished: Path) -> None:
+    spent = run("ledger", "show", finished, "--json").document
+    ran = run("release", finished)  # 'detail' is there already, so 'summary' is not drawn either
+    assert ran.code == 6
+    assert "never overwritten" in ran.err
+    assert run("ledger", "show", finished, "--json").document == spent
+
+
+def test_beyond_the_budget(run: Callable[..., Any], plan: Path) -> None:
+    change(plan, "epsilon = 2.0", "epsilon = 1.2")
+    assert "does not allow" in run("check", plan).out
+    assert run("publish", plan).code == 0
+    ran = run("release", plan, "--json")
+    assert ran.code == 5
+    assert "budget" in ran.err
+    assert [one["name"] for one in ran.document["releases"]] == ["detail"]  # what was drawn is told
+    statuses = [one["status"] for one in run("ledger", "show", plan, "--json").document["releases"]]
+    assert statuses == ["committed"]
+    assert not (plan.parent / "bundles" / "summary").exists()
+
+
+def test_a_locked_ledger(
+    run: Callable[..., Any], plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("publish", plan).code == 0
+    monkeypatch.setattr(steps, "open_ledger", partial(steps.open_ledger, timeout=0.2))
+    other = sqlite3.connect(plan.parent / "ledger.sqlite", isolation_level=None)
+    try:
+        other.execute("BEGIN EXCLUSIVE")
+        ran = run("release", plan)
+    finally:
+        other.close()
+    assert ran.code == 4
+    assert ran.err.startswith("error: ")
+    assert not (plan.parent / "bundles").exists()
+
+
+def test_a_file_that_is_no_ledger(run: Callable[..., Any], plan: Path) -> None:
+    (plan.parent / "ledger.sqlite").write_text("not a ledger")
+    for words in (("check", plan), ("publish", plan), ("ledger", "show", plan)):
+        assert run(*words).code == 4
+    (plan.parent / "ledger.sqlite").unlink()
+    assert run("ledger", "show", plan).code == 4
+
+
+def test_a_folder_that_is_no_bundle(run: Callable[..., Any], tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "absent"):
+        assert run("verify", folder).code == 6
+    assert run("explain", tmp_path).code == 6
+    assert run("explain", tmp_path / "absent.toml").code == 2
+
+
+# ---- killed in the middle ------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from congenial.release import bundle, pictures, steps
+from congenial.cli import main
+
+pictures.available = lambda: False
+publish = bundle.Prepared.publish
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+for moment, plan in zip(sys.argv[1::2], sys.argv[2::2]):
+    child = os.fork()  # each child is a process of its own that dies at its moment
+    if child == 0:
+        early = moment == "before its name"
+        bundle.Prepared.publish = die if early else lambda prepared: (publish(prepared), die())
+        sys.argv[1:] = ["release", plan, "--name", "detail"]
+        main()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+"""
+
+
+@pytest.fixture
+def killed(run: Callable[..., Any], plan: Path) -> dict[str, Path]:
+    """Two copies of a population, each with a release killed at another moment."""
+    plans = {}
+    for moment in ("before its name", "before the commit"):
+        folder = plan.parent / moment
+        folder.mkdir()
+        for name in ("plan.toml", "people.csv"):
+            (folder / name).write_bytes((plan.parent / name).read_bytes())
+        plans[moment] = folder / "plan.toml"
+        assert run("publish", plans[moment]).code == 0
+    words = [str(word) for pair in plans.items() for word in pair]
+    done = subprocess.run([sys.executable, "-c", KILLED, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return plans
+
+
+def test_killed_in_the_middle(run: Callable[..., Any], killed: dict[str, Path]) -> None:
+    for moment, plan in killed.items():
+        (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
+        assert (entry["name"], entry["status"]) == ("detail", "drawn")
+        assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 1"
+        final = plan.parent / "bundles" / "detail"
+        assert final.exists() == (moment == "before the commit")
+        if final.exists():
+            assert run("verify", final).code == 0  # whole, and counted
+        abandoned = run("ledger", "abandon", plan, entry["id"], "--json").document
+        assert abandoned["release"]["status"] == "abandoned"
+        assert abandoned["spent"] == "epsilon = 1"  # what was drawn stays spent
+    plan = killed["before its name"]
+    assert run("release", plan, "--name", "detail").code == 0
+    assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 2"
+
+
+# ---- unexpected errors, and leaks ----------------------------------------------------------------
+
+
+def test_an_unexpected_error_says_only_its_type(
+    run: Callable[..., Any], plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError(MARKER)
+
+    monkeypatch.setattr(steps, "check", fail)
+    ran = run("check", plan)
+    assert ran.code == 70
+    assert ran.err == "unexpected error: ValueError; run with --debug\n"
+    assert isinstance(run("--debug", "check", plan).exception, ValueError)
+
+
+def test_an_interrupt(run: Callable[..., Any], plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "check", interrupt)
+    assert run("check", plan).code == 130
+
+
+def test_debug_shows_the_traceback_of_an_intended_error(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "congenial.cli", "--debug", "check", str(tmp_path / "absent")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert "Traceback" in done.stderr
+    assert "PlanError" in done.stderr
+    assert done.returncode != 0
+
+
+def everything(folder: Path, *texts: str) -> str:
+    """All that a folder and some output would tell a reader, Parquet and SQLite spelled out."""
+    import pyarrow.parquet as pq
+
+    told = list(texts)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix == ".parquet":
+            told.append(json.dumps(pq.read_table(path).to_pylist()))
+        elif path.is_file():
+            told.append(path.read_bytes().decode("utf-8", "replace"))
+    return "\n".join(told)
+
+
+def test_a_level_outside_the_schema_is_never_shown(run: Callable[..., Any], plan: Path) -> None:
+    def plant(row: dict[str, Any]) -> None:
+        if row["id"] == 3:
+            row["sex"] = MARKER
+
+    write_people(plan.parent / "people.csv", plant)
+    assert MARKER in everything(plan.parent)  # the scan sees it in the data
+    source = (plan.parent / "people.csv").read_text()
+    published = run("publish", plan)
+    assert published.code == 0  # the mandates do not look at sex
+    for command in (("release", plan), ("check", plan), ("init", plan.parent / "people.csv")):
+        out = ["--out", plan.parent / "draft.toml"] if command[0] == "init" else []
+        ran = run(*command, *out)
+        assert ran.code == (3 if command[0] == "release" else 0)
+        assert MARKER not in ran.out + ran.err
+    (plan.parent / "people.csv").unlink()
+    assert MARKER not in everything(plan.parent, published.out, published.err)
+    assert MARKER in source
+
+
+def test_a_confidential_count_is_never_shown(run: Callable[..., Any], plan: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    others = [(county, sex, age) for county in "AB" for sex in "fm" for age in (3, 40)]
+    people = [("A", "f", 20)] * MARKER_COUNT + others
+    county, sex, age = zip(*people, strict=True)
+    table = pa.table({"county": county, "sex": sex, "age": age, "id": range(len(people))})
+    data = plan.parent / "people.parquet"
+    pq.write_table(table, data)
+    change(plan, "people.csv", "people.parquet")
+    for much, little in (("epsilon = 1.0", "epsilon = 0.02"), ("epsilon = 0.5", "epsilon = 0.01")):
+        change(plan, much, little)  # so that noise of exactly zero is no likely accident
+    texts = []
+    for words in (("publish",), ("check",), ("release", "--seed", SEED), ("explain",)):
+        ran = run(words[0], plan, *words[1:])
+        assert ran.code == 0, ran.err
+        texts += [ran.out, ran.err]
+    assert run("verify", plan.parent / "bundles" / "detail").code == 1  # because of the seed alone
+    data.unlink()
+    (plan.parent / "people.csv").unlink()
+    told = everything(plan.parent, *texts)
+    assert str(len(people) - 4) in told  # county A's total is public: the scan sees numbers
+    assert str(MARKER_COUNT) not in told
+
+
+def test_init_lists_levels_only_on_request(run: Callable[..., Any], tmp_path: Path) -> None:
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "job"), (1, MARKER), (2, "baker")])
+    plain = run("init", tmp_path / "people.csv", "--out", tmp_path / "plain.toml")
+    assert MARKER not in plain.out + plain.err + (tmp_path / "plain.toml").read_text()
+    asked = run(
+        "init", tmp_path / "people.csv", "--out", tmp_path / "asked.toml", "--levels-from-data"
+    )
+    assert "which values occur" in asked.err
+    assert MARKER in (tmp_path / "asked.toml").read_text()
+    assert run("init", tmp_path / "people.csv", "--out", tmp_path / "asked.toml").code == 2

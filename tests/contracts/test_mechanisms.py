@@ -1,0 +1,223 @@
+"""The contract: what every registered mechanism must satisfy, checked by enumeration and by draws."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from congenial.audit.exact import adjacent_pairs, exact_audit, outputs
+from congenial.data.table import Table
+from congenial.errors import MandateError
+from congenial.mechanisms.calibrate import rebuild
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Gaussian, Pure
+from congenial.public.invariants import Invariants
+from congenial.sampling.randomness import SeededRandomness
+from tests.contracts.cases import cases
+
+ALPHA = 1e-6  # false-alarm rate of each statistical test
+CASES = cases()
+DISCRETE = [case for case in CASES if not case.mechanism.description.continuous]
+CONTINUOUS = [case for case in CASES if case.mechanism.description.continuous]
+
+all_cases = pytest.mark.parametrize("case", CASES, ids=str)
+discrete_cases = pytest.mark.parametrize("case", DISCRETE, ids=str)
+
+
+def radius(case) -> int:
+    return {3: 6, 4: 2}.get(int(np.prod(case.mechanism.shape)), 0)
+
+
+@discrete_cases
+def test_no_adjacent_pair_breaks_the_promise_and_some_pair_attains_it(case):
+    mechanism, universe = case.mechanism, case.universe
+    pairs = list(adjacent_pairs(universe.adjacency, universe.people))
+    audit = exact_audit(mechanism, pairs, radius(case), epsilons=(0.1, 0.5, 1.0, 2.0))
+    assert audit.violations(mechanism.guarantee.tradeoff) == []
+    if isinstance(mechanism.guarantee.tradeoff, Pure) and _everything_known(mechanism):
+        assert audit.worst == pytest.approx(float(mechanism.guarantee.tradeoff.eps), abs=1e-9)
+
+
+def _everything_known(mechanism) -> bool:
+    """Tightness is claimed when the published figures say how many people each group has."""
+    mandates = mechanism.adjacency.mandates
+    return 0 not in mandates.atoms or not mandates.equalities
+
+
+@pytest.mark.parametrize("case", CONTINUOUS, ids=str)
+def test_continuous_laws_keep_the_promise(case):
+    mechanism, universe = case.mechanism, case.universe
+    promised = mechanism.guarantee.tradeoff
+    worst = 0.0
+    for left, right in adjacent_pairs(universe.adjacency, universe.people):
+        y = mechanism.query(left).astype(float)
+        worst = max(worst, mechanism.log_density(y, left) - mechanism.log_density(y, right))
+    if isinstance(promised, Gaussian):
+        # At y = phi(x) the log ratio of two normal laws is half the squared distance, mu^2 / 2.
+        worst, limit = (2 * worst) ** 0.5, float(promised.mu)
+    else:
+        limit = float(promised.eps)
+    assert worst <= limit + 1e-9
+    if _everything_known(mechanism):
+        assert worst == pytest.approx(limit, abs=1e-9)
+
+
+@discrete_cases
+def test_density_sums_to_one(case):
+    mechanism, table = case.mechanism, case.universe.table
+    cells = int(np.prod(mechanism.shape))
+    if cells > 4:
+        pytest.skip("the window of a larger table is too small to hold nearly all mass")
+    mass = sum(
+        np.exp(mechanism.log_density(y, table))
+        for y in outputs(mechanism, [table], {3: 12, 4: 6}[cells])
+    )
+    assert mass <= 1 + 1e-9
+    assert mass > 0.8
+
+
+def observed_and_expected(mechanism, sampler, table, draws):
+    """Counts of sampled outputs and their expectation under the density, rare outputs pooled."""
+    truth = mechanism.query(table)
+    noise = sampler(draws).reshape(draws, -1)
+    rows, counts = np.unique(noise, axis=0, return_counts=True)
+    mass = np.exp(
+        [mechanism.log_density(truth + u.reshape(truth.shape), table) for u in rows]
+    )
+    common = mass * draws >= 8
+    observed = np.append(counts[common], draws - counts[common].sum())
+    expected = np.append(mass[common] * draws, draws - mass[common].sum() * draws)
+    return observed, np.maximum(expected, 1e-9)
+
+
+@discrete_cases
+def test_sampler_and_density_agree(case):
+    """Pearson's test at ALPHA over all outputs expected at least 8 times; and it can fail."""
+    mechanism, table, draws = case.mechanism, case.universe.table, 20_000
+    randomness = SeededRandomness(20_261_115)
+    observed, expected = observed_and_expected(
+        mechanism, lambda n: mechanism.noise(randomness, n), table, draws
+    )
+    assert p_value(observed, expected) > ALPHA
+    sharper = replace(
+        mechanism, description=replace(mechanism.description, scale=_less_noise(mechanism))
+    )
+    observed, expected = observed_and_expected(
+        mechanism, lambda n: sharper.noise(randomness, n), table, draws
+    )
+    assert p_value(observed, expected) < ALPHA, "a sampler with 20 % less noise went unnoticed"
+
+
+def _less_noise(mechanism):
+    scale = mechanism.description.scale
+    return scale * 5 / 4 if mechanism.description.norm == "l1" else scale * 16 / 25
+
+
+def p_value(observed, expected) -> float:
+    if len(observed) < 2:
+        return 1.0
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    return float(stats.chi2.sf(statistic, len(observed) - 1))
+
+
+@all_cases
+def test_error_law_is_the_law_of_the_noise(case):
+    """Kolmogorov-type check of the stated half-widths against draws, at ALPHA."""
+    mechanism, draws = case.mechanism, 20_000
+    cells = np.zeros(mechanism.shape, dtype=bool)
+    cells.reshape(-1)[: max(1, cells.size // 2)] = True
+    law = mechanism.error_law(cells)
+    noise = mechanism.noise(SeededRandomness(7), draws).reshape(draws, -1)
+    error = np.abs(noise[:, cells.reshape(-1)].sum(axis=1))
+    for level in (0.5, 0.9, 0.99):
+        inside = int(np.count_nonzero(error <= law.interval(level)))
+        assert stats.binom.cdf(inside, draws, level) > ALPHA
+        if error.max() > 0:
+            below = int(np.count_nonzero(error < law.interval(level)))
+            assert stats.binom.sf(below - 1, draws, level) > ALPHA
+    spread = float((noise[:, cells.reshape(-1)].sum(axis=1) ** 2.0).mean())
+    assert spread == pytest.approx(law.variance, rel=0.15, abs=1e-12)
+
+
+@all_cases
+def test_guarantee_needs_no_data_and_survives_writing(case):
+    mechanism = case.mechanism
+    told = json.loads(json.dumps(mechanism.description.to_dict()))
+    again = Description.from_dict(mechanism.adjacency.schema, told)
+    assert again == mechanism.description
+    twin = rebuild(again, mechanism.adjacency)
+    assert twin.guarantee == mechanism.guarantee
+    guarantee = json.loads(json.dumps(mechanism.guarantee.to_dict()))
+    assert (
+        Guarantee.from_dict(mechanism.adjacency.mandates, guarantee).to_dict() == guarantee
+    )
+
+
+@all_cases
+def test_release_agrees_with_every_published_figure(case):
+    mechanism, universe = case.mechanism, case.universe
+    release = mechanism.release(universe.table, SeededRandomness(3))
+    assert not release.publishable
+    assert release.values.shape == mechanism.shape
+    if mechanism.conditions:
+        from congenial.public.support import support
+
+        groups = support(mechanism.description.support, universe.release)
+        assert groups.sums_agree(release.values, mechanism.query(universe.table))
+
+
+@all_cases
+def test_other_data_are_refused_without_a_count(case):
+    mechanism, universe = case.mechanism, case.universe
+    if not universe.statements:
+        pytest.skip("without mandates every table conforms")
+    changed = universe.table.counts + 918_273
+    with pytest.raises(MandateError) as error:
+        mechanism.release(Table(universe.table.schema, universe.table.names, changed))
+    assert "918" not in str(error.value)
+
+
+@all_cases
+def test_density_is_zero_off_the_support(case):
+    mechanism, universe = case.mechanism, case.universe
+    if not mechanism.conditions:
+        pytest.skip("unconditioned noise has full support")
+    truth = mechanism.query(universe.table)
+    from congenial.public.support import LOOSE, support
+
+    labels = support(mechanism.description.support, universe.release).labels
+    off = truth.copy()
+    off.reshape(-1)[np.flatnonzero(labels.reshape(-1) != LOOSE)[0]] += 1
+    assert mechanism.log_density(off, universe.table) == -np.inf
+
+
+def test_conditioning_is_the_unconditioned_law_given_the_totals():
+    """Congenial-dp's definition itself: density ratios equal those of independent noise on S*."""
+    by_name = {
+        (c.mechanism.name, c.universe.label): c for c in CASES if c.universe.label == "voting age"
+    }
+    case = by_name["congenial", "voting age"]
+    congenial, table = case.mechanism, case.universe.table
+    description = replace(
+        congenial.description,
+        mechanism="plain_geometric",
+        support=Invariants(table.schema),
+    )
+    plain = rebuild(description, congenial.adjacency)
+    truth = congenial.query(table)
+    kept = [
+        y
+        for y in outputs(congenial, [table], 4)
+        if congenial.log_density(y, table) > -np.inf
+    ]
+    shift = {
+        round(congenial.log_density(y, table) - plain.log_density(y, table), 9) for y in kept
+    }
+    assert len(kept) > 50
+    assert len(shift) == 1
+    assert truth.shape == (4,)
