@@ -30,23 +30,24 @@ discrete_cases = pytest.mark.parametrize("case", DISCRETE, ids=str)
 
 
 def radius(case) -> int:
-    return {3: 6, 4: 2}.get(int(np.prod(case.mechanism.shape)), 0)
+    return {3: 10, 4: 5}.get(int(np.prod(case.mechanism.shape)), 1)
 
 
 @discrete_cases
 def test_no_adjacent_pair_breaks_the_promise_and_some_pair_attains_it(case):
     mechanism, universe = case.mechanism, case.universe
     pairs = list(adjacent_pairs(universe.adjacency, universe.people))
-    audit = exact_audit(mechanism, pairs, radius(case), epsilons=(0.1, 0.5, 1.0, 2.0))
+    audit = exact_audit(mechanism, pairs, radius(case), epsilons=(0.5, 1.0, 2.0, 4.0, 8.0))
     assert audit.violations(mechanism.guarantee.tradeoff) == []
-    if isinstance(mechanism.guarantee.tradeoff, Pure) and _everything_known(mechanism):
+    if isinstance(mechanism.guarantee.tradeoff, Pure) and _claimed_tight(mechanism):
         assert audit.worst == pytest.approx(float(mechanism.guarantee.tradeoff.eps), abs=1e-9)
 
 
-def _everything_known(mechanism) -> bool:
-    """Tightness is claimed when the published figures say how many people each group has."""
-    mandates = mechanism.adjacency.mandates
-    return 0 not in mandates.atoms or not mandates.equalities
+def _claimed_tight(mechanism) -> bool:
+    table = mechanism.description.table
+    if mechanism.description.norm == "l1":
+        return mechanism.adjacency.l1(table).exact
+    return mechanism.adjacency.l2_squared(table).exact
 
 
 @pytest.mark.parametrize("case", CONTINUOUS, ids=str)
@@ -63,7 +64,7 @@ def test_continuous_laws_keep_the_promise(case):
     else:
         limit = float(promised.eps)
     assert worst <= limit + 1e-9
-    if _everything_known(mechanism):
+    if _claimed_tight(mechanism):
         assert worst == pytest.approx(limit, abs=1e-9)
 
 
@@ -73,12 +74,10 @@ def test_density_sums_to_one(case):
     cells = int(np.prod(mechanism.shape))
     if cells > 4:
         pytest.skip("the window of a larger table is too small to hold nearly all mass")
-    mass = sum(
-        np.exp(mechanism.log_density(y, table))
-        for y in outputs(mechanism, [table], {3: 12, 4: 6}[cells])
-    )
+    window = outputs(mechanism, [table], {3: 20, 4: 9}[cells])
+    mass = float(np.exp(mechanism.log_density(window, table)).sum())
     assert mass <= 1 + 1e-9
-    assert mass > 0.8
+    assert mass > 0.99
 
 
 def observed_and_expected(mechanism, sampler, table, draws):
@@ -86,9 +85,7 @@ def observed_and_expected(mechanism, sampler, table, draws):
     truth = mechanism.query(table)
     noise = sampler(draws).reshape(draws, -1)
     rows, counts = np.unique(noise, axis=0, return_counts=True)
-    mass = np.exp(
-        [mechanism.log_density(truth + u.reshape(truth.shape), table) for u in rows]
-    )
+    mass = np.exp(mechanism.log_density(truth + rows.reshape(-1, *truth.shape), table))
     common = mass * draws >= 8
     observed = np.append(counts[common], draws - counts[common].sum())
     expected = np.append(mass[common] * draws, draws - mass[common].sum() * draws)
@@ -209,15 +206,8 @@ def test_conditioning_is_the_unconditioned_law_given_the_totals():
         support=Invariants(table.schema),
     )
     plain = rebuild(description, congenial.adjacency)
-    truth = congenial.query(table)
-    kept = [
-        y
-        for y in outputs(congenial, [table], 4)
-        if congenial.log_density(y, table) > -np.inf
-    ]
-    shift = {
-        round(congenial.log_density(y, table) - plain.log_density(y, table), 9) for y in kept
-    }
+    window = outputs(congenial, [table], 4)
+    kept = window[congenial.log_density(window, table) > -np.inf]
+    shift = congenial.log_density(kept, table) - plain.log_density(kept, table)
     assert len(kept) > 50
-    assert len(shift) == 1
-    assert truth.shape == (4,)
+    assert np.ptp(shift) < 1e-9

@@ -77,8 +77,8 @@ def adjacent_pairs(adjacency: Adjacency, n: int) -> Iterator[tuple[Table, Table]
                 yield left, right
 
 
-def outputs(mechanism: Mechanism, tables: Sequence[Table], radius: int) -> list[Any]:
-    """Integer tables within `radius` in every cell of some table's true answer."""
+def outputs(mechanism: Mechanism, tables: Sequence[Table], radius: int) -> Any:
+    """All integer tables in the box around the tables' true answers widened by `radius`, stacked."""
     answers = np.stack([mechanism.query(table) for table in tables])
     ranges = [
         range(int(low) - radius, int(high) + radius + 1)
@@ -86,7 +86,7 @@ def outputs(mechanism: Mechanism, tables: Sequence[Table], radius: int) -> list[
             answers.min(axis=0).reshape(-1), answers.max(axis=0).reshape(-1), strict=True
         )
     ]
-    return [np.array(y, dtype=np.int64).reshape(mechanism.shape) for y in product(*ranges)]
+    return np.array(list(product(*ranges)), dtype=np.int64).reshape(-1, *mechanism.shape)
 
 
 def exact_audit(
@@ -98,10 +98,7 @@ def exact_audit(
     """Worst log ratio and largest delta(epsilon) over all pairs, by summing the mechanism's density."""
     tables = {table.counts.tobytes(): table for pair in pairs for table in pair}
     ys = outputs(mechanism, list(tables.values()), radius)
-    logs = {
-        key: np.array([mechanism.log_density(y, table) for y in ys])
-        for key, table in tables.items()
-    }
+    logs = {key: mechanism.log_density(ys, table) for key, table in tables.items()}
     found = [
         _audit_pair(logs[left.counts.tobytes()], logs[right.counts.tobytes()], epsilons)
         for left, right in pairs

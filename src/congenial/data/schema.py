@@ -63,7 +63,7 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
-    _axis_bases: Mapping[str, Attribute] = field(init=False, repr=False, compare=False)
+    _axes: Mapping[str, Axis] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -72,8 +72,8 @@ class Schema:
         names = [name for one in self.attributes for name in (one.name, *one.coarser)]
         refuse_repeats(names, "the name")
         refuse_repeats([name.casefold() for name in names], "ignoring case, the name")
-        bases = {name: one for one in self.attributes for name in (one.name, *one.coarser)}
-        object.__setattr__(self, "_axis_bases", bases)
+        axes = {name: axis_of(one, name) for one in self.attributes for name in (one.name, *one.coarser)}
+        object.__setattr__(self, "_axes", axes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,22 +82,20 @@ class Schema:
 
     def attribute(self, name: str) -> Attribute:
         """The attribute called `name`; SchemaError with a near match otherwise."""
-        found = self._axis_bases.get(name)
-        if found is None or found.name != name:
-            raise SchemaError(
-                f"the schema has no attribute {name!r}.", remedy=near(name, self.names)
-            )
-        return found
+        for one in self.attributes:
+            if one.name == name:
+                return one
+        raise SchemaError(f"the schema has no attribute {name!r}.", remedy=near(name, self.names))
 
     def axis(self, name: str) -> Axis:
         """The axis called `name`, an attribute's name or a coarser name."""
-        found = self._axis_bases.get(name)
+        found = self._axes.get(name)
         if found is None:
             raise SchemaError(
                 f"the schema has no attribute or coarser name {name!r}.",
-                remedy=near(name, self._axis_bases),
+                remedy=near(name, self._axes),
             )
-        return axis_of(found, name)
+        return found
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
         """The axes of a table; each attribute may occur once, at one resolution."""

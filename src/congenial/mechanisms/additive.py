@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import integrate, optimize, stats
+from scipy import optimize, special, stats
 
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
@@ -63,10 +63,10 @@ class PlainDiscrete(Mechanism):
         cells = int(np.prod(self.shape, dtype=np.int64))
         return self.law.draw(randomness, draws * cells).reshape(draws, *self.shape)
 
-    def log_density(self, y: Any, table: Table) -> float:
+    def log_density(self, y: Any, table: Table) -> Any:
         """Sum over cells of the log mass of y - phi(x)."""
         u = np.asarray(y) - self.query(table)
-        return float(np.sum(self.law.log_pmf(u)))
+        return np.sum(self.law.log_pmf(u), axis=self._cell_axes)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of sums of independent cells; they depend on the number of cells alone."""
@@ -150,9 +150,10 @@ class PlainContinuous(Mechanism):
         uniform = ((randomness.words(count) >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
         return self.law.ppf(uniform).reshape(size)
 
-    def log_density(self, y: Any, table: Table) -> float:
+    def log_density(self, y: Any, table: Table) -> Any:
         """Sum over cells of the log density of y - phi(x)."""
-        return float(np.sum(self.law.logpdf(np.asarray(y) - self.query(table))))
+        u = np.asarray(y) - self.query(table)
+        return np.sum(self.law.logpdf(u), axis=self._cell_axes)
 
 
 @register
@@ -224,16 +225,19 @@ class LaplaceSum:
         self.variance = 2 * terms * scale**2
 
     def interval(self, level: float) -> float:
-        """Half-width of the symmetric interval, by root finding on the distribution function."""
+        """Half-width of the symmetric interval, by root finding on the tail probability.
+
+        P(G1 - G2 > h) = E[ sf(h + G2) ] with G1, G2 Gamma(m), summed over equal slices of G2.
+        """
         if self.terms == 0:
             return 0.0
-        gamma = stats.gamma(self.terms)
+        m = self.terms
+        slices = special.gammaincinv(m, (np.arange(20_000) + 0.5) / 20_000)
 
         def tail(h: float) -> float:
-            value, _ = integrate.quad(lambda g: gamma.pdf(g) * gamma.sf(g + h), 0, np.inf, limit=200)
-            return 2 * float(value) - (1 - level)
+            return 2 * float(special.gammaincc(m, slices + h).mean()) - (1 - level)
 
-        high = 1.0
+        high = (2.0 * m) ** 0.5
         while tail(high) > 0:
             high *= 2
         return float(optimize.brentq(tail, 0, high)) * self.scale

@@ -18,7 +18,7 @@ from congenial.mechanisms.additive import eps_per_cell
 from congenial.mechanisms.protocol import ErrorLaw, Mechanism, register
 from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.public.adjacency import Adjacency
-from congenial.public.support import FROZEN, LOOSE, Support, support
+from congenial.public.support import LOOSE, Support, support
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.laminar import GroupedNoise
 from congenial.sampling.randomness import Randomness
@@ -77,14 +77,13 @@ class Congenial(Mechanism):
             u[:, loose] = self.free.draw(randomness, draws * len(loose)).reshape(draws, -1)
         return u.reshape(draws, *self.shape)
 
-    def log_density(self, y: Any, table: Table) -> float:
+    def log_density(self, y: Any, table: Table) -> Any:
         """log p(y | x) = -eps_cell ||u||_1 - log Z with u = y - phi(x)  (congenial-dp, eq. 2.3)."""
-        u = (np.asarray(y, dtype=np.int64) - self.query(table)).reshape(-1)
-        labels = self.support.labels.reshape(-1)
-        if np.any(u[labels == FROZEN]):
-            return -np.inf
-        conditioned = self.grouped.log_density(np.where(labels >= 0, u, 0))
-        return conditioned + float(np.sum(self.free.log_pmf(u[labels == LOOSE])))
+        u = np.asarray(y, dtype=np.int64) - self.query(table)
+        u = u.reshape(*u.shape[: u.ndim - len(self.shape)], -1)
+        loose = self.support.labels.reshape(-1) == LOOSE
+        conditioned = self.grouped.log_density(np.where(loose, 0, u))
+        return conditioned + np.sum(self.free.log_pmf(u[..., loose]), axis=-1)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of the noise in sums of cells: each sum takes m of the k cells of every group it meets.

@@ -130,8 +130,13 @@ class Mechanism(ABC):
         """Independent draws of u: array of shape (draws, *shape)."""
 
     @abstractmethod
-    def log_density(self, y: Any, table: Table) -> float:
-        """log p(y | table); minus infinity off the support."""
+    def log_density(self, y: Any, table: Table) -> Any:
+        """log p(y | table), minus infinity off the support; y may have leading dimensions of its own."""
+
+    @property
+    def _cell_axes(self) -> tuple[int, ...]:
+        """The dimensions of y that are cells, counted from the end."""
+        return tuple(range(-len(self.shape), 0))
 
     @abstractmethod
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:

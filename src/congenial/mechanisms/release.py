@@ -17,7 +17,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.public.invariants import Invariants
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.protocol import ErrorLaw, Mechanism
+    from congenial.mechanisms.protocol import Mechanism
 
 EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
 
@@ -95,7 +95,8 @@ class Release:
         """
         self._check_level(level)
         cells = select(condition, self.schema, self.table)
-        return self._interval(np.sum(self.drawn[cells]), self.mechanism.error_law(cells), level)
+        half = self.mechanism.error_law(cells).interval(level)
+        return _around(np.sum(self.drawn[cells]), half, level)
 
     def intervals(self, names: Sequence[str], level: float) -> Any:
         """Intervals for every cell of a margin, as an Arrow table with estimate, low and high."""
@@ -105,16 +106,14 @@ class Release:
         cell = self._cell_of(tuple(names))
         estimate = self._sum_onto(self.drawn, names).reshape(-1)
         laws = self.mechanism.error_laws(cell, len(estimate))
-        found = [self._interval(e, law, level) for e, law in zip(estimate, laws, strict=True)]
+        half = {id(law): law.interval(level) for law in {id(law): law for law in laws}.values()}
+        found = [
+            _around(value, half[id(law)], level) for value, law in zip(estimate, laws, strict=True)
+        ]
         columns = self._label_columns(tuple(names))
         for part in ("estimate", "low", "high"):
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
-
-    def _interval(self, estimate: Any, law: ErrorLaw, level: float) -> Interval:
-        half = law.interval(level)
-        value = _plain(estimate)
-        return Interval(value, max(0, value - half), max(0, value + half), level)
 
     def _check_level(self, level: float) -> None:
         if not 0 < level < 1:
@@ -186,17 +185,15 @@ def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -
                 remedy="Use its own axes or coarser ones.",
             )
         i = at[target.base]
-        onto = np.zeros(len(axes[i].levels), dtype=np.int64)
-        onto[axes[i].of_base] = target.of_base
-        if not np.array_equal(onto[axes[i].of_base], target.of_base):
-            raise BundleError(
-                f"axis '{target.name}' is finer than '{axes[i].name}', which the table shows.",
-                remedy=f"Use '{axes[i].name}'.",
-            )
         spread = [1] * len(axes)
-        spread[i] = len(axes[i].levels)
-        index = index * len(target.levels) + onto.reshape(spread)
+        spread[i] = axes[i].size
+        index = index * target.size + target.map_from(axes[i]).reshape(spread)
     return index
+
+
+def _around(estimate: Any, half: float, level: float) -> Interval:
+    value = _plain(estimate)
+    return Interval(value, max(0, value - half), max(0, value + half), level)
 
 
 def _plain(value: Any) -> float:

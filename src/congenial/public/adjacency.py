@@ -31,7 +31,10 @@ Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight 
 
 @dataclass(frozen=True)
 class Supremum:
-    """A number with its footing: attained by some adjacent pair, or a proved upper bound."""
+    """A number with its footing: attained by some adjacent pair, or a proved upper bound.
+
+    Sizes of groups that are not published are taken as large, which makes the number a bound.
+    """
 
     value: Fraction
     exact: bool
@@ -206,14 +209,15 @@ class SemiAdjacent(Adjacency):
         releases = _merged(releases)
         price = self._dearest(releases)
         order = np.argsort(-np.array([float(p) for p in price]), kind="stable")
-        left, value = self.records, Fraction(0)
-        first = int(order[0]) if len(order) else 0
+        left, value, known = self.records, Fraction(0), True
         for atom in order:
             movers = int(min(left, self._people[atom]))
             value += 2 * movers * price[atom]
             left -= movers
-        alone = len(order) > 0 and self._people[first] >= self.records
-        return Supremum(value, len(releases) == 1 or (alone and self._at_once(first, releases)))
+            known &= movers == 0 or self._known(atom)
+        first = int(order[0])
+        together = self._people[first] >= self.records and self._at_once(first, releases)
+        return Supremum(value, known and (len(releases) == 1 or together))
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """m people make the same move: 2 m^2 times the weights; an upper bound if atoms are too small."""
@@ -223,9 +227,14 @@ class SemiAdjacent(Adjacency):
         if movers == 0:
             return Supremum(Fraction(0), True)
         best = max(range(len(price)), key=lambda atom: (price[atom], self._people[atom]))
-        alone = bool(self._people[best] >= movers)
+        alone = bool(self._people[best] >= movers) and self._known(best)
         exact = alone and (len(releases) == 1 or self._at_once(best, releases))
         return Supremum(2 * movers**2 * price[best], exact)
+
+    def _known(self, atom: int) -> bool:
+        """Whether the people this atom is said to have are sure to exist."""
+        only = np.count_nonzero(self._people) == 1  # then everybody is in it, and one is enough
+        return bool(np.isfinite(self._people[atom]) or only)
 
     def _dearest(self, releases: Sequence[Weighted]) -> list[Fraction]:
         """For each atom: weights of the releases in which some move inside the atom can be seen."""

@@ -139,23 +139,23 @@ class GroupedNoise:
         ]
         return math.fsum(terms)
 
-    def log_density(self, u: npt.ArrayLike) -> float:
-        """log p(u): -eps_cell ||u||_1 - log Z, or -inf if a group sum or a fixed cell is not
-        zero.
+    def log_density(self, u: npt.ArrayLike) -> Any:
+        """log p(u): -eps_cell ||u||_1 - log Z, or -inf if a group sum or a fixed cell is not zero.
+
+        u has shape (..., cells); the result has the leading shape, a plain number for one vector.
         """
-        noise = np.asarray(u, dtype=np.int64).reshape(-1)
-        if noise.size != self.cells:
+        noise = np.asarray(u, dtype=np.int64)
+        if noise.shape[-1:] != (self.cells,):
             raise StructureError(
-                f"noise has {noise.size} cells, the groups have {self.cells}.",
+                f"noise has {noise.shape[-1:]} cells, the groups have {self.cells}.",
                 remedy="Give one value per cell.",
             )
         free = self.labels >= 0
-        sums = np.zeros(self.sizes.size, dtype=np.int64)
-        np.add.at(sums, self.labels[free], noise[free])
-        if np.any(sums) or np.any(noise[~free]):
-            return -math.inf
-        norm = sum(map(abs, noise.tolist()))  # Python integers do not overflow
-        return -float(self.eps_cell * norm) - self.log_Z
+        sums = np.zeros((*noise.shape[:-1], self.sizes.size), dtype=np.int64)
+        np.add.at(sums, (..., self.labels[free]), noise[..., free])
+        inside = ~np.any(sums, axis=-1) & ~np.any(noise[..., ~free], axis=-1)
+        norm = np.abs(noise.astype(float)).sum(axis=-1)
+        return np.where(inside, -float(self.eps_cell) * norm - self.log_Z, -np.inf)[()]
 
     def draw(self, randomness: Randomness) -> Ints:
         """One exact draw: an integer per cell."""
