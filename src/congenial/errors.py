@@ -3,8 +3,8 @@
     CongenialError
     ├── SchemaError        the schema contradicts itself, or a name is not in it
     ├── PredicateError     a condition such as "age >= 18" cannot be read or cuts a bin
-    ├── DataError          the confidential data do not fit the schema or the unit of protection
-    ├── MandateError       mandated statistics contradict each other, or the data do not satisfy them
+    ├── DataError          the data do not fit the schema or the unit of protection
+    ├── MandateError       mandates contradict each other, or the data do not satisfy them
     ├── StructureError     the mandates have a structure for which nothing exact is built
     ├── GuaranteeError     two promises cannot be compared, added or converted
     ├── PlanError          the plan file is malformed

@@ -94,7 +94,7 @@ def test_check_shows_what_a_curator_needs(run: Callable[..., Any], plan: Path) -
     assert document["adjacency"]["records"] == 2
     assert detail["cells"] == 3 * 2 * 4
     assert detail["degrees_of_freedom"] == 24 - 6
-    assert detail["sensitivity"] == {"norm": "l1", "value": 4.0, "footing": "exact"}
+    assert detail["sensitivity"] == {"norm": "l1", "value": 4.0, "footing": "upper bound"}
     assert detail["eps_per_cell"] == 0.25
     assert detail["per_person"] == "epsilon = 1"
     assert document["budget"]["asked"] == "epsilon = 1.5"

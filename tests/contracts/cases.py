@@ -1,4 +1,6 @@
-"""Small universes on which every registered mechanism is audited; a mechanism joins by registering."""
+"""Small universes on which every registered mechanism is audited; a mechanism joins by
+registering.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,7 @@ from congenial.public.invariants import publish
 from congenial.public.statements import count, linear, structural_zeros, total
 
 THREE = Schema.from_dict({"x": {"levels": ["a", "b", "c"]}})
-TWO_BY_THREE = Schema.from_dict(
-    {"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}}
-)
+TWO_BY_THREE = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})
 AGES = Schema.from_dict({"age": {"edges": [0, 5, 18, 65], "top": "65+"}})
 
 
@@ -55,8 +55,15 @@ UNIVERSES = (
     Universe("several rows", _table(THREE, [1, 0, 2]), (), ("x",), max_rows=2),
     Universe("total", _table(THREE, [2, 0, 1]), (total(),), ("x",)),
     Universe("one person", _table(THREE, [0, 1, 0]), (total(),), ("x",)),
-    Universe("totals by group", _table(TWO_BY_THREE, [[1, 0, 0], [0, 1, 1]]), (total(by="g"),), ("g", "x")),
-    Universe("hidden group", _table(TWO_BY_THREE, [[1, 0, 0], [0, 1, 0]]), (total(by="g"),), ("x",)),
+    Universe(
+        "totals by group",
+        _table(TWO_BY_THREE, [[1, 0, 0], [0, 1, 1]]),
+        (total(by="g"),),
+        ("g", "x"),
+    ),
+    Universe(
+        "hidden group", _table(TWO_BY_THREE, [[1, 0, 0], [0, 1, 0]]), (total(by="g"),), ("x",)
+    ),
     Universe("voting age", _table(AGES, [1, 0, 2, 0]), (total(), count("age >= 18")), ("age",)),
     Universe("one figure, rest loose", _table(AGES, [1, 1, 1, 0]), (count("age >= 18"),), ("age",)),
     Universe(
@@ -71,7 +78,9 @@ UNIVERSES = (
         (total(), structural_zeros("age < 5")),
         ("age",),
     ),
-    Universe("empty group", _table(TWO_BY_THREE, [[0, 0, 0], [2, 0, 0]]), (total(by="g"),), ("g", "x")),
+    Universe(
+        "empty group", _table(TWO_BY_THREE, [[0, 0, 0], [2, 0, 0]]), (total(by="g"),), ("g", "x")
+    ),
 )
 
 # Little noise: few outputs carry nearly all the mass, so that windows and draws are decisive.

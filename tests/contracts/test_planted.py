@@ -45,14 +45,12 @@ def test_scale_times_four_fifths_is_caught():
 
 def test_epsilon_per_cell_read_as_epsilon_per_person_is_caught():
     mechanism = congenial(VOTING)
-    confused = replace(
-        mechanism, description=replace(mechanism.description, scale=EPSILON)
-    )
+    confused = replace(mechanism, description=replace(mechanism.description, scale=EPSILON))
     assert audit(confused, VOTING).violations(Pure(EPSILON))
 
 
 def test_a_mandate_missing_from_the_adjacency_is_caught():
-    """Ordinary sensitivity 2 instead of 4: what a system that ignores its invariants would print."""
+    """Sensitivity 2 instead of 4: what a system that ignores its invariants would print."""
     ignoring = ReplaceOne(VOTING.table.schema)
     scale = EPSILON / ignoring.l1(VOTING.release).value
     mechanism = congenial(VOTING)
@@ -84,7 +82,7 @@ def test_a_hole_at_plus_one_is_caught():
 
 
 def test_a_window_centred_on_the_data_is_caught():
-    """Cutting the noise at a fixed distance from the truth leaves outputs only one table can make."""
+    """Noise cut at a fixed distance from the truth: some outputs only one table can make."""
 
     class Windowed(Congenial):
         def log_density(self, y, table):

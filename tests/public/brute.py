@@ -9,12 +9,13 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.errors import MandateError
 from congenial.public.invariants import Invariants
 from congenial.public.statements import Statement
 
 
 def conforming(schema: Schema, statements: tuple[Statement, ...], n: int):
-    """All databases of n records, grouped by the values of the statements: {values: [databases]}."""
+    """All databases of n records, grouped by the values of the statements."""
     cells = schema.size(schema.names)
     plan = Invariants(schema, statements)
     found = defaultdict(list)
@@ -25,7 +26,7 @@ def conforming(schema: Schema, statements: tuple[Statement, ...], n: int):
             table = table_of(schema, database)
             try:
                 values = plan.evaluate(table)
-            except Exception:
+            except MandateError:
                 figures[key] = None
                 continue
             figures[key] = values.digest
@@ -42,7 +43,9 @@ def table_of(schema: Schema, database) -> Table:
 
 
 def robust_a(databases) -> int:
-    """sup over X, i and every value y possible for i, of the distance to the nearest Y with Y_i = y."""
+    """sup over X, i and every value y possible for i, of the distance to the nearest Y with Y_i =
+    y.
+    """
     worst = 0
     n = len(databases[0])
     array = np.array(databases)

@@ -1,7 +1,7 @@
-"""Exact audit: the worst likelihood ratio over all adjacent pairs of a small universe, by enumeration.
+"""Exact audit: the worst likelihood ratio over all adjacent pairs of a small universe.
 
-Nothing here trusts the mechanism's own arithmetic: databases are enumerated from the schema and the published
-figures, adjacency is counted record by record, and densities are summed.
+Nothing here trusts the mechanism's own arithmetic: databases are enumerated from the schema and the
+published figures, adjacency is counted record by record, and densities are summed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from congenial.public.universe import Universe
 
 @dataclass(frozen=True)
 class PairAudit:
-    """What one ordered pair of tables shows: largest log ratio, and delta at each epsilon asked for."""
+    """What one ordered pair of tables shows: largest log ratio, delta at each epsilon."""
 
     worst: float
     deltas: tuple[float, ...]
@@ -43,7 +43,8 @@ class ExactAudit:
     def violations(self, promised: Tradeoff, tolerance: float = 1e-9) -> list[str]:
         """Where the promise is exceeded, in words; empty when it holds.
 
-        Mass outside the enumerated outputs is counted in favour of the mechanism, so a violation is real.
+        Mass outside the enumerated outputs is counted in favour of the mechanism, so a violation is
+        real.
         """
         found = []
         for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
@@ -61,8 +62,8 @@ class ExactAudit:
 def adjacent_pairs(adjacency: Adjacency, n: int) -> Iterator[tuple[Table, Table]]:
     """Ordered pairs of different tables whose databases can be adjacent, n people in the first.
 
-    Two tables have databases at Hamming distance d when ||s - s'||_1 = 2d, and at symmetric difference
-    d when it is d.
+    Two tables have databases at Hamming distance d when ||s - s'||_1 = 2d, and at symmetric
+    difference d when it is d.
     """
     universe = Universe(adjacency.mandates)
     tables = list(universe.tables(n))
@@ -78,7 +79,7 @@ def adjacent_pairs(adjacency: Adjacency, n: int) -> Iterator[tuple[Table, Table]
 
 
 def outputs(mechanism: Mechanism, tables: Sequence[Table], radius: int) -> Any:
-    """All integer tables in the box around the tables' true answers widened by `radius`, stacked."""
+    """All integer tables in the box around the true answers, widened by `radius`; stacked."""
     answers = np.stack([mechanism.query(table) for table in tables])
     ranges = [
         range(int(low) - radius, int(high) + radius + 1)
@@ -95,7 +96,7 @@ def exact_audit(
     radius: int,
     epsilons: Sequence[float] = (),
 ) -> ExactAudit:
-    """Worst log ratio and largest delta(epsilon) over all pairs, by summing the mechanism's density."""
+    """Worst log ratio and largest delta(epsilon) over all pairs, from the density."""
     tables = {table.counts.tobytes(): table for pair in pairs for table in pair}
     ys = outputs(mechanism, list(tables.values()), radius)
     logs = {key: mechanism.log_density(ys, table) for key, table in tables.items()}

@@ -72,7 +72,9 @@ class Schema:
         names = [name for one in self.attributes for name in (one.name, *one.coarser)]
         refuse_repeats(names, "the name")
         refuse_repeats([name.casefold() for name in names], "ignoring case, the name")
-        axes = {name: axis_of(one, name) for one in self.attributes for name in (one.name, *one.coarser)}
+        axes = {
+            name: axis_of(one, name) for one in self.attributes for name in (one.name, *one.coarser)
+        }
         object.__setattr__(self, "_axes", axes)
 
     @property

@@ -14,8 +14,8 @@ from congenial.errors import PredicateError
 def select(condition: str, schema: Schema, names: tuple[str, ...]) -> Any:
     """Boolean array over the table with axes `names`: the cells whose people meet the condition.
 
-    An empty condition selects everything. Refused when the condition needs an attribute the table does
-    not show, or cuts a cell of a coarser axis.
+    An empty condition selects everything. Refused when the condition needs an attribute the table
+    does not show, or cuts a cell of a coarser axis.
     """
     axes = schema.axes(names)
     shape = tuple(len(axis.levels) for axis in axes)
@@ -26,8 +26,8 @@ def select(condition: str, schema: Schema, names: tuple[str, ...]) -> Any:
     hidden = [base for base in predicate.bases if base not in shown]
     if hidden:
         raise PredicateError(
-            f"'{condition}' needs {', '.join(hidden)}, which the table over {', '.join(names)} does "
-            "not show.",
+            f"'{condition}' needs {', '.join(hidden)}, which the table over "
+            f"{', '.join(names)} does not show.",
             remedy="Use the table's own axes.",
         )
     mask = predicate.mask().astype(np.int64)

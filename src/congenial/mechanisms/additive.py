@@ -1,9 +1,9 @@
 """Plain mechanisms: independent noise in every cell, for plans without mandates.
 
-Double geometric and Laplace noise (pure), discrete Gaussian (zCDP) and Gaussian (G_mu), calibrated per
-person to the sensitivity of the declared adjacency. congenial-dp, Definitions 1.1 and 1.2, with
-erratum: under replace-one neighbours a histogram moves by 2, not 1. Under mandates they stay private at the
-same price formula but do not reproduce the mandated figures; `Congenial` does.
+Double geometric and Laplace noise (pure), discrete Gaussian (zCDP) and Gaussian (G_mu), calibrated
+per person to the sensitivity of the declared adjacency. congenial-dp, Definitions 1.1 and 1.2, with
+erratum: under replace-one neighbours a histogram moves by 2, not 1. Under mandates they stay
+private at the same price formula but do not reproduce the mandated figures; `Congenial` does.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.sums import iid_sum_law
 from congenial.sampling.randomness import Randomness
+from congenial.sampling.sums import iid_sum_law
 
 
 def eps_per_cell(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
@@ -39,7 +39,7 @@ def eps_per_cell(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...])
 
 
 def by_size(index: Any, sums: int, law: Callable[[int], ErrorLaw]) -> list[ErrorLaw]:
-    """One law per sum, where only the number of cells in the sum matters; equal sizes share a law."""
+    """One law per sum where only its number of cells matters; equal sizes share a law."""
     flat = np.asarray(index).reshape(-1)
     sizes = np.bincount(flat[flat >= 0], minlength=sums)
     laws = {int(size): law(int(size)) for size in np.unique(sizes)}
@@ -77,8 +77,8 @@ class PlainDiscrete(Mechanism):
 class PlainGeometric(PlainDiscrete):
     """Double geometric noise, p(u) = (1-a)/(1+a) a^|u|, a = exp(-eps_cell); pure epsilon.
 
-    Formal guarantee: epsilon = eps_cell * Delta_1(S), attained. Exact sampling, so nothing is lost to
-    numerics. Source: congenial-dp, Definition 1.2.
+    Formal guarantee: epsilon = eps_cell * Delta_1(S), attained. Exact sampling, so nothing is lost
+    to numerics. Source: congenial-dp, Definition 1.2.
     """
 
     name = "plain_geometric"
@@ -96,8 +96,9 @@ class PlainGeometric(PlainDiscrete):
 class PlainDiscreteGaussian(PlainDiscrete):
     """Discrete Gaussian noise, p(u) ~ exp(-u^2 / (2 sigma^2)) on the integers; rho-zCDP.
 
-    Formal guarantee: rho = Delta_2(S)^2 / (2 sigma^2). It is not G_mu: at sigma = 1 its total variation
-    exceeds that of the Gaussian. An (epsilon, delta) target is met through the best known conversion.
+    Formal guarantee: rho = Delta_2(S)^2 / (2 sigma^2). It is not G_mu: at sigma = 1 its total
+    variation exceeds that of the Gaussian. An (epsilon, delta) target is met through the best known
+    conversion.
     """
 
     name = "plain_discrete_gaussian"

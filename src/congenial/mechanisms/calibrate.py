@@ -1,4 +1,4 @@
-"""From a promise to a mechanism: `calibrate` picks or takes one, `rebuild` reads a description back."""
+"""From a promise to a mechanism, and from a description back to one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def calibrate(
 ) -> Mechanism:
     """The mechanism that just meets `target`, from public inputs only.
 
-    `mechanism` is a class, a registered name, or "auto": exact integer noise of the kind the target asks
-    for, conditioned on the mandates when there are any. `table` defaults to all attributes.
+    `mechanism` is a class, a registered name, or "auto": exact integer noise of the kind the target
+    asks for, conditioned on the mandates when there are any. `table` defaults to all attributes.
     """
     names = tuple(table) if table is not None else target.adjacency.schema.names
     if mechanism == AUTO:

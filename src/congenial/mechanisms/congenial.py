@@ -1,8 +1,9 @@
 """Congenial: double geometric noise given equality mandates of laminar structure.
 
-congenial-dp, section 2, with its errata: the loss is eps_cell * Delta_1(S) per person, not "epsilon per
-cell", and equality mandates cost nothing in the normaliser because the conforming tables form a translate
-of one lattice. Draws are exact and independent (sampling/laminar.py), not the end of a Markov chain.
+congenial-dp, section 2, with its errata: the loss is eps_cell * Delta_1(S) per person, not "epsilon
+per cell", and equality mandates cost nothing in the normaliser because the conforming tables form a
+translate of one lattice. Draws are exact and independent (sampling/laminar.py), not the end of a
+Markov chain.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from congenial.sampling.sums import subset_sum_law
 class Congenial(Mechanism):
     """A protected table that agrees with every published figure.
 
-    Formula: p(y | x) ~ exp(-eps_cell * ||y - phi(x)||_1) on { y integer : group totals of y are those
-    published }. Assumes the published figures hold for the data (checked at release).
+    Formula: p(y | x) ~ exp(-eps_cell * ||y - phi(x)||_1) on { y integer : group totals of y are
+    those published }. Assumes the published figures hold for the data (checked at release).
 
-    Formal guarantee: for any two conforming databases that differ in at most a* records, the
-    log-likelihood ratio of any release is at most eps_cell * Delta_1(S), and some pair attains it. The
+    Formal guarantee: for any two conforming databases that differ in at most a* records, the log-
+    likelihood ratio of any release is at most eps_cell * Delta_1(S), and some pair attains it. The
     normaliser is the same for all of them: equality mandates are translation invariant.
 
-    Edge cases: a group of one cell is published as it is, because the figures fix it; an empty group stays
-    zero; cells that no figure touches get independent noise; values may be negative.
+    Edge cases: a group of one cell is published as it is, because the figures fix it; an empty
+    group stays zero; cells that no figure touches get independent noise; values may be negative.
 
     Source: congenial-dp, section 2 and Theorem 2.1; semi-dp, section 3; docs/errata.
     """
@@ -86,7 +87,7 @@ class Congenial(Mechanism):
         return conditioned + np.sum(self.free.log_pmf(u[..., loose]), axis=-1)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
-        """Laws of the noise in sums of cells: each sum takes m of the k cells of every group it meets.
+        """Laws of the noise in sums of cells: m of the k cells of every group a sum meets.
 
         Groups are independent; sums that meet groups in the same way share one law.
         """

@@ -19,8 +19,8 @@ from congenial.sampling.randomness import Randomness, SystemRandomness
 def project(release: Release, randomness: Randomness | None = None) -> Release:
     """The release with `values` moved to the nearest nonnegative integer table (least squares).
 
-    Cells of a group keep their published total; cells of no group are cut at zero. The draw is kept in
-    `raw`. Ties are broken at random so that no cell is favoured.
+    Cells of a group keep their published total; cells of no group are cut at zero. The draw is kept
+    in `raw`. Ties are broken at random so that no cell is favoured.
     """
     if release.description.continuous:
         raise StructureError(
@@ -51,14 +51,15 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
 def project_group(x: Any, randomness: Randomness) -> Any:
     """argmin over whole y >= 0 with sum y = sum x of ||y - x||_2^2.
 
-    Separable and convex: all positive cells fall to the same level c, and the last units are taken from
-    cells chosen at random among those above it, which all cost the same.
+    Separable and convex: all positive cells fall to the same level c, and the last units are taken
+    from cells chosen at random among those above it, which all cost the same.
     """
     total = int(np.sum(x))
     if total <= 0:
         return np.zeros_like(x)
     high = np.sort(x)[::-1].astype(np.int64)
-    # With the k largest cells kept, the level is (their sum - total) / k; the right k is the largest
+    # With the k largest cells kept, the level is (their sum - total) / k; the right k is the
+    # largest
     # whose smallest kept cell stays above the level.
     surplus = np.cumsum(high) - total
     kept = int(np.flatnonzero(high * np.arange(1, len(high) + 1) > surplus)[-1]) + 1

@@ -1,8 +1,8 @@
 """The protocol every mechanism follows, and the registry that puts each under the contract suite.
 
 A mechanism is built from public inputs (adjacency and description), states its guarantee from those
-alone, draws noise in one place, and knows the density of what it draws, so that sampler and density check
-each other and an analyst can use the law.
+alone, draws noise in one place, and knows the density of what it draws, so that sampler and density
+check each other and an analyst can use the law.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def log_density(self, y: Any, table: Table) -> Any:
-        """log p(y | table), minus infinity off the support; y may have leading dimensions of its own."""
+        """log p(y | table), -inf off the support; y may have leading dimensions of its own."""
 
     @property
     def _cell_axes(self) -> tuple[int, ...]:
@@ -142,7 +142,8 @@ class Mechanism(ABC):
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of the noise in several sums of cells.
 
-        `index` has the table's shape and names the sum (0 .. sums - 1) each cell belongs to, -1 for none.
+        `index` has the table's shape and names the sum (0 .. sums - 1) each cell belongs to, -1 for
+        none.
         """
 
     def error_law(self, cells: Any) -> ErrorLaw:

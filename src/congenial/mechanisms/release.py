@@ -1,4 +1,4 @@
-"""Release: what has been drawn, with everything an analyst needs to use it and nothing confidential."""
+"""Release: what has been drawn, and everything an analyst needs to use it."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Interval:
 class Release:
     """A protected table: `values` as published, `raw` as drawn when they were projected afterwards.
 
-    Inference uses the drawn values, whose law is known exactly; projected values look like counts but
-    have no closed-form law.
+    Inference uses the drawn values, whose law is known exactly; projected values look like counts
+    but have no closed-form law.
     """
 
     name: str
@@ -89,9 +89,9 @@ class Release:
     def interval(self, condition: str, level: float) -> Interval:
         """Confidence interval for the true number of people who meet a condition.
 
-        Exact coverage of at least `level`: the noise in the sum has a known law that does not depend on
-        the truth. A figure that is published exactly gets an interval of width zero. Counts are not
-        negative, so the lower end is cut at zero, which loses no coverage.
+        Exact coverage of at least `level`: the noise in the sum has a known law that does not
+        depend on the truth. A figure that is published exactly gets an interval of width zero.
+        Counts are not negative, so the lower end is cut at zero, which loses no coverage.
         """
         self._check_level(level)
         cells = select(condition, self.schema, self.table)
@@ -144,7 +144,7 @@ class Release:
         }
 
     def to_arrow(self) -> Any:
-        """One row per cell: labels, `count`, and `count_as_drawn` when the values were projected."""
+        """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
         import pyarrow as pa
 
         columns = self._label_columns(self.table)

@@ -1,8 +1,9 @@
 """What several releases promise together, over the databases that agree with everything published.
 
-THEORY: for releases with raw law ~ exp(-eps_i ||y - phi_i s||_1) on a translation-invariant support the
-joint pure loss is sup over u in S of sum_i eps_i ||phi_i u||_1; for Gaussian laws the squared distance
-adds the same way. Because the supremum is joint, it is never above the sum of single suprema.
+THEORY: for releases with raw law ~ exp(-eps_i ||y - phi_i s||_1) on a translation-invariant support
+the joint pure loss is sup over u in S of sum_i eps_i ||phi_i u||_1; for Gaussian laws the squared
+distance adds the same way. Because the supremum is joint, it is never above the sum of single
+suprema.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ ZERO = Fraction(0)
 class Loss:
     """Joint loss of a set of releases, by kind: l1 laws, discrete and continuous Gaussian laws.
 
-    `epsilon` counts the l1 laws with their numerics, `mass` the probability lost to windows;
-    `rho` is sup sum ||phi_i u||^2 / (2 sigma_i^2) over all Gaussian laws. `discrete` says whether one of
-    those is discrete, when the promise is zCDP and not G_mu. `exact` is False where a supremum is only
-    bounded.
+    `epsilon` counts the l1 laws with their numerics, `mass` the probability lost to windows; `rho`
+    is sup sum ||phi_i u||^2 / (2 sigma_i^2) over all Gaussian laws. `discrete` says whether one of
+    those is discrete, when the promise is zCDP and not G_mu. `exact` is False where a supremum is
+    only bounded.
     """
 
     epsilon: Fraction = ZERO
@@ -55,7 +56,7 @@ class Loss:
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon we can prove at `delta`: exact for one kind, the better of two ways
         of adding unlike kinds (zCDP throughout, or pure loss on top of the Gaussian part's).
-        """  # noqa: D205
+        """
         joint = self.tradeoff.epsilon(delta)
         if self.rho and self.epsilon and delta > 0:
             apart = float(self.epsilon) + zcdp_epsilon(float(self.rho), delta)

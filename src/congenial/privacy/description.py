@@ -1,7 +1,8 @@
-"""Description of a mechanism's law: what the ledger, the bundle and the analyst read instead of code.
+"""Description of a mechanism's law: what ledger, bundle and analyst read instead of code.
 
-It says what was asked (phi, the released table), the raw law before any post-processing, its rational
-parameter, the set it lives on, and what its numerics cost. Nothing in it depends on confidential data.
+It says what was asked (phi, the released table), the raw law before any post-processing, its
+rational parameter, the set it lives on, and what its numerics cost. Nothing in it depends on
+confidential data.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ LAWS: dict[Family, str] = {
 class Description:
     """The law of one release: y = phi(x) + u, u given the support.
 
-    `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma squared
-    for the Gaussian ones, exactly as used by the sampler. `support`: the mandates on which u is
-    conditioned (none: u is independent in every cell). `log_ratio_error` (H) bounds |log p~/p| of a
-    whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0 for exact samplers.
+    `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
+    squared for the Gaussian ones, exactly as used by the sampler. `support`: the mandates on which
+    u is conditioned (none: u is independent in every cell). `log_ratio_error` (H) bounds |log p~/p|
+    of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0 for exact
+    samplers.
     """
 
     mechanism: str

@@ -1,8 +1,8 @@
 """Guarantee: what is promised, among which databases, on what footing, and in words.
 
 Five building blocks (domain, universe, adjacency, trade-off function, parameters) plus basis,
-assumptions, what is not covered, and the source. Two guarantees are compared by the partial order of
-semi-dp (Definition 20) and added only over the same universe and adjacency.
+assumptions, what is not covered, and the source. Two guarantees are compared by the partial order
+of semi-dp (Definition 20) and added only over the same universe and adjacency.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
-from congenial.public.adjacency import Adjacency, AddRemove, SemiAdjacent
+from congenial.public.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.public.universe import Universe
 
 Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]
@@ -47,8 +47,8 @@ ALWAYS_OPEN = ("the published figures themselves and what follows from them", "f
 class Guarantee:
     """A promise over pairs of databases.
 
-    Build a target with `Guarantee.pure(1, under=adjacency)` and its siblings; a calibrated mechanism
-    returns one with its basis and assumptions filled in.
+    Build a target with `Guarantee.pure(1, under=adjacency)` and its siblings; a calibrated
+    mechanism returns one with its basis and assumptions filled in.
     """
 
     adjacency: Adjacency
@@ -57,7 +57,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
     citation: str = ""
-    stated_delta: float = 1e-9  # where the words quote epsilon for promises without one of their own
+    stated_delta: float = 1e-9  # where the words quote epsilon, for promises without their own
 
     def __post_init__(self) -> None:
         if self.basis not in BASES:
@@ -93,7 +93,8 @@ class Guarantee:
     def domain(self) -> str:
         """What a record is."""
         schema = self.adjacency.schema
-        return f"records with {', '.join(schema.names)} ({schema.size(schema.names)} possible answers)"
+        answers = schema.size(schema.names)
+        return f"records with {', '.join(schema.names)} ({answers:,} possible answers)"
 
     @property
     def universe(self) -> Universe:
@@ -172,7 +173,7 @@ class Guarantee:
         )
 
     def likelihood_clause(self) -> str:
-        """How far apart the two datasets' releases can be, as odds where that is what is promised."""
+        """How far apart the releases of the two datasets can be, as odds where possible."""
         f = self.tradeoff
         if isinstance(f, Pure):
             if f.eps == 0:
@@ -184,7 +185,9 @@ class Guarantee:
         if isinstance(f, Approximate):
             return f"That is, {_slack_words(f.eps, float(f.dlt))}"
         epsilon = f.epsilon(self.stated_delta)
-        return f"The promise is {f.words}; in particular, {_slack_words(epsilon, self.stated_delta)}"
+        return (
+            f"The promise is {f.words}; in particular, {_slack_words(epsilon, self.stated_delta)}"
+        )
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -244,18 +247,22 @@ class Guarantee:
 def _conforms(inner: Adjacency, outer: Adjacency) -> bool:
     """Whether every pair of `inner` satisfies the mandates of `outer`."""
     mandates = outer.mandates
-    known = dict(zip(inner.mandates.statements, inner.mandates.to_dict()["statements"], strict=True))
+    known = dict(
+        zip(inner.mandates.statements, inner.mandates.to_dict()["statements"], strict=True)
+    )
     return all(
         statement in known and known[statement] == told
-        for statement, told in zip(mandates.statements, mandates.to_dict()["statements"], strict=True)
+        for statement, told in zip(
+            mandates.statements, mandates.to_dict()["statements"], strict=True
+        )
     )
 
 
 def _slack_words(epsilon: Fraction | float, delta: float) -> str:
     return (
         f"the probability of any event under one dataset is at most {odds(epsilon)} times its "
-        f"probability under the other, plus {delta:g} (epsilon = {number(epsilon)}, delta = {delta:g} "
-        "per person)."
+        f"probability under the other, plus {delta:g} (epsilon = {number(epsilon)}, "
+        f"delta = {delta:g} per person)."
     )
 
 

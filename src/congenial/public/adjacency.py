@@ -1,12 +1,13 @@
 """Adjacency: which pairs of databases must look alike, and how far a query moves between them.
 
 Three relations: `ReplaceOne` (one person's record replaced; n is public), `AddRemove` (at most
-`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the mandates and differ
-in at most a* records). All three answer the same question: the supremum, over differences u of adjacent
-tables, of a weighted sum of norms of the released parts of u.
+`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the mandates and
+differ in at most a* records). All three answer the same question: the supremum, over differences u
+of adjacent tables, of a weighted sum of norms of the released parts of u.
 
-For mandates of laminar structure every difference u is a sum of at most a* moves of one person inside
-one atom, which gives closed forms (semi-dp, Theorem 16 in the robust reading; see docs/errata).
+For mandates of laminar structure every difference u is a sum of at most a* moves of one person
+inside one atom, which gives closed forms (semi-dp, Theorem 16 in the robust reading; see
+docs/errata).
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ class Adjacency(ABC):
 class AddRemove(Adjacency):
     """Symmetric difference: a person adds or removes at most `max_rows` rows; n is not public.
 
-    Group privacy: S = { u integer : ||u||_1 <= max_rows }. Mandates cannot be kept under this relation
-    and are refused.
+    Group privacy: S = { u integer : ||u||_1 <= max_rows }. Mandates cannot be kept under this
+    relation and are refused.
     """
 
     schema: Schema
@@ -131,12 +132,12 @@ class AddRemove(Adjacency):
 
 @dataclass(frozen=True)
 class SemiAdjacent(Adjacency):
-    """Conforming databases that differ in at most a* records (semi-dp, Definition 13, robust reading).
+    """Conforming databases at most a* records apart (semi-dp, Definition 13, robust reading).
 
     a* is the least number of records that always lets one person have any answer the mandates leave
     open, others compensating. For laminar mandates it is exact: 2 when two or more groups of people
-    are told apart by the mandates, else 1. Before the values are published, groups are assumed to be
-    non-empty, which can only enlarge a* and the sensitivities.
+    are told apart by the mandates, else 1. Before the values are published, groups are assumed to
+    be non-empty, which can only enlarge a* and the sensitivities.
 
     Mandates that do not decouple into groups, and bounds, are refused.
     """
@@ -175,7 +176,7 @@ class SemiAdjacent(Adjacency):
 
     @cached_property
     def _people(self) -> Any:
-        """People in each atom (0 is the loose one), `inf` where unknown; 0 for atoms without a cell."""
+        """People in each atom (0 is the loose one), `inf` where unknown."""
         atoms = self.mandates.atoms
         present = np.zeros(int(atoms.max(initial=0)) + 1, dtype=bool)
         present[atoms[atoms >= 0]] = True
@@ -197,12 +198,12 @@ class SemiAdjacent(Adjacency):
         if not self.mandates.equalities:
             return f"two datasets of the same size that differ in {people}"
         return (
-            f"any two datasets that agree with the published figures and differ in at most {people}, "
-            "enough for any one person to be given any answer the figures allow"
+            "any two datasets that agree with the published figures and differ in at most "
+            f"{people}, enough for any one person to be given any answer the figures allow"
         )
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
-        """a* people each make the dearest move of their atom: 2 * sum of weights of tables that see it.
+        """a* people make the dearest move of their atom: twice the weights of tables that see it.
 
         With one release the value is attained: moves can always be directed so that none cancel.
         """
@@ -220,10 +221,12 @@ class SemiAdjacent(Adjacency):
         return Supremum(value, known and (len(releases) == 1 or together))
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
-        """m people make the same move: 2 m^2 times the weights; an upper bound if atoms are too small."""
+        """m people make the same move: 2 m^2 times the weights; a bound if atoms are small."""
         releases = _merged(releases)
         price = self._dearest(releases)
-        movers = int(min(self.records, sum(p for p, v in zip(self._people, price, strict=True) if v)))
+        movers = int(
+            min(self.records, sum(p for p, v in zip(self._people, price, strict=True) if v))
+        )
         if movers == 0:
             return Supremum(Fraction(0), True)
         best = max(range(len(price)), key=lambda atom: (price[atom], self._people[atom]))
@@ -259,7 +262,8 @@ class SemiAdjacent(Adjacency):
         return (high > low) | ((high >= 0) & (seen.other > 1))
 
     def _at_once(self, atom: int, releases: Sequence[Weighted]) -> bool:
-        """Whether one move inside the atom is seen by every release that can see any (sufficient test).
+        """Whether one move inside the atom is seen by every release that can see any (sufficient
+        test).
 
         Attributes outside the mandates can all change at once; of the cells inside, the first is
         compared with every other one.
@@ -281,6 +285,6 @@ def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
     return list(weights.items())
 
 
-def ReplaceOne(schema: Schema) -> SemiAdjacent:  # noqa: N802 - reads as the relation it is
-    """One person's record replaced, without mandates: ordinary differential privacy with public n."""
+def ReplaceOne(schema: Schema) -> SemiAdjacent:
+    """One record replaced, no mandates: ordinary differential privacy with public n."""
     return SemiAdjacent(Invariants(schema))

@@ -1,4 +1,5 @@
-"""Invariants: the mandated statistics A s = a (and bounds B s >= b) with their structure worked out.
+"""Invariants: the mandated statistics A s = a (and bounds B s >= b) with their structure worked
+out.
 
 The matrix is never built cell by cell. Statements only see the attributes they mention; cells whose
 columns are equal are merged into *atoms*, and structure, rank and redundancy are decided on atoms.
@@ -33,8 +34,8 @@ LARGEST_DOMAIN = 50_000_000  # cells of the attributes that the mandates mention
 class Invariants:
     """What is published exactly about a population: statements, and their values once published.
 
-    `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while the
-    plan is only being checked. Bounds and structural zeros carry no value.
+    `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while
+    the plan is only being checked. Bounds and structural zeros carry no value.
 
     Source: semi-dp, section 3 (invariants T(X) = t); congenial-dp, section 2 (A s = a, B s >= b).
     """
@@ -157,7 +158,9 @@ class Invariants:
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """Equality statements (rows, one per cell of `by`) on fixed atoms (columns: atoms 1, 2, ...)."""
+        """Equality statements (rows, one per cell of `by`) on fixed atoms (columns: atoms 1, 2,
+        ...).
+        """
         return self._matrix_of(self.equalities)
 
     def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
@@ -188,7 +191,7 @@ class Invariants:
 
     @cached_property
     def structure(self) -> Structure:
-        """"laminar" when every atom's total follows from what is published, so groups decouple.
+        """ "laminar" when every atom's total follows from what is published, so groups decouple.
 
         That is so for nested totals, and for any other set of statements of full rank on its atoms.
         """
@@ -196,9 +199,7 @@ class Invariants:
             return "none"
         if self.rank == self.matrix.shape[1]:
             return "laminar"
-        if len(self.equalities) == 2 and all(
-            s.terms == (("", 1),) for s in self.equalities
-        ):
+        if len(self.equalities) == 2 and all(s.terms == (("", 1),) for s in self.equalities):
             return "two-way"
         return "general"
 

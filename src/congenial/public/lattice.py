@@ -1,7 +1,8 @@
-"""Exact algebra of mandates on merged cells: which sets nest, what the rank is, what the totals are.
+"""Exact algebra of mandates on merged cells: which sets nest, what the rank is, what the totals
+are.
 
-Cells with equal columns in the mandate matrix are one *atom*; all algebra runs on atoms, so its size is
-that of the mandates, not of the table.
+Cells with equal columns in the mandate matrix are one *atom*; all algebra runs on atoms, so its
+size is that of the mandates, not of the table.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ LARGEST_EXACT = 4_000_000  # entries of a dense integer matrix handed to exact e
 
 
 def laminar(matrix: sp.csr_matrix) -> tuple[Ints, Ints] | None:
-    """For nested or disjoint sets: (each row's parent row, each column's innermost row); -1 for none.
+    """For nested or disjoint sets: (each row's parent row, each column's innermost row); -1 for
+    none.
 
     Rows are visited from large to small; a row nests if all its columns have the same innermost row
     so far. Returns None when two rows cross or a weight is not 1. Equal rows nest in each other.
@@ -53,7 +55,8 @@ def rank(matrix: sp.csr_matrix) -> int:
         return 0
     nested = laminar(matrix)
     if nested is not None:
-        # A nested family spans the indicators of "a set without its children", one per innermost row.
+        # A nested family spans the indicators of "a set without its children", one per innermost
+        # row.
         innermost = nested[1]
         return len(np.unique(innermost[innermost >= 0]))
     bipartite = _two_partition_rank(matrix)
@@ -74,7 +77,7 @@ def _two_partition_rank(matrix: sp.csr_matrix) -> int | None:
     graph = sp.coo_matrix(
         (np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(vertices, vertices)
     )
-    components, labels = connected_components(graph, directed=False)
+    components = connected_components(graph, directed=False)[0]
     doubled = sp.coo_matrix(
         (
             np.ones(2 * len(edges), dtype=np.int8),
@@ -88,7 +91,7 @@ def _two_partition_rank(matrix: sp.csr_matrix) -> int | None:
     # A component is bipartite when it splits in two in the double cover.
     if connected_components(doubled, directed=False)[0] != 2 * components:
         return None
-    return vertices - int(components)
+    return int(vertices - components)
 
 
 def _exact_rank(matrix: sp.csr_matrix) -> int:

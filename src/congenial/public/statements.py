@@ -1,8 +1,8 @@
 """Mandated statistics as data: what a curator must publish exactly, with the words she wrote.
 
-Every statement is a linear map of the confidential table with integer weights: a sum over cells, split
-by zero or more axes, and a relation. `total`, `margin`, `count`, `linear`, `structural_zeros`,
-`at_least` and `at_most` only differ in how they fill the same five fields.
+Every statement is a linear map of the confidential table with integer weights: a sum over cells,
+split by zero or more axes, and a relation. `total`, `margin`, `count`, `linear`,
+`structural_zeros`, `at_least` and `at_most` only differ in how they fill the same five fields.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Relation = Literal["=", ">=", "<=", "zero"]
 class Statement:
     """One mandated statistic: `sum over terms of weight * count(condition)`, for each cell of `by`.
 
-    An empty condition means everybody. `relation` is "=" for a figure published exactly, ">=" or "<="
-    for a public bound (`bound`), "zero" for cells that are empty by definition.
+    An empty condition means everybody. `relation` is "=" for a figure published exactly, ">=" or
+    "<=" for a public bound (`bound`), "zero" for cells that are empty by definition.
     """
 
     label: str

@@ -26,8 +26,8 @@ LOOSE = -2  # no sum that contains the cell is mandated
 class Images:
     """How base cells map onto a released table, through the attributes both can see.
 
-    `key` numbers, for each cell of the mandates' domain, the combination of released levels it shows;
-    `other` is how many released cells share one key.
+    `key` numbers, for each cell of the mandates' domain, the combination of released levels it
+    shows; `other` is how many released cells share one key.
     """
 
     key: Ints
@@ -55,8 +55,8 @@ class Support:
     """Partition of a released table's cells into groups of known total, frozen and loose cells.
 
     `labels` has the table's shape: a group number, FROZEN, or LOOSE. The noise of a conditioned
-    mechanism sums to zero in each group and is zero on frozen cells; the set of conforming tables is
-    a translate of that lattice, which is why conditioning on it has no normaliser price.
+    mechanism sums to zero in each group and is zero on frozen cells; the set of conforming tables
+    is a translate of that lattice, which is why conditioning on it has no normaliser price.
     """
 
     names: tuple[str, ...]
@@ -107,8 +107,8 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
         )
     if invariants.bounds:
         raise StructureError(
-            f"'{invariants.bounds[0].label}' only bounds a statistic; no exact mechanism for bounds "
-            "is built yet.",
+            f"'{invariants.bounds[0].label}' only bounds a statistic; no exact mechanism keeps "
+            "bounds.",
             remedy="Publish the statistic exactly, or drop the bound.",
         )
     schema = invariants.schema

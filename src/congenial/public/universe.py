@@ -1,7 +1,7 @@
 """Universe: the databases among which a promise holds, and their enumeration when they are few.
 
-Enumeration is for checking claims, not for production: every number the product prints about privacy is
-compared with it on small universes.
+Enumeration is for checking claims, not for production: every number the product prints about
+privacy is compared with it on small universes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Expected error, from public parameters alone: bounds valid for every dataset.
 
-Errors of the values as drawn have an exact law that does not depend on the data. Projection to nonnegative
-values moves the table towards the truth in total squared error, but its effect on one cell depends on
-confidential counts and is therefore never computed here.
+Errors of the values as drawn have an exact law that does not depend on the data. Projection to
+nonnegative values moves the table towards the truth in total squared error, but its effect on one
+cell depends on confidential counts and is therefore never computed here.
 """
 
 from __future__ import annotations

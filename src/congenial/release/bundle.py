@@ -1,8 +1,8 @@
 """The bundle: a folder that can be published as it is, and that an analyst can read back.
 
-It holds released values, schema with labels, published figures, mechanism description, guarantee, a report,
-a citation and a digest, and nothing else. The digest detects accidents, not forgery: compare it with one
-published elsewhere.
+It holds released values, schema with labels, published figures, mechanism description, guarantee, a
+report, a citation and a digest, and nothing else. The digest detects accidents, not forgery:
+compare it with one published elsewhere.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
 
 
 def write(release: Release, folder: Path, promise: str, report: str) -> Prepared:
-    """Write the bundle under a temporary name beside `folder`; `Prepared.publish` moves it there."""
+    """Write the bundle under a temporary name; `Prepared.publish` moves it to `folder`."""
     check_absent(folder)
     partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
@@ -241,7 +241,7 @@ def _verify_content(folder: Path) -> list[Check]:
             flat = groups.labels.reshape(-1)
             np.add.at(sums, flat[flat >= 0], values.reshape(-1)[flat >= 0])
             agree = np.array_equal(sums, groups.totals)
-            checks.append(Check(f"the {what} agrees with every published figure", agree))
+            checks.append(Check(f"{what}: agrees with every published figure", agree))
     loss = release.mechanism.guarantee.tradeoff
     checks.append(
         Check("the promise follows from the description", loss == release.guarantee.tradeoff)
@@ -284,12 +284,12 @@ def published_csv(published: Invariants) -> str:
 def _readme(release: Release, promise: str) -> str:
     warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
     drawn = (
-        "count_as_drawn holds the values before they were made nonnegative; use them for inference.\n"
+        "count_as_drawn holds the values before they were made nonnegative; use it to infer.\n"
         if release.raw is not None
         else ""
     )
     return f"""{warning}{release.name}
-{'=' * len(release.name)}
+{"=" * len(release.name)}
 
 What is promised
 {promise}

@@ -1,7 +1,8 @@
-"""The plan file: one TOML file says what is protected, what is published exactly, and what is released.
+"""The plan file: one TOML file says what is protected, what is published exactly, and what is
+released.
 
-Numbers are read as exact decimals, so epsilon = 0.1 is one tenth. Every error names the key, the value, the
-rule and the remedy.
+Numbers are read as exact decimals, so epsilon = 0.1 is one tenth. Every error names the key, the
+value, the rule and the remedy.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -55,7 +55,9 @@ Positive = Annotated[Fraction, BeforeValidator(_exact)]
 class Section(BaseModel):
     """Base of the sections: unknown keys are refused, values are not coerced."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True
+    )
 
 
 class DataSection(Section):
@@ -194,7 +196,9 @@ class Plan(Section):
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise PlanError(f"there is no plan at '{path}'.", remedy="Try `congenial init`.") from None
+            raise PlanError(
+                f"there is no plan at '{path}'.", remedy="Try `congenial init`."
+            ) from None
         except (OSError, UnicodeDecodeError) as reason:
             raise PlanError(f"'{path}' cannot be read: {reason}.") from None
         return cls.parse(text, path.parent)
@@ -209,7 +213,7 @@ class Plan(Section):
         try:
             return cls.model_validate(values | {"folder": folder})
         except ValidationError as error:
-            raise PlanError(*_first_problem(error, values)) from None
+            raise PlanError(_first_problem(error)) from None
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
@@ -262,20 +266,24 @@ class Plan(Section):
         raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
 
 
-def _first_problem(error: ValidationError, values: Mapping[str, Any]) -> tuple[str]:
+def _first_problem(error: ValidationError) -> str:
     """Key, value, rule and remedy of the first problem in a plan."""
     problem = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in problem["loc"]) or "the plan"
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(problem["loc"][-1]), _keys_at(problem["loc"]), 1, 0.6)
-        hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(_keys_at(problem['loc']))}."
-        return (f"{key}: unknown key.{hint}",)
+        hint = (
+            f" Did you mean '{near[0]}'?"
+            if near
+            else f" Keys: {', '.join(_keys_at(problem['loc']))}."
+        )
+        return f"{key}: unknown key.{hint}"
     if problem["type"] == "missing":
-        return (f"{key}: missing. Add it; see docs/reference/plan.md.",)
+        return f"{key}: missing. Add it; see docs/reference/plan.md."
     rule = problem["msg"].removeprefix("Value error, ")
     shown = problem["input"]
     value = f" = {shown}" if isinstance(shown, str | int | Decimal) else ""
-    return (f"{key}{value}: {rule}. See docs/reference/plan.md.",)
+    return f"{key}{value}: {rule}. See docs/reference/plan.md."
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:

@@ -1,9 +1,10 @@
-"""The three commands as functions: `check` needs no data, `publish` computes the mandated figures, `release`
-draws.
+"""The three commands as functions: `check` needs no data, `publish` computes the mandated figures,
+`release` draws.
 
-Order of a release, so that a crash never under-counts: reserve in the ledger, mark as drawn, draw, write the
-bundle under a temporary name, rename it, commit. Whatever was marked as drawn stays spent.
-"""  # noqa: D205
+Order of a release, so that a crash never under-counts: reserve in the ledger, mark as drawn, draw,
+write the bundle under a temporary name, rename it, commit. Whatever was marked as drawn stays
+spent.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from congenial.mechanisms.protocol import Mechanism
 from congenial.mechanisms.release import Release
 from congenial.privacy.composition import Loss
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.ledger import Ledger, Repricing
+from congenial.privacy.ledger import Ledger
+from congenial.privacy.pricing import Repricing
 from congenial.public.adjacency import Supremum
 from congenial.public.invariants import Invariants
 from congenial.public.support import Support, support
@@ -68,7 +70,7 @@ class PlanCheck:
 
 
 def check(plan: Plan, want: str | None = None) -> PlanCheck:
-    """Work out structure, adjacency, sensitivity, guarantee and expected error, without the data."""
+    """Structure, adjacency, sensitivity, guarantee and expected error, without the data."""
     ledger = open_ledger(plan, create=False)
     mandates = plan.invariants
     published = False
@@ -143,9 +145,7 @@ def promise(plan: Plan, section: ReleaseSection, mechanism: Mechanism) -> Guaran
         who = f"each person is one row (checked in '{plan.data.unit}')"
     guarantee = mechanism.guarantee
     delta = guarantee.stated_delta if section.delta is None else float(section.delta)
-    return replace(
-        guarantee, assumptions=(*guarantee.assumptions, who), stated_delta=delta
-    )
+    return replace(guarantee, assumptions=(*guarantee.assumptions, who), stated_delta=delta)
 
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
@@ -167,7 +167,9 @@ def _all_published(plan: Plan, ledger: Ledger) -> bool:
 
 @dataclass(frozen=True)
 class PublishResult:
-    """Result of `publish`: the figures, where they were written, and what earlier releases now promise."""
+    """Result of `publish`: the figures, where they were written, and what earlier releases now
+    promise.
+    """
 
     mandates: Invariants
     folder: Path
@@ -177,7 +179,7 @@ class PublishResult:
 def publish(
     plan: Plan, folder: Path | None = None, *, accept_weaker: bool = False
 ) -> PublishResult:
-    """Compute the mandated figures exactly, record them in the ledger, and write them to a folder."""
+    """Compute the mandated figures, record them in the ledger, and write them to a folder."""
     if not plan.statements:
         raise MandateError(
             "the plan mandates nothing: there is no [publish] section.",
@@ -195,7 +197,9 @@ def publish(
 
 
 def _write_published(figures: Invariants, folder: Path) -> None:
-    """Plain files, replaced one by one through a temporary name; the ledger already has the record."""
+    """Plain files, replaced one by one through a temporary name; the ledger already has the
+    record.
+    """
     content = {
         "published.csv": bundle.published_csv(figures),
         "published.json": json.dumps(

@@ -151,9 +151,9 @@ class GroupedNoise:
                 remedy="Give one value per cell.",
             )
         free = self.labels >= 0
-        sums = np.zeros((*noise.shape[:-1], self.sizes.size), dtype=np.int64)
-        np.add.at(sums, (..., self.labels[free]), noise[..., free])
-        inside = ~np.any(sums, axis=-1) & ~np.any(noise[..., ~free], axis=-1)
+        sums = np.zeros((self.sizes.size, *noise.shape[:-1]), dtype=np.int64)
+        np.add.at(sums, self.labels[free], np.moveaxis(noise[..., free], -1, 0))
+        inside = ~np.any(sums, axis=0) & ~np.any(noise[..., ~free], axis=-1)
         norm = np.abs(noise.astype(float)).sum(axis=-1)
         return np.where(inside, -float(self.eps_cell) * norm - self.log_Z, -np.inf)[()]
 
