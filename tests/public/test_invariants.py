@@ -208,3 +208,29 @@ def test_bad_mandates_say_what_and_what_to_do(make):
         make()
     assert error.value.remedy
     assert str(COUNTS[:, 0].sum()) not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("statements", "clashing"),
+    [
+        ((at_least(total(), 5), at_most(count("sex = 'f'"), 3)), ()),
+        (
+            (at_least(count("sex = 'f'"), 5), at_most(total(), 3), at_least(total(by="age"), 0)),
+            ("Count of sex = 'f': at least 5", "Population: at most 3"),
+        ),
+        (
+            (structural_zeros("age < 5"), at_least(count("age < 5", by="county"), 1)),
+            ("Impossible: age < 5", "Count of age < 5 by county: at least 1"),
+        ),
+        ((at_most(total(), -1),), ("Population: at most -1",)),
+    ],
+)
+def test_contradictions_are_named(statements, clashing):
+    assert Invariants(SCHEMA, statements).clash == clashing
+
+
+def test_figures_that_no_table_has_are_refused_on_reading():
+    data = publish(TABLE, total(by="county"), total()).to_dict()
+    data["statements"][1]["values"] += 1
+    with pytest.raises(MandateError, match="'Population by county' and 'Population' together"):
+        Invariants.from_dict(SCHEMA, data)

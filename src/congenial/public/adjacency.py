@@ -215,9 +215,9 @@ class SemiAdjacent(Adjacency):
             movers = int(min(left, self._people[atom]))
             value += 2 * movers * price[atom]
             left -= movers
-            known &= movers == 0 or self._known(atom)
+            known = known and (movers == 0 or self._known(atom))
         first = int(order[0])
-        together = self._people[first] >= self.records and self._at_once(first, releases)
+        together = bool(self._people[first] >= self.records) and self._at_once(first, releases)
         return Supremum(value, known and (len(releases) == 1 or together))
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:

@@ -129,22 +129,26 @@ class Invariants:
 
         Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
         """
-        labels = np.zeros(self.cells, dtype=np.int64)
-        for statement in self.equalities:
-            row, weight = self._rows_and_weights(statement)
-            low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
-            code = np.where(weight == 0, 0, 1 + row * (high - low + 1) + (weight - low))
-            codes, code = np.unique(code, return_inverse=True)
-            labels = np.unique(labels * len(codes) + code, return_inverse=True)[1]
-        touched = np.zeros(self.cells, dtype=bool)
-        for statement in self.equalities:
-            touched |= self._rows_and_weights(statement)[1] != 0
-        labels = np.where(touched, labels + 1, 0)
+        classes, touched = self._classes(self.equalities)
+        labels = np.where(touched, classes + 1, 0)
         labels[~self.possible] = -1
         present = np.unique(labels[labels > 0])
         renumber = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
         renumber[present] = np.arange(1, len(present) + 1)
         return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
+
+    def _classes(self, statements: Sequence[Statement]) -> tuple[Ints, Any]:
+        """A number shared by cells with equal columns, and which cells any statement touches."""
+        classes = np.zeros(self.cells, dtype=np.int64)
+        touched = np.zeros(self.cells, dtype=bool)
+        for statement in statements:
+            row, weight = self._rows_and_weights(statement)
+            low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
+            code = np.where(weight == 0, 0, 1 + row * (high - low + 1) + (weight - low))
+            codes, code = np.unique(code, return_inverse=True)
+            classes = np.unique(classes * len(codes) + code, return_inverse=True)[1]
+            touched |= weight != 0
+        return classes, touched
 
     @property
     def equalities(self) -> tuple[Statement, ...]:
@@ -164,22 +168,24 @@ class Invariants:
         return self._matrix_of(self.equalities)
 
     def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
-        fixed = int(self.atoms.max(initial=0))
         order, first = np.unique(self.atoms, return_index=True)
-        first = first[order > 0]
+        return self._columns(statements, first[order > 0])
+
+    def _columns(self, statements: Sequence[Statement], cells: Ints) -> sp.csr_matrix:
+        """The statements' rows restricted to some cells."""
         blocks = []
         for statement in statements:
             row, weight = self._rows_and_weights(statement)
-            entry = weight[first] != 0
+            entry = weight[cells] != 0
             blocks.append(
                 sp.csr_matrix(
-                    (weight[first][entry], (row[first][entry], np.flatnonzero(entry))),
-                    shape=(self._rows(statement), fixed),
+                    (weight[cells][entry], (row[cells][entry], np.flatnonzero(entry))),
+                    shape=(self._rows(statement), len(cells)),
                     dtype=np.int64,
                 )
             )
         if not blocks:
-            return sp.csr_matrix((0, fixed), dtype=np.int64)
+            return sp.csr_matrix((0, len(cells)), dtype=np.int64)
         return sp.vstack(blocks, format="csr")
 
     # ---- what the mandates are -------------------------------------------------------------
@@ -287,6 +293,59 @@ class Invariants:
                         remedy="Publish the mandates again under this schema.",
                     )
 
+    # ---- contradictions --------------------------------------------------------------------
+
+    @cached_property
+    def clash(self) -> tuple[str, ...]:
+        """Labels of a smallest set of statements that no table of counts satisfies; empty if none.
+
+        Decided by linear programming over merged cells: bounds, structural zeros and, once they are
+        known, published figures.
+        """
+        able = [s for s in self.statements if s.relation != "=" or self.values is not None]
+        if not able or self._feasible(able):
+            return ()
+        for statement in list(able):  # deletion filter: keep only what is needed to clash
+            rest = [s for s in able if s is not statement]
+            if not self._feasible(rest):
+                able = rest
+        return tuple(s.label for s in able)
+
+    def _feasible(self, statements: Sequence[Statement]) -> bool:
+        zeros = [s for s in statements if s.relation == "zero"]
+        counted = [s for s in statements if s.relation != "zero"]
+        free = ~self._classes(zeros)[1]
+        classes = self._classes(counted)[0][free]
+        if not counted:
+            return True
+        cells = np.flatnonzero(free)[np.unique(classes, return_index=True)[1]]
+        low, high = [], []
+        for statement in counted:
+            figures = self._flat_value(statement)
+            unbounded = np.full(self._rows(statement), np.inf)
+            low.append(-unbounded if statement.relation == "<=" else figures)
+            high.append(unbounded if statement.relation == ">=" else figures)
+        return lattice.feasible(
+            self._columns(counted, cells), np.concatenate(low), np.concatenate(high)
+        )
+
+    def _flat_value(self, statement: Statement) -> Any:
+        if statement.relation == "=":
+            assert self.values is not None
+            figures = self.values[self.statements.index(statement)]
+            assert figures is not None
+            return figures.reshape(-1).astype(float)
+        return np.full(self._rows(statement), float(statement.bound or 0))
+
+    def refuse_clash(self) -> None:
+        """Raise MandateError, naming the statements, when no table of counts satisfies them all."""
+        if self.clash:
+            raise MandateError(
+                f"no table of counts satisfies {' and '.join(repr(label) for label in self.clash)}"
+                f"{' together' if len(self.clash) > 1 else ''}.",
+                remedy="Correct or drop one of them.",
+            )
+
     # ---- joining and writing ---------------------------------------------------------------
 
     def join(self, other: Invariants) -> Invariants:
@@ -331,7 +390,9 @@ class Invariants:
             None if s["values"] is None else np.asarray(s["values"], dtype=np.int64)
             for s in data["statements"]
         )
-        return cls(schema, statements, values if data["published"] else None)
+        read = cls(schema, statements, values if data["published"] else None)
+        read.refuse_clash()
+        return read
 
     @property
     def digest(self) -> str:

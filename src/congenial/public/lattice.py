@@ -7,9 +7,12 @@ size is that of the mandates, not of the table.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.optimize import LinearConstraint, milp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import spsolve
 
@@ -124,3 +127,13 @@ def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
         gram = (matrix.T @ matrix).tocsc().astype(float)
         x = np.rint(spsolve(gram, matrix.T @ values.astype(float))).astype(np.int64)
     return x if np.array_equal(matrix @ x, values) else None
+
+
+def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
+    """Whether some real x >= 0 has low <= matrix @ x <= high, by linear programming."""
+    if matrix.shape[1] == 0:
+        return bool(np.all(low <= 0) and np.all(high >= 0))
+    found = milp(
+        np.zeros(matrix.shape[1]), constraints=LinearConstraint(matrix.astype(float), low, high)
+    )
+    return bool(found.status != 2)  # 2: proved infeasible

@@ -105,15 +105,18 @@ class Want:
 
 def smallest_epsilon(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
     """The least epsilon (to three digits, rounded up) whose release meets the wish."""
-    low, high = Fraction(1, 1000), Fraction(1, 1000)
+    high = Fraction(1)
     while want.error(build(high)) > want.within:
-        low, high = high, high * 2
+        high *= 2
         if high > 1000:
             raise PlanError(
                 f"--want {want.text!r} needs epsilon above 1000.",
                 remedy="Ask for a larger error, a coarser table, or publish the statistic exactly.",
             )
-    while low < high and (high - low) / high > Fraction(1, 2000):
+    low = high / 2
+    while low > Fraction(1, 1000) and want.error(build(low)) <= want.within:
+        low, high = low / 2, low
+    while (high - low) / high > Fraction(1, 2000):
         middle = (low + high) / 2
         if want.error(build(middle)) <= want.within:
             high = middle

@@ -160,6 +160,14 @@ class BudgetSection(Section):
     delta: Positive | None = None
     rho: Positive | None = None
 
+    @model_validator(mode="after")
+    def _one_kind(self) -> BudgetSection:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError("must have epsilon (with or without delta) or rho")
+        if self.delta is not None and self.epsilon is None:
+            raise ValueError("delta goes with epsilon")
+        return self
+
     def budget(self) -> Budget:
         """The limit the ledger enforces."""
         return Budget(self.epsilon, self.delta, self.rho)
@@ -172,7 +180,7 @@ class Plan(Section):
     schema_: dict[str, Any] = Field(alias="schema")
     publish: dict[str, PublishEntry] = {}
     release: list[ReleaseSection] = Field(min_length=1)
-    budget: BudgetSection = BudgetSection()
+    budget: BudgetSection
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
@@ -227,8 +235,10 @@ class Plan(Section):
 
     @cached_property
     def invariants(self) -> Invariants:
-        """The mandates without values."""
-        return Invariants(self.schema, self.statements)
+        """The mandates without values; contradictory ones are refused."""
+        planned = Invariants(self.schema, self.statements)
+        planned.refuse_clash()
+        return planned
 
     @property
     def unit(self) -> Unit:

@@ -270,6 +270,11 @@ def release(
     mechanism.check(table)  # refuses data that no longer agree, before anything is spent
     with ledger.reserve(mechanism.description, guarantee, name, plan.digest) as reservation:
         progress("drawing")
+        if ledger.mandates != mandates:
+            raise MandateError(
+                "a figure was published while this release was being prepared.",
+                remedy="Run the release again; nothing was drawn.",
+            )
         reservation.mark_drawn()
         drawn = replace(mechanism.release(table, randomness, name), guarantee=guarantee)
         if section.nonnegative == "project":

@@ -1,0 +1,112 @@
+"""The promise: every clause comes from a field; guarantees are added only when alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import GuaranteeError
+from congenial.privacy.guarantee import BASES, Guarantee, number, odds
+from congenial.privacy.tradeoff import Pure
+from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.public.invariants import publish
+from congenial.public.statements import count, total
+
+SCHEMA = Schema.from_dict(
+    {"county": {"levels": ["a", "b", "c"]}, "age": {"edges": [0, 18], "top": "18+"}}
+)
+TABLE = Table(SCHEMA, SCHEMA.names, np.arange(6).reshape(3, 2))
+COUNTY = total(by="county").named("Population", "Constitution, article 1")
+MANDATED = SemiAdjacent(publish(TABLE, COUNTY))
+
+
+def test_each_clause_follows_its_field():
+    base = Guarantee.pure(1, MANDATED)
+    text = base.explain()
+    assert "Published exactly: Population (Constitution, article 1); the number of people." in text
+    assert "Neither these nor what follows from them is protected." in text
+    assert "agree with the published figures and differ in at most 2 people's records" in text
+    assert "enough for any one person to be given any answer the figures allow" in text
+    assert "more than 2.72 times as likely" in text
+    assert "(epsilon = 1 per person)" in text
+    assert "Basis: theorem" in text
+    assert "facts about groups" in text
+    assert "Spent" not in text
+    assert base.explain("epsilon = 1", "epsilon = 4").endswith("Spent: epsilon = 1 of epsilon = 4.")
+
+
+def test_changing_a_field_changes_its_clause_alone():
+    base = Guarantee.pure(1, MANDATED)
+    assert "Assumed: one row each." in replace(base, assumptions=("one row each",)).explain()
+    assert "; magnitudes." in replace(base, not_covered=("magnitudes",)).explain()
+    for basis in BASES:
+        assert f"Basis: {basis} (" in replace(base, basis=basis).explain()
+    twice = replace(base, tradeoff=Pure(2)).explain()
+    assert "7.39 times" in twice
+    assert twice.replace("7.39", "2.72").replace("epsilon = 2", "epsilon = 1") == base.explain()
+
+
+def test_without_mandates_and_with_several_rows():
+    plain = Guarantee.pure("0.5", ReplaceOne(SCHEMA)).explain()
+    assert "Published exactly: the number of people." in plain
+    assert "two datasets of the same size that differ in one person's record" in plain
+    rows = Guarantee.pure(1, AddRemove(SCHEMA, 3)).explain()
+    assert "Published exactly: nothing." in rows
+    assert "one lacks one person's 3 rows" in rows
+
+
+def test_other_kinds_of_promise_in_words():
+    zcdp = Guarantee.zero_concentrated("0.125", MANDATED).explain()
+    assert "rho = 1/8" in zcdp
+    assert "plus 1e-09" in zcdp
+    gauss = Guarantee.gaussian(1, MANDATED).explain()
+    assert "mu = 1" in gauss
+    slack = Guarantee.approximate(1, 1e-6, MANDATED).explain()
+    assert "at most 2.72 times its probability under the other, plus 1e-06" in slack
+    assert "exactly as likely" in Guarantee.pure(0, MANDATED).explain()
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), 0.1, 1, 2.5, Fraction(7), 30])
+def test_printed_numbers_never_promise_more(epsilon):
+    assert float(odds(epsilon)) >= math.exp(float(epsilon)) * (1 - 1e-15)
+    assert float(number(epsilon)) >= float(epsilon)
+    assert float(odds(epsilon)) <= math.exp(float(epsilon)) * 1.01
+
+
+def test_partial_order_of_semi_dp():
+    strong, weak = Guarantee.pure(1, MANDATED), Guarantee.pure(2, MANDATED)
+    assert weak <= strong
+    assert not strong <= weak
+    # All pairs at distance one contain fewer pairs at distance two than the mandated universe asks.
+    unmandated = Guarantee.pure(1, ReplaceOne(SCHEMA))
+    assert not strong <= unmandated
+    assert not unmandated <= strong
+    more = SemiAdjacent(publish(TABLE, COUNTY, count("age >= 18", by="county")))
+    assert Guarantee.pure(1, more) <= strong
+    assert not strong <= Guarantee.pure(1, more)
+
+
+def test_composition_refuses_mixed_universes():
+    one = Guarantee.pure(1, MANDATED)
+    both = one.compose(replace(one, basis="estimate", assumptions=("a model",)))
+    assert both.basis == "estimate"
+    assert both.assumptions == ("a model",)
+    assert both.tradeoff.epsilon(0.0) == pytest.approx(2)
+    with pytest.raises(GuaranteeError, match="different pairs") as error:
+        one.compose(Guarantee.pure(1, ReplaceOne(SCHEMA)))
+    assert error.value.remedy
+    with pytest.raises(GuaranteeError, match="different pairs"):
+        one.compose(Guarantee.pure(1, AddRemove(SCHEMA, 1)))
+
+
+def test_notebook_view_escapes_what_a_person_wrote():
+    hostile = SemiAdjacent(publish(TABLE, total().named("<script>alert(1)</script>")))
+    html = Guarantee.pure(1, hostile)._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html

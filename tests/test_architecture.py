@@ -1,0 +1,66 @@
+"""The tree is the argument: a package imports only from packages above it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import congenial
+
+ROOT = Path(congenial.__file__).parent
+ORDER = (
+    "data",
+    "public",
+    "privacy",
+    "sampling",
+    "transport",
+    "mechanisms",
+    "synthesis",
+    "inference",
+    "audit",
+    "release",
+    "papers",
+    "cli",
+)
+EVERYWHERE = ("errors", "_version")
+
+
+def imported(path: Path) -> set[str]:
+    """Packages of congenial that a module imports, inside functions and for typing too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: relative import"
+            names = [node.module]
+            if node.module == "congenial":
+                names = [f"congenial.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("congenial.")}
+    return found
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_upwards(path):
+    package = path.relative_to(ROOT).parts[0]
+    allowed = {*ORDER[: ORDER.index(package) + 1], *EVERYWHERE}
+    assert imported(path) <= allowed
+
+
+def test_every_package_has_its_place():
+    packages = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert packages <= set(ORDER)
+
+
+def test_a_downward_import_would_be_noticed(tmp_path):
+    bad = tmp_path / "bad.py"
+    bad.write_text("def f():\n    from congenial.release import plan\n")
+    assert imported(bad) == {"release"}
