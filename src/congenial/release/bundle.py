@@ -143,6 +143,7 @@ def read(folder: str | Path) -> Release:
         schema = Schema.from_dict(_parse(folder / "schema.json"), None)
         published = Invariants.from_dict(schema, _parse(folder / "published.json"))
         description = Description.from_dict(schema, index["description"])
+        published.join(description.support)  # refuses a support with other figures
         guarantee = Guarantee.from_dict(published, index["guarantee"])
         values, raw = _read_table(folder, schema, description)
         return Release(

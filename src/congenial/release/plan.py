@@ -278,7 +278,9 @@ class Plan(Section):
 
 def _first_problem(error: ValidationError) -> str:
     """Key, value, rule and remedy of the first problem in a plan."""
-    problem = error.errors(include_url=False)[0]
+    problems = error.errors(include_url=False)
+    # A misspelt key is both unknown and missing; the first says more.
+    problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
     key = ".".join(str(part) for part in problem["loc"]) or "the plan"
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(problem["loc"][-1]), _keys_at(problem["loc"]), 1, 0.6)

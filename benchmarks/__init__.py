@@ -1,0 +1,1 @@
+"""Ratios against the papers' algorithms and against peers, measured in one run."""

@@ -1,0 +1,204 @@
+"""Bundles: written once, read back equal, checked line by line, hostile ones refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import BundleError, CongenialError
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.projection import project
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.public.invariants import publish
+from congenial.public.statements import count, total
+from congenial.release import bundle
+from congenial.sampling.randomness import SeededRandomness
+
+SCHEMA = Schema.from_dict(
+    {
+        "county": {"levels": ["a", 'b, or "b"', "c"], "within": {"state": ["N", "N", "S"]}},
+        "age": {"edges": [0, 18, 65], "top": "65+"},
+    }
+)
+TABLE = Table(SCHEMA, SCHEMA.names, np.arange(9).reshape(3, 3) * 10)
+MANDATED = SemiAdjacent(publish(TABLE, total(by="county"), count("age >= 18", by="county")))
+
+
+def release_of(target, names=SCHEMA.names):
+    return calibrate("auto", target, names).release(TABLE, name="ages")
+
+
+RELEASES = {
+    "mandated": lambda: release_of(Guarantee.pure(1, MANDATED)),
+    "projected": lambda: project(release_of(Guarantee.pure(1, MANDATED))),
+    "coarser": lambda: release_of(Guarantee.pure("1/3", MANDATED), ("age", "state")),
+    "zcdp": lambda: release_of(Guarantee.zero_concentrated("0.3", ReplaceOne(SCHEMA))),
+    "real": lambda: release_of(Guarantee.gaussian(1, ReplaceOne(SCHEMA))),
+    "rows": lambda: release_of(Guarantee.pure(1, AddRemove(SCHEMA, 3)), ("age",)),
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(release, name="out"):
+        prepared = bundle.write(release, tmp_path / name, "the promise", "<html></html>")
+        prepared.publish()
+        return prepared
+
+    return write
+
+
+@pytest.mark.parametrize("make", RELEASES.values(), ids=RELEASES)
+def test_what_is_read_is_what_was_written(make, written):
+    release = make()
+    prepared = written(release)
+    again = bundle.read(prepared.folder)
+    assert np.array_equal(again.values, release.values)
+    assert np.array_equal(again.drawn, release.drawn)
+    assert again.description == release.description
+    assert again.guarantee.to_dict() == release.guarantee.to_dict()
+    assert again.published == release.published
+    assert again.interval("age >= 65", 0.9) == release.interval("age >= 65", 0.9)
+    checks = bundle.verify(prepared.folder, prepared.digest)
+    assert [c.what for c in checks if not c.holds] == []
+
+
+def test_tables_open_elsewhere(written):
+    import duckdb
+
+    release = RELEASES["projected"]()
+    folder = written(release).folder
+    csv = duckdb.sql(f"SELECT sum(count) FROM read_csv('{folder}/table.csv')").fetchone()
+    parquet = duckdb.sql(f"SELECT sum(count) FROM '{folder}/table.parquet'").fetchone()
+    assert csv == parquet == (int(release.values.sum()),)
+    frame = release.to_pandas()
+    assert list(frame.columns) == ["county", "age", "count", "count_as_drawn"]
+    assert release.to_polars().height == 9
+    assert release.margin("state").tolist() == [
+        int(release.values[:2].sum()),
+        int(release.values[2].sum()),
+    ]
+
+
+def test_a_seeded_draw_fails_verification(written):
+    release = calibrate("auto", Guarantee.pure(1, MANDATED), SCHEMA.names).release(
+        TABLE, SeededRandomness(5)
+    )
+    folder = written(release).folder
+    failed = [c.what for c in bundle.verify(folder) if not c.holds]
+    assert failed == ["drawn from the system's randomness"]
+    assert "NOT FOR PUBLICATION" in (folder / "README.txt").read_text()
+
+
+def test_nothing_is_overwritten_and_nothing_half_written(written, tmp_path):
+    written(RELEASES["mandated"]())
+    with pytest.raises(BundleError, match="already there"):
+        written(RELEASES["mandated"]())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BundleError):
+        bundle.write(RELEASES["mandated"](), tmp_path / "file" / "out", "", "")
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "file"}
+
+
+def edit(folder, name, change):
+    """Change a JSON file and every digest above it, as someone who knows the format would."""
+    path = folder / name
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    if name != "release.json":
+        index = json.loads((folder / "release.json").read_text())
+        index["files"][name] = bundle._sha256(path.read_bytes())
+        (folder / "release.json").write_text(json.dumps(index))
+    (folder / "DIGEST.txt").write_text(bundle._sha256((folder / "release.json").read_bytes()))
+
+
+def test_an_accident_is_noticed(written):
+    folder = written(RELEASES["mandated"]()).folder
+    with (folder / "table.csv").open("a") as file:
+        file.write("x")
+    (folder / "extra.txt").write_text("hello")
+    failed = {c.what for c in bundle.verify(folder) if not c.holds}
+    assert failed == {"table.csv is as released", "nothing was added"}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "what"),
+    [
+        (
+            "release.json",
+            lambda d: d["guarantee"]["tradeoff"].update(epsilon="1/100"),
+            "the promise follows from the description",
+        ),
+        (
+            "published.json",
+            lambda d: d["statements"][0]["values"].__setitem__(0, 31),
+            "the bundle can be read",
+        ),
+    ],
+)
+def test_a_changed_claim_is_noticed_even_with_fresh_digests(written, name, change, what):
+    prepared = written(RELEASES["mandated"]())
+    edit(prepared.folder, name, change)
+    failed = {c.what for c in bundle.verify(prepared.folder) if not c.holds}
+    assert what in failed
+    failed = {c.what for c in bundle.verify(prepared.folder, prepared.digest) if not c.holds}
+    assert "release.json matches the digest you gave" in failed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(format=99),
+        lambda d: d["files"].update({"../../etc/passwd": "0"}),
+        lambda d: d["files"].update({"/etc/passwd": "0"}),
+        lambda d: d.pop("description"),
+        lambda d: d["description"].update(version=7),
+        lambda d: d["description"].update(family="none"),
+        lambda d: d["description"]["parameter"].update(eps_cell="-1"),
+        lambda d: d["description"].update(table=["nowhere"]),
+        lambda d: d["guarantee"]["adjacency"].update(metric=3),
+        lambda d: d.clear(),
+    ],
+)
+def test_hostile_bundles_are_refused_by_our_own_errors(written, change):
+    folder = written(RELEASES["mandated"]()).folder
+    edit(folder, "release.json", change)
+    try:
+        held = all(check.holds for check in bundle.verify(folder))
+    except CongenialError:
+        held = False
+    assert not held
+
+
+@pytest.mark.parametrize("name", ["release.json", "schema.json", "published.json", "table.parquet"])
+def test_garbage_is_refused(written, name):
+    folder = written(RELEASES["mandated"]()).folder
+    (folder / name).write_bytes(b"\x00\xff{" * 10)
+    with pytest.raises(BundleError):
+        bundle.read(folder)
+
+
+def test_a_table_of_the_wrong_size_is_refused(written, tmp_path):
+    small = written(RELEASES["coarser"](), "small").folder
+    large = written(RELEASES["mandated"](), "large").folder
+    shutil.copy(small / "table.parquet", large / "table.parquet")
+    with pytest.raises(BundleError, match="rows"):
+        bundle.read(large)
+
+
+def test_labels_do_not_break_the_text_files(written):
+    hostile = publish(TABLE, total(by="county").named('A "quoted",\nlabel', "law; §1"))
+    release = release_of(Guarantee.pure(1, SemiAdjacent(hostile)))
+    folder = written(replace(release, name="x")).folder
+    rows = (folder / "published.csv").read_text()
+    assert '"A ""quoted"",' in rows
+    assert bundle.read(folder).description.scale == Fraction(1, 4)
