@@ -129,7 +129,7 @@ def test_add_remove_counts_rows():
 @pytest.mark.parametrize(
     ("statements", "word"),
     [
-        ((margin("county"), margin("sex")), "two-way"),
+        ((total(), linear({"sex = 'f'": 2, "county = 'a'": 1})), "general"),
         ((at_least(count("sex = 'f'"), 1),), "at least"),
     ],
 )
@@ -152,3 +152,59 @@ def test_universe_enumerates_conforming_tables():
     tables = list(Universe(published).tables(2))
     assert len(tables) == 16  # one of 4 young cells and one of 4 old ones
     assert all(published.holds_for(table) for table in tables)
+
+
+CROSSING = {
+    "two margins": (SCHEMA, (margin("county"), margin("sex")), 3),
+    "total, female, adults": (WIDE, (total(), count("sex = 'f'"), count("age >= 2")), 3),
+    "without the total": (WIDE, (count("sex = 'f'"), count("age >= 2")), 3),
+    "nested and crossing": (WIDE, (margin("sex"), count("age >= 2"), count("age >= 3")), 3),
+    "three margins": (
+        Schema.from_dict({k: {"levels": ["0", "1"]} for k in ("x", "y", "z")}),
+        (margin("x"), margin("y"), margin("z")),
+        4,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CROSSING)
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_crossing_margins_against_brute_force(name, n):
+    """Bounds hold for every value of the figures, and are attained once there are enough people."""
+    schema, statements, a = CROSSING[name]
+    attained = False
+    for databases in conforming(schema, statements, n).values():
+        published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+        adjacency = SemiAdjacent(published)
+        truth = robust_a(databases)
+        assert adjacency.records >= truth
+        attained |= adjacency.records == truth == a
+        moves = differences(schema, databases, adjacency.records)
+        for names in [schema.names, schema.names[:1]]:
+            l1 = max(int(np.abs(onto(schema, u, names)).sum()) for u in moves)
+            l2 = max(int((onto(schema, u, names) ** 2).sum()) for u in moves)
+            assert adjacency.l1(names).value >= l1
+            assert adjacency.l2_squared(names).value >= l2
+    if n >= a:
+        assert attained
+
+
+def test_sensitivities_of_two_way_tables():
+    """One cell per atom: swaps (4), or hexagons (6) when three levels meet on both sides."""
+    for levels, l1, l2 in (((2, 5), 4, 4), ((3, 4), 6, 6)):
+        schema = Schema.from_dict(
+            {"r": {"integers": [1, levels[0]]}, "c": {"integers": [1, levels[1]]}}
+        )
+        adjacency = SemiAdjacent(Invariants(schema, (margin("r"), margin("c"))))
+        assert adjacency.records == 3
+        assert adjacency.l1(("r", "c")).value == l1
+        assert adjacency.l2_squared(("r", "c")).value == l2
+    # Total + female + voting age has many cells per atom: three people move inside them.
+    paper = Invariants(WIDE, (total(), count("sex = 'f'"), count("age >= 2")))
+    assert SemiAdjacent(paper).l1(("age", "sex")).value == 6
+
+
+def test_empty_levels_do_not_count():
+    table = table_of(SCHEMA, (0, 0, 1))  # all of county a
+    adjacency = SemiAdjacent(Invariants(SCHEMA, (margin("county"), margin("sex"))).evaluate(table))
+    assert adjacency.records == 2

@@ -62,7 +62,12 @@ def test_published_values_are_the_sums_they_say():
         ((total(),), "laminar", 1),
         ((total(by="county"), count("age >= 18", by="county")), "laminar", 6),
         ((margin("county"), margin("sex")), "two-way", 4),
-        ((total(), count("sex = 'f'"), count("age >= 18")), "general", 3),
+        ((total(), count("sex = 'f'"), count("age >= 18")), "two-way", 3),
+        ((count("sex = 'f'"), count("age >= 18"), count("age >= 65")), "two-way", 3),
+        ((margin("county"), margin("sex"), margin("age")), "one-way", 7),
+        ((total(by="county"), count("sex = 'f'", by="county"), margin("age")), "two-way", 9),
+        ((margin("county", "sex"), margin("sex", "age"), margin("county", "age")), "general", 18),
+        ((total(), linear({"sex = 'f'": 2, "age >= 18": 1})), "general", 2),
         ((margin("sex"), total()), "laminar", 2),
     ],
 )

@@ -136,10 +136,12 @@ class SemiAdjacent(Adjacency):
 
     a* is the least number of records that always lets one person have any answer the mandates leave
     open, others compensating. For laminar mandates it is exact: 2 when two or more groups of people
-    are told apart by the mandates, else 1. Before the values are published, groups are assumed to
-    be non-empty, which can only enlarge a* and the sensitivities.
+    are told apart by the mandates, else 1. Where margins cross it is one more than the number of
+    crossing margins with two or more non-empty levels, which is attained when there are enough
+    people. Before the values are published, groups are assumed to be non-empty, which can only
+    enlarge a* and the sensitivities.
 
-    Mandates that do not decouple into groups, and bounds, are refused.
+    Mandates of any other structure, and bounds, are refused.
     """
 
     published: Invariants
@@ -152,11 +154,11 @@ class SemiAdjacent(Adjacency):
                 f"reading = '{reading}' is not built yet.",
                 remedy="Use reading = 'robust', which promises more.",
             )
-        if mandates.structure not in ("none", "laminar") or mandates.bounds:
+        if mandates.structure == "general" or mandates.bounds:
             what = mandates.bounds[0].label if mandates.bounds else mandates.structure
             raise StructureError(
                 f"no proved adjacency for these mandates ({what}).",
-                remedy="Mandate nested totals without bounds.",
+                remedy="Mandate nested totals or margins, without bounds.",
             )
 
     @property
@@ -186,10 +188,27 @@ class SemiAdjacent(Adjacency):
             people[1:] = np.where(present[1:], known, 0)
         return people
 
+    @cached_property
+    def _crossings(self) -> int:
+        """Most features with two or more non-empty levels in one block; 0 without blocks."""
+        return max((len(levels) for levels in self._open_levels), default=0)
+
+    @cached_property
+    def _open_levels(self) -> list[list[int]]:
+        """For each block: non-empty levels of its features, those with two or more."""
+        found = []
+        for block in self.published.blocks:
+            levels = block.levels
+            totals = self.published.level_totals(block)
+            if totals is not None:
+                levels = tuple(int(np.count_nonzero(t)) for t in totals)
+            found.append([number for number in levels if number >= 2])
+        return found
+
     @property
     def records(self) -> int:
-        """a*: 2 when people of two different groups exist, else 1."""
-        return 2 if np.count_nonzero(self._people) >= 2 else 1
+        """a*: 1 + crossing margins; at least 2 when people of two different groups exist."""
+        return max(2 if np.count_nonzero(self._people) >= 2 else 1, 1 + self._crossings)
 
     @property
     def words(self) -> str:
@@ -208,6 +227,8 @@ class SemiAdjacent(Adjacency):
         With one release the value is attained: moves can always be directed so that none cancel.
         """
         releases = _merged(releases)
+        if self.published.blocks:
+            return self._crossing_l1(releases)
         price = self._dearest(releases)
         order = np.argsort(-np.array([float(p) for p in price]), kind="stable")
         left, value, known = self.records, Fraction(0), True
@@ -223,6 +244,8 @@ class SemiAdjacent(Adjacency):
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """m people make the same move: 2 m^2 times the weights; a bound if atoms are small."""
         releases = _merged(releases)
+        if self.published.blocks:
+            return self._crossing_l2_squared(releases)
         price = self._dearest(releases)
         movers = int(
             min(self.records, sum(p for p, v in zip(self._people, price, strict=True) if v))
@@ -233,6 +256,32 @@ class SemiAdjacent(Adjacency):
         alone = bool(self._people[best] >= movers) and self._known(best)
         exact = alone and (len(releases) == 1 or self._at_once(best, releases))
         return Supremum(2 * movers**2 * price[best], exact)
+
+    def _crossing_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """2 a* per table, or what kernel vectors of the margins reach where atoms show one cell."""
+        total = sum((w * self._largest_norm(names) for names, w in releases), Fraction(0))
+        return Supremum(total, False)
+
+    def _crossing_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """As `_crossing_l1`; norm 2m has square at most 2 m^2, or m^2 when four cells share it."""
+        total = Fraction(0)
+        for names, weight in releases:
+            norm = self._largest_norm(names)
+            spread = not np.any(self._varies(names) & (self._people > 0))
+            square = norm if spread and self._crossings == 2 else norm**2 // (4 if spread else 2)
+            total += weight * square
+        return Supremum(total, False)
+
+    def _largest_norm(self, names: tuple[str, ...]) -> int:
+        """Largest ||phi u||_1 over u in S(A_a*), for mandates with crossing margins.
+
+        Where every atom shows a single released cell, u is a kernel vector of the margins: for two
+        margins those of norm at most 6 are swaps (4) and hexagons (6, on three levels of both).
+        """
+        if np.any(self._varies(names) & (self._people > 0)) or self._crossings != 2:
+            return 2 * self.records
+        hexagon = any(len(levels) == 2 and min(levels) >= 3 for levels in self._open_levels)
+        return 6 if hexagon else 4
 
     def _known(self, atom: int) -> bool:
         """Whether the people this atom is said to have are sure to exist."""

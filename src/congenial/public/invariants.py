@@ -22,10 +22,12 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import MandateError, StructureError
 from congenial.public import lattice
+from congenial.public.blocks import Block
+from congenial.public.blocks import blocks as find_blocks
 from congenial.public.lattice import Ints
 from congenial.public.statements import Statement
 
-Structure = Literal["none", "laminar", "two-way", "general"]
+Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
 
 LARGEST_DOMAIN = 50_000_000  # cells of the attributes that the mandates mention
 
@@ -197,17 +199,35 @@ class Invariants:
 
     @cached_property
     def structure(self) -> Structure:
-        """ "laminar" when every atom's total follows from what is published, so groups decouple.
+        """What kind of set the mandates are; each kind has its own exact mathematics.
 
-        That is so for nested totals, and for any other set of statements of full rank on its atoms.
+        "laminar": every atom's total follows from what is published, so groups decouple (nested
+        totals, and any other statements of full rank on their atoms). "two-way": what is left are
+        tables of atoms of which both margins are published; "one-way": the same with more margins.
         """
         if not self.equalities:
             return "none"
         if self.rank == self.matrix.shape[1]:
             return "laminar"
-        if len(self.equalities) == 2 and all(s.terms == (("", 1),) for s in self.equalities):
-            return "two-way"
-        return "general"
+        if any(block.features is None for block in self.blocks):
+            return "general"
+        return "two-way" if all(len(b.levels) == 2 for b in self.blocks) else "one-way"
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Groups of atoms whose totals are tied, when people are only moved and never added.
+
+        Atom numbers are those of `atoms`, the loose atom 0 included: n is public.
+        """
+        loose = int(np.any(self.atoms == 0))
+        matrix = self.matrix
+        if loose:
+            matrix = sp.hstack([sp.csr_matrix((matrix.shape[0], 1), dtype=np.int64), matrix])
+            ones = sp.csr_matrix(np.ones((1, matrix.shape[1]), dtype=np.int64))
+            matrix = sp.vstack([matrix, ones], format="csr")
+        return tuple(
+            Block(block.atoms + 1 - loose, block.features) for block in find_blocks(matrix)
+        )
 
     @cached_property
     def redundant(self) -> tuple[str, ...]:
@@ -265,6 +285,24 @@ class Invariants:
         if self.values is None or self.structure not in ("laminar", "none"):
             return None
         return lattice.atom_totals(self.matrix, self._flat_values())
+
+    def level_totals(self, block: Block) -> list[Ints] | None:
+        """People on each level of each feature of a one-way block, once figures are published.
+
+        These are margins, hence known although the atoms' own totals are not: any solution of the
+        equations gives them. None without figures, or when n is needed and not published.
+        """
+        if self.values is None or block.features is None or block.atoms.min() == 0:
+            return None
+        x = self._some_solution[block.atoms - 1]
+        return [
+            np.rint(np.bincount(level, weights=x)).astype(np.int64) for level in block.features.T
+        ]
+
+    @cached_property
+    def _some_solution(self) -> Any:
+        """Real atom totals (not those of the data) that agree with every published figure."""
+        return lattice.solution(self.matrix, self._flat_values())
 
     def _flat_values(self) -> Ints:
         assert self.values is not None

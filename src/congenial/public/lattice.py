@@ -7,6 +7,8 @@ size is that of the mandates, not of the table.
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,9 @@ from congenial.errors import StructureError
 
 Ints = npt.NDArray[np.int64]
 
-LARGEST_EXACT = 4_000_000  # entries of a dense integer matrix handed to exact elimination
+Row = dict[int, Fraction]
+
+LARGEST_ELIMINATION = 20_000_000  # entries touched by exact sparse elimination
 
 
 def laminar(matrix: sp.csr_matrix) -> tuple[Ints, Ints] | None:
@@ -51,7 +55,7 @@ def rank(matrix: sp.csr_matrix) -> int:
     """Exact rank over the rationals.
 
     Combinatorial for nested sets and for two partitions, so that a million cells are no problem;
-    fraction-free elimination otherwise, refused beyond `LARGEST_EXACT` entries.
+    exact sparse elimination otherwise.
     """
     matrix = matrix[np.diff(matrix.indptr) > 0]
     if matrix.shape[0] == 0:
@@ -62,53 +66,100 @@ def rank(matrix: sp.csr_matrix) -> int:
         # row.
         innermost = nested[1]
         return len(np.unique(innermost[innermost >= 0]))
-    bipartite = _two_partition_rank(matrix)
-    return _exact_rank(matrix) if bipartite is None else bipartite
+    sides = partitions(matrix)
+    if sides is not None and sides.shape[1] == 2:
+        # Incidence matrix of a bipartite graph: vertices minus connected components.
+        return int(matrix.shape[0] - bipartite_components(sides, matrix.shape[0])[0])
+    if sides is not None and is_grid(sides):
+        return matrix.shape[0] - sides.shape[1] + 1
+    return len(echelon(matrix))
+
+
+def bipartite_components(sides: Ints, rows: int) -> tuple[int, Ints]:
+    """Connected components of the graph whose vertices are the rows, its edges the columns."""
+    graph = sp.coo_matrix(
+        (np.ones(len(sides), dtype=np.int8), (sides[:, 0], sides[:, 1])), shape=(rows, rows)
+    )
+    number, of_row = connected_components(graph, directed=False)
+    return int(number), of_row
+
+
+def is_grid(sides: Ints) -> bool:
+    """Whether the columns are all combinations of the rows of each side, once each."""
+    levels = [len(np.unique(side)) for side in sides.T]
+    return len(sides) == prod(levels) and len(np.unique(sides, axis=0)) == len(sides)
 
 
 def _is_zero_one(matrix: sp.csr_matrix) -> bool:
     return bool(np.all(matrix.data == 1))
 
 
-def _two_partition_rank(matrix: sp.csr_matrix) -> int | None:
-    """Rank of the incidence matrix of a bipartite graph: vertices minus connected components."""
+def partitions(matrix: sp.csr_matrix) -> Ints | None:
+    """If the rows are p partitions of the columns, one after another: each column's row on each
+    side.
+
+    Every column is then in exactly one row of each partition. None otherwise.
+    """
     columns = matrix.tocsc()
-    if not _is_zero_one(matrix) or not bool(np.all(np.diff(columns.indptr) == 2)):
+    sizes = np.diff(columns.indptr)
+    if not _is_zero_one(matrix) or len(sizes) == 0 or np.any(sizes != sizes[0]) or sizes[0] == 0:
         return None
-    edges = columns.indices.reshape(-1, 2)
-    vertices = matrix.shape[0]
-    graph = sp.coo_matrix(
-        (np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(vertices, vertices)
-    )
-    components = connected_components(graph, directed=False)[0]
-    doubled = sp.coo_matrix(
-        (
-            np.ones(2 * len(edges), dtype=np.int8),
-            (
-                np.concatenate([edges[:, 0], edges[:, 0] + vertices]),
-                np.concatenate([edges[:, 1] + vertices, edges[:, 1]]),
-            ),
-        ),
-        shape=(2 * vertices, 2 * vertices),
-    )
-    # A component is bipartite when it splits in two in the double cover.
-    if connected_components(doubled, directed=False)[0] != 2 * components:
-        return None
-    return int(vertices - components)
+    sides = columns.indices.reshape(len(sizes), -1).astype(np.int64)
+    apart = all(sides[:, k].max() < sides[:, k + 1].min() for k in range(sides.shape[1] - 1))
+    return sides if apart else None
 
 
-def _exact_rank(matrix: sp.csr_matrix) -> int:
-    import flint
+def echelon(matrix: sp.csr_matrix) -> dict[int, Row]:
+    """Reduced row echelon form over the rationals, by sparse elimination: {pivot column: its row}.
 
-    rows, columns = matrix.shape
-    if rows * columns > LARGEST_EXACT:
-        raise StructureError(
-            f"the mandates form {rows} equations on {columns} groups of cells with no structure we "
-            f"know; exact algebra stops at {LARGEST_EXACT} entries.",
-            remedy="Mandate nested totals or fewer statistics.",
-        )
-    dense = matrix.toarray().astype(object)
-    return int(flint.fmpz_mat([[int(v) for v in row] for row in dense]).rank())
+    Exact. Refused when the work passes `LARGEST_ELIMINATION`, which mandates of any known structure
+    stay far below.
+    """
+    pivots: dict[int, Row] = {}
+    users: dict[int, set[int]] = {}  # column -> pivots whose row has it
+    work = 0
+    for i in range(matrix.shape[0]):
+        start, stop = matrix.indptr[i], matrix.indptr[i + 1]
+        row: Row = {
+            int(c): Fraction(int(v))
+            for c, v in zip(matrix.indices[start:stop], matrix.data[start:stop], strict=True)
+        }
+        for column in [c for c in row if c in pivots]:
+            work += len(pivots[column])
+            _subtract(row, pivots[column], row[column])
+        if not row:
+            continue
+        pivot = min(row)
+        row = {c: v / row[pivot] for c, v in row.items()}
+        for other in tuple(users.get(pivot, ())):
+            work += len(row)
+            changed = _subtract(pivots[other], row, pivots[other][pivot])
+            for c in changed:
+                (users.setdefault(c, set()).add if c in pivots[other] else users[c].discard)(other)
+        pivots[pivot] = row
+        for c in row:
+            users.setdefault(c, set()).add(pivot)
+        if work > LARGEST_ELIMINATION:
+            raise StructureError(
+                f"{matrix.shape[0]} mandated figures on {matrix.shape[1]} groups of cells have no "
+                "structure that exact algebra can use.",
+                remedy="Mandate nested totals, margins, or fewer statistics.",
+            )
+    return pivots
+
+
+def _subtract(row: Row, other: Row, factor: Fraction) -> list[int]:
+    """row -= factor * other, in place; which columns appeared or vanished."""
+    changed = []
+    for c, v in other.items():
+        value = row.get(c, Fraction(0)) - factor * v
+        if bool(value) != (c in row):
+            changed.append(c)
+        if value:
+            row[c] = value
+        else:
+            row.pop(c, None)
+    return changed
 
 
 def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
@@ -127,6 +178,24 @@ def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
         gram = (matrix.T @ matrix).tocsc().astype(float)
         x = np.rint(spsolve(gram, matrix.T @ values.astype(float))).astype(np.int64)
     return x if np.array_equal(matrix @ x, values) else None
+
+
+def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
+    """Some real x with `matrix @ x = values`; nothing is promised about its signs."""
+    sides = partitions(matrix)
+    if sides is not None and sides.shape[1] == 2:
+        of_row = bipartite_components(sides, matrix.shape[0])[1]
+        first = np.unique(sides[:, 0])
+        totals = np.bincount(of_row[first], weights=values[first], minlength=int(of_row.max()) + 1)
+        share = values[sides].astype(float).prod(axis=1)  # rows times columns over the total
+        whole = np.maximum(totals[of_row[sides[:, 0]]], 1)
+        if np.allclose(matrix @ (share / whole), values, atol=0.1, rtol=0):
+            return share / whole
+    augmented = sp.hstack([matrix, sp.csr_matrix(values.reshape(-1, 1))], format="csr")
+    x = np.zeros(matrix.shape[1])
+    for pivot, row in echelon(augmented).items():
+        x[min(pivot, len(x) - 1)] = float(row.get(matrix.shape[1], 0))
+    return x
 
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
