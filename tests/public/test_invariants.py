@@ -13,6 +13,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import CongenialError, MandateError
 from congenial.public import lattice
+from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants, publish
 from congenial.public.statements import (
     Statement,
@@ -114,9 +115,7 @@ def test_groups_are_exactly_the_sums_that_follow(statements, names):
     cells = invariants.schema.size(SCHEMA.names)
     full = np.zeros((0, cells), dtype=np.int64)
     for statement in statements:
-        row, weight = Invariants(SCHEMA, (*statements, margin(*SCHEMA.names)))._rows_and_weights(
-            statement
-        )
+        row, weight = Cells(SCHEMA, (*statements, margin(*SCHEMA.names))).column(statement)
         block = np.zeros((int(row.max()) + 1, cells), dtype=np.int64)
         block[row, np.arange(cells)] = weight
         full = np.vstack([full, block])

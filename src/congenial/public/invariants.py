@@ -17,19 +17,17 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import MandateError, StructureError
+from congenial.errors import MandateError
 from congenial.public import lattice
 from congenial.public.blocks import Block
 from congenial.public.blocks import blocks as find_blocks
+from congenial.public.cells import Cells
 from congenial.public.lattice import Ints
 from congenial.public.statements import Statement
 
 Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
-
-LARGEST_DOMAIN = 50_000_000  # cells of the attributes that the mandates mention
 
 
 @dataclass(frozen=True)
@@ -53,104 +51,20 @@ class Invariants:
                 raise MandateError(
                     f"two mandates are called '{label}'.", remedy="Give each its own name."
                 )
-        if self.cells > LARGEST_DOMAIN:
-            raise StructureError(
-                f"the mandates mention {', '.join(self.bases)}: {self.cells} cells, more than "
-                f"{LARGEST_DOMAIN}.",
-                remedy="Mandate fewer or coarser attributes.",
-            )
         if self.values is not None:
             self._check_values(self.values)
 
-    # ---- the attributes and the matrix -------------------------------------------------------
+    # ---- the matrix on atoms -----------------------------------------------------------------
 
     @cached_property
+    def cells(self) -> Cells:
+        """The cells the statements can see."""
+        return Cells(self.schema, self.statements)
+
+    @property
     def bases(self) -> tuple[str, ...]:
         """Attributes that some statement mentions, in schema order."""
-        used: set[str] = set()
-        for statement in self.statements:
-            used.update(self.schema.axis(name).base for name in statement.by)
-            for condition, _ in statement.terms:
-                used.update(self._predicate(condition)[0])
-        return tuple(name for name in self.schema.names if name in used)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Levels of the mentioned attributes."""
-        return tuple(self.schema.attribute(name).size for name in self.bases)
-
-    @property
-    def cells(self) -> int:
-        """Cells of the domain the mandates can see."""
-        size = 1
-        for levels in self.shape:
-            size *= levels
-        return size
-
-    def _predicate(self, condition: str) -> tuple[tuple[str, ...], Any]:
-        if not condition:
-            return (), np.ones((), dtype=bool)
-        predicate = parse(condition, self.schema)
-        return predicate.bases, predicate.mask()
-
-    def _spread(self, names: Sequence[str], values: Any) -> Any:
-        """An array over `names` (in schema order) broadcast to the domain of `bases`, flattened."""
-        shape = [
-            levels if name in names else 1
-            for name, levels in zip(self.bases, self.shape, strict=True)
-        ]
-        return np.broadcast_to(np.asarray(values).reshape(shape), self.shape).reshape(-1)
-
-    def _rows_and_weights(self, statement: Statement) -> tuple[Ints, Ints]:
-        """For each cell: the row of the statement it belongs to, and its weight there."""
-        row = np.zeros(self.cells, dtype=np.int64)
-        for name in statement.by:
-            axis = self.schema.axis(name)
-            row = row * len(axis.levels) + self._spread((axis.base,), axis.of_base)
-        weight = np.zeros(self.cells, dtype=np.int64)
-        for condition, factor in statement.terms:
-            names, mask = self._predicate(condition)
-            weight += factor * self._spread(names, mask.astype(np.int64))
-        return row, weight
-
-    def _rows(self, statement: Statement) -> int:
-        return self.schema.size(statement.by)
-
-    @cached_property
-    def possible(self) -> Any:
-        """Which cells are not ruled out by a structural zero (flat boolean array)."""
-        allowed = np.ones(self.cells, dtype=bool)
-        for statement in self.statements:
-            if statement.relation == "zero":
-                allowed &= self._rows_and_weights(statement)[1] == 0
-        return allowed
-
-    @cached_property
-    def atoms(self) -> Ints:
-        """Atom of each cell: cells with equal columns share one; -1 for impossible cells.
-
-        Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
-        """
-        classes, touched = self._classes(self.equalities)
-        labels = np.where(touched, classes + 1, 0)
-        labels[~self.possible] = -1
-        present = np.unique(labels[labels > 0])
-        renumber = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
-        renumber[present] = np.arange(1, len(present) + 1)
-        return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
-
-    def _classes(self, statements: Sequence[Statement]) -> tuple[Ints, Any]:
-        """A number shared by cells with equal columns, and which cells any statement touches."""
-        classes = np.zeros(self.cells, dtype=np.int64)
-        touched = np.zeros(self.cells, dtype=bool)
-        for statement in statements:
-            row, weight = self._rows_and_weights(statement)
-            low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
-            code = np.where(weight == 0, 0, 1 + row * (high - low + 1) + (weight - low))
-            codes, code = np.unique(code, return_inverse=True)
-            classes = np.unique(classes * len(codes) + code, return_inverse=True)[1]
-            touched |= weight != 0
-        return classes, touched
+        return self.cells.bases
 
     @property
     def equalities(self) -> tuple[Statement, ...]:
@@ -162,33 +76,33 @@ class Invariants:
         """The statements that only bound a statistic."""
         return tuple(s for s in self.statements if s.relation in (">=", "<="))
 
+    @property
+    def zeros(self) -> tuple[Statement, ...]:
+        """The statements that say which cells are impossible."""
+        return tuple(s for s in self.statements if s.relation == "zero")
+
+    @cached_property
+    def atoms(self) -> Ints:
+        """Atom of each cell: cells with equal columns share one; -1 for impossible cells.
+
+        Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
+        """
+        classes = self.cells.classes(self.equalities)
+        labels = np.where(self.cells.touched(self.equalities), classes + 1, 0)
+        labels[self.cells.touched(self.zeros)] = -1
+        present = np.unique(labels[labels > 0])
+        renumber = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
+        renumber[present] = np.arange(1, len(present) + 1)
+        return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
+
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """Equality statements (rows, one per cell of `by`) on fixed atoms (columns: atoms 1, 2,
-        ...).
-        """
+        """Equality statements (rows, one per cell of `by`) on atoms 1, 2, ... (columns)."""
         return self._matrix_of(self.equalities)
 
     def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
         order, first = np.unique(self.atoms, return_index=True)
-        return self._columns(statements, first[order > 0])
-
-    def _columns(self, statements: Sequence[Statement], cells: Ints) -> sp.csr_matrix:
-        """The statements' rows restricted to some cells."""
-        blocks = []
-        for statement in statements:
-            row, weight = self._rows_and_weights(statement)
-            entry = weight[cells] != 0
-            blocks.append(
-                sp.csr_matrix(
-                    (weight[cells][entry], (row[cells][entry], np.flatnonzero(entry))),
-                    shape=(self._rows(statement), len(cells)),
-                    dtype=np.int64,
-                )
-            )
-        if not blocks:
-            return sp.csr_matrix((0, len(cells)), dtype=np.int64)
-        return sp.vstack(blocks, format="csr")
+        return self.cells.matrix(statements, first[order > 0])
 
     # ---- what the mandates are -------------------------------------------------------------
 
@@ -271,13 +185,7 @@ class Invariants:
     def _figures(self, table: Table) -> list[Ints]:
         """Each statement's sums over the confidential table, shaped by its axes."""
         counts = table.marginal(self.bases).counts.reshape(-1)
-        found = []
-        for statement in self.statements:
-            row, weight = self._rows_and_weights(statement)
-            sums = np.zeros(self._rows(statement), dtype=np.int64)
-            np.add.at(sums, row, weight * counts)
-            found.append(sums.reshape([axis.size for axis in self.schema.axes(statement.by)]))
-        return found
+        return [self.cells.sums(statement, counts) for statement in self.statements]
 
     @cached_property
     def atom_totals(self) -> Ints | None:
@@ -350,30 +258,25 @@ class Invariants:
         return tuple(s.label for s in able)
 
     def _feasible(self, statements: Sequence[Statement]) -> bool:
-        zeros = [s for s in statements if s.relation == "zero"]
         counted = [s for s in statements if s.relation != "zero"]
-        free = ~self._classes(zeros)[1]
-        classes = self._classes(counted)[0][free]
-        if not counted:
-            return True
+        free = ~self.cells.touched([s for s in statements if s.relation == "zero"])
+        classes = self.cells.classes(counted)[free]
         cells = np.flatnonzero(free)[np.unique(classes, return_index=True)[1]]
-        low, high = [], []
+        low, high = [np.zeros(0)], [np.zeros(0)]
         for statement in counted:
-            figures = self._flat_value(statement)
-            unbounded = np.full(self._rows(statement), np.inf)
-            low.append(-unbounded if statement.relation == "<=" else figures)
-            high.append(unbounded if statement.relation == ">=" else figures)
-        return lattice.feasible(
-            self._columns(counted, cells), np.concatenate(low), np.concatenate(high)
-        )
+            figures = self._figures_or_bound(statement)
+            low.append(np.full(len(figures), -np.inf) if statement.relation == "<=" else figures)
+            high.append(np.full(len(figures), np.inf) if statement.relation == ">=" else figures)
+        matrix = self.cells.matrix(counted, cells)
+        return lattice.feasible(matrix, np.concatenate(low), np.concatenate(high))
 
-    def _flat_value(self, statement: Statement) -> Any:
+    def _figures_or_bound(self, statement: Statement) -> Any:
         if statement.relation == "=":
             assert self.values is not None
             figures = self.values[self.statements.index(statement)]
             assert figures is not None
             return figures.reshape(-1).astype(float)
-        return np.full(self._rows(statement), float(statement.bound or 0))
+        return np.full(self.schema.size(statement.by), float(statement.bound or 0))
 
     def refuse_clash(self) -> None:
         """Raise MandateError, naming the statements, when no table of counts satisfies them all."""

@@ -200,7 +200,7 @@ def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
     """Whether some real x >= 0 has low <= matrix @ x <= high, by linear programming."""
-    if matrix.shape[1] == 0:
+    if 0 in matrix.shape:
         return bool(np.all(low <= 0) and np.all(high >= 0))
     found = milp(
         np.zeros(matrix.shape[1]), constraints=LinearConstraint(matrix.astype(float), low, high)

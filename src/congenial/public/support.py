@@ -38,12 +38,12 @@ class Images:
 def images(invariants: Invariants, names: tuple[str, ...]) -> Images:
     """Which part of the released table each cell of the mandates' domain falls in."""
     schema = invariants.schema
-    key = np.zeros(invariants.cells, dtype=np.int64)
+    key = np.zeros(invariants.cells.size, dtype=np.int64)
     keys = other = 1
     for name in names:
         axis = schema.axis(name)
         if axis.base in invariants.bases:
-            key = key * len(axis.levels) + invariants._spread((axis.base,), axis.of_base)
+            key = key * len(axis.levels) + invariants.cells.spread((axis.base,), axis.of_base)
             keys *= len(axis.levels)
         else:
             other *= len(axis.levels)
