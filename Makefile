@@ -10,6 +10,7 @@ DATA ?=
 .PHONY: demo test lint audit bench docs lock clean
 
 demo: $(VENV)/.run
+	@rm -rf demo
 	$(BIN)/congenial demo --out demo
 
 test: $(VENV)/.dev

@@ -1,4 +1,5 @@
-"""Independent numbers (exact rationals and 30-digit arithmetic) from the folder given by --shared."""
+"""Independent numbers (exact rationals and 30-digit arithmetic) from the folder given by --shared.
+"""
 
 from __future__ import annotations
 

@@ -229,4 +229,6 @@ def _show_release(one: Document, want: str | None) -> None:
         numbers="sums,standard deviation,within,at",
     )
     if one["wanted_epsilon"] is not None:
-        paragraph(f"{want}: needs epsilon = {number(one['wanted_epsilon'])} per person.")
+        epsilon = one["wanted_epsilon"]
+        needs = f"needs epsilon = {number(epsilon)} per person" if epsilon else "published exactly"
+        paragraph(f"{want}: {needs}.")

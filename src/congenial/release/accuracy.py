@@ -104,7 +104,12 @@ class Want:
 
 
 def smallest_epsilon(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
-    """The least epsilon (to three digits, rounded up) whose release meets the wish."""
+    """The least epsilon (to three digits, rounded up) whose release meets the wish.
+
+    Zero when what is asked about is published exactly.
+    """
+    if want.error(build(Fraction(1, 1000))) == 0:
+        return Fraction(0)
     high = Fraction(1)
     while want.error(build(high)) > want.within:
         high *= 2

@@ -64,6 +64,8 @@ class PlanCheck:
     @property
     def basis(self) -> str:
         """On what the figures rest."""
+        if not self.mandates.equalities:
+            return "exact for every dataset"
         if self.published:
             return "exact for the figures as published"
         return "bounds valid for every value the mandated figures may take"

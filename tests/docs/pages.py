@@ -1,0 +1,92 @@
+"""What the tests need of a page: its fenced blocks, its tables, and a way to run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from congenial.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("**/*.md"))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, the words after it, its text."""
+
+    language: str
+    words: tuple[str, ...]
+    text: str
+
+    @property
+    def runs(self) -> bool:
+        return "run" in self.words
+
+    @property
+    def exit_code(self) -> int:
+        return next((int(w.removeprefix("exit=")) for w in self.words if "exit=" in w), 0)
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    found = re.findall(r"^```(\w*)([^\n]*)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [Block(language, tuple(words.split()), text) for language, words, text in found]
+
+
+def run_page(page: Path) -> dict[str, Any]:
+    """Run every block of a page that says so, in the current folder; Python blocks share names."""
+    names: dict[str, Any] = {}
+    for block in blocks(page):
+        if block.runs and block.language == "python":
+            exec(compile(block.text, f"{page.name}, a Python block", "exec"), names)
+        elif block.runs:
+            assert block.language == "sh", f"{page.name}: {block.language} cannot be run"
+            run_shell(block)
+    return names
+
+
+def run_shell(block: Block) -> None:
+    """Run a block; lines that begin with `congenial` run in this process, the rest in bash."""
+    lines = block.text.splitlines()
+    parts = [
+        (ours, list(part))
+        for ours, part in groupby(lines, lambda one: one.startswith("congenial "))
+    ]
+    for place, (ours, part) in enumerate(parts):
+        expected = block.exit_code if place == len(parts) - 1 else 0
+        if not ours:
+            bash("\n".join(part))
+            continue
+        for line in part:
+            result = CliRunner().invoke(app, shlex.split(line)[1:])
+            wanted = expected if line == part[-1] else 0
+            assert result.exit_code == wanted, f"{line}\n{result.output}\n{result.stderr}"
+
+
+def bash(script: str) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        ["bash", "-euc", script], check=True, timeout=60, env={**os.environ, "PATH": path}
+    )
+
+
+def sections(page: Path) -> dict[str, str]:
+    """The text under each second-level heading."""
+    parts = re.split(r"^## (.+)$", page.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def first_column(text: str) -> list[str]:
+    """The code in the first column of every table row."""
+    return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)

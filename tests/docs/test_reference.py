@@ -1,0 +1,120 @@
+"""The reference names everything there is and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import congenial
+from congenial import errors
+from congenial.cli import app, program
+from congenial.cli.verify import FAILED
+from congenial.data.schema import KEYS
+from congenial.mechanisms.calibrate import REGISTRY
+from congenial.release.plan import (
+    BudgetSection,
+    DataSection,
+    Plan,
+    PublishEntry,
+    ReleaseSection,
+)
+from tests.docs.pages import DOCS, ROOT, first_column, sections
+
+REFERENCE = DOCS / "reference"
+
+
+def fields(model: type) -> set[str]:
+    return set(model.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("heading", "keys"),
+    [
+        ("[data]", fields(DataSection)),
+        ("[schema]", set(KEYS)),
+        ("[publish]", fields(PublishEntry)),
+        ("[[release]]", fields(ReleaseSection)),
+        ("[budget]", fields(BudgetSection)),
+    ],
+)
+def test_every_key_of_the_plan(heading: str, keys: set[str]) -> None:
+    listed = first_column(sections(REFERENCE / "plan.md")[heading])
+    assert sorted(listed) == sorted(keys)
+
+
+def test_every_section_and_mechanism_of_the_plan() -> None:
+    text = (REFERENCE / "plan.md").read_text()
+    names = {field.alias or name for name, field in Plan.model_fields.items()} - {"folder"}
+    assert {heading.strip("[]") for heading in sections(REFERENCE / "plan.md")} == names
+    assert all(f'`"{name}"`' in text for name in ["auto", *REGISTRY])
+
+
+def commands() -> dict[str, set[str]]:
+    """Every command with its options, from the program itself."""
+    root = typer.main.get_command(app)
+    found = {"congenial": options(root)}
+    for name, command in root.commands.items():
+        for inner, one in getattr(command, "commands", {"": command}).items():
+            found[f"congenial {name} {inner}".rstrip()] = options(one)
+    return found
+
+
+def options(command: object) -> set[str]:
+    given = {name for one in command.params for name in one.opts if name.startswith("--")}
+    return given - {"--help"}
+
+
+@pytest.mark.parametrize("command", sorted(commands()))
+def test_every_option_of_a_command(command: str) -> None:
+    listed = first_column(sections(REFERENCE / "cli.md")[command])
+    assert sorted(listed) == sorted(commands()[command])
+
+
+def test_no_command_is_invented() -> None:
+    assert set(sections(REFERENCE / "cli.md")) == {*commands(), "Exit codes"}
+
+
+def test_exit_codes() -> None:
+    listed = re.findall(r"^\| (\d+) \|", sections(REFERENCE / "cli.md")["Exit codes"], re.MULTILINE)
+    own = {0, FAILED, program.UNEXPECTED, program.INTERRUPTED}
+    assert {int(code) for code in listed} == own | {one.exit_code for one in error_classes()}
+
+
+def error_classes() -> list[type[errors.CongenialError]]:
+    every = [value for value in vars(errors).values() if isinstance(value, type)]
+    return [one for one in every if issubclass(one, errors.CongenialError)]
+
+
+def test_errors() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\d+) \|", (REFERENCE / "errors.md").read_text(), re.MULTILINE
+    )
+    assert dict(rows) == {one.__name__: str(one.exit_code) for one in error_classes()}
+
+
+def test_every_exported_name() -> None:
+    assert sorted(first_column((REFERENCE / "python.md").read_text())) == sorted(congenial.__all__)
+
+
+def test_every_file_and_field_of_a_bundle(after_tutorial: Path) -> None:
+    bundle = after_tutorial / "bundles" / "sex-by-age"
+    page = REFERENCE / "bundle.md"
+    intro = page.read_text().split("\n## ")[0]
+    assert sorted(first_column(intro)) == sorted(path.name for path in bundle.iterdir())
+    index = json.loads((bundle / "release.json").read_text())
+    told = sections(page)
+    assert first_column(told["release.json"]) == list(index)
+    assert first_column(told["description"]) == list(index["description"])
+    assert first_column(told["guarantee"]) == list(index["guarantee"])
+    statement = json.loads((bundle / "published.json").read_text())["statements"][0]
+    assert all(f"`{key}`" in told["published.json"] for key in statement)
+
+
+def test_readme_tree_names_every_file_of_a_bundle(after_tutorial: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    bundle = after_tutorial / "bundles" / "sex-by-age"
+    assert all(path.name in readme for path in bundle.iterdir())
