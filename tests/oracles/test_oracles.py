@@ -1,5 +1,4 @@
-"""Independent numbers (exact rationals and 30-digit arithmetic) from the folder given by --shared.
-"""
+"""Independent numbers, from exact rationals and 30-digit arithmetic, read from --shared."""
 
 from __future__ import annotations
 
