@@ -71,7 +71,7 @@ def rank(matrix: sp.csr_matrix) -> int:
         # Incidence matrix of a bipartite graph: vertices minus connected components.
         return int(matrix.shape[0] - bipartite_components(sides, matrix.shape[0])[0])
     if sides is not None and is_grid(sides):
-        return matrix.shape[0] - sides.shape[1] + 1
+        return int(matrix.shape[0] - sides.shape[1] + 1)
     return len(echelon(matrix))
 
 
