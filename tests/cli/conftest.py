@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
-from congenial.release import pictures
+from tests.plain_reports import plain_reports
 
 PLAN = """
 [data]
@@ -60,11 +60,10 @@ class Ran:
         return json.loads(self.out)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def without_pictures() -> Iterator[None]:
-    """Reports are tested elsewhere; here they hold tables only, which saves most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "available", lambda: False)
+    """Reports are tested elsewhere."""
+    with plain_reports():
         yield
 
 
@@ -108,6 +107,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, run: Callable[..., Ran]) 
     write_people(folder / "people.csv")
     path = folder / "plan.toml"
     path.write_text(PLAN)
-    assert run("publish", path).code == 0
-    assert run("release", path, "--name", "detail", "--seed", 1).code == 0
+    with plain_reports():
+        assert run("publish", path).code == 0
+        assert run("release", path, "--name", "detail", "--seed", 1).code == 0
     return path

@@ -17,7 +17,7 @@ from congenial.cli import check
 from congenial.cli.output import clean
 
 COMMANDS = ("init", "check", "publish", "release", "verify", "explain", "convert", "demo")
-LEDGER = ("show", "pending", "abandon", "budget", "export")
+LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "upgrade")
 HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from congenial.release import pictures
 from tests.docs.pages import DOCS, run_page
+from tests.plain_reports import plain_reports
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def without_pictures() -> Iterator[None]:
-    """Reports are tested elsewhere; here they hold tables only, which saves most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "available", lambda: False)
+    """Reports are tested elsewhere."""
+    with plain_reports():
         yield
 
 
@@ -24,7 +23,7 @@ def without_pictures() -> Iterator[None]:
 def after_tutorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder the first tutorial leaves behind; each of its blocks worked as written."""
     folder = tmp_path_factory.mktemp("tutorial")
-    with pytest.MonkeyPatch.context() as patch:
+    with plain_reports(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         run_page(DOCS / "tutorial" / "first-release.md")
     return folder

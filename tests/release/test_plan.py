@@ -40,7 +40,7 @@ def test_numbers_are_exact_decimals():
     assert plan.release[0].epsilon == Fraction(1, 10)
     assert plan.budget.budget().epsilon == 1
     assert plan.source == Path("folder/people.parquet")
-    assert plan.ledger_path == Path("folder/ledger.sqlite")
+    assert plan.ledger == "folder/ledger.sqlite"
 
 
 def test_statements_keep_their_words():

@@ -171,59 +171,106 @@ def test_small_eps_uses_listed_subsets_and_rejection(fits):
 # --- kernels -----------------------------------------------------------------------------------
 
 
-def lanes(words, width):
-    for word in words:
-        for shift in range(0, 64, width):
-            yield (word >> shift) & ((1 << width) - 1)
-
-
-def reference_subset(words, n, size):
-    """Floyd's method in Python integers; returns the subset and the number of words read."""
-    width = 16 if n <= 1 << 12 else 32 if n <= 1 << 28 else 64
-    stream, read, chosen = lanes(words, width), 0, set()
-    for j in range(n - size, n):
-        while True:
-            x = next(stream)
-            read += 1
-            high, low = divmod(x * (j + 1), 1 << width)
-            if low >= (1 << width) % (j + 1):
-                break
-        chosen.add(j if high in chosen else high)
-    return sorted(chosen), -(-read * width // 64)
+def reference_picks(words, n, size):
+    """Integers below n - size + 1, ..., n, several to a word; also the number of words read."""
+    per_word = max(m for m in range(1, 61) if m == 1 or n**m <= 2**60) if size else 1
+    picks, read = [], 0
+    while len(picks) < size:
+        bounds = range(n - size + len(picks) + 1, n + 1)[:per_word]
+        product = math.prod(bounds)
+        t, low = divmod(words[read] * product, 1 << 64)
+        read += 1
+        if low >= (1 << 64) % product:
+            digits = []
+            for bound in reversed(bounds):
+                t, digit = divmod(t, bound)
+                digits.append(digit)
+            picks += reversed(digits)
+    return picks, read
 
 
 def reference_composition(words, q, k):
-    n = q + k - 1
-    bars = k - 1 <= q
-    chosen, used = reference_subset(words, n, k - 1 if bars else q)
-    marks = chosen if bars else sorted(set(range(n)) - set(chosen))
-    ends = [-1, *marks, n]
-    return [b - a - 1 for a, b in itertools.pairwise(ends)], used
+    """Floyd's method and stars and bars in Python integers; the parts and the words read."""
+    n, bars = q + k - 1, k - 1 <= q
+    picks, read = reference_picks(words, n, k - 1 if bars else q)
+    chosen = set()
+    for j, pick in enumerate(picks, start=n - len(picks)):
+        chosen.add(j if pick in chosen else pick)
+    marks = sorted(chosen if bars else set(range(n)) - chosen)
+    return [b - a - 1 for a, b in itertools.pairwise([-1, *marks, n])], read
+
+
+def compose(words, at, q, k):
+    """The kernel's composition as parts, and the next unread word."""
+    marks = np.zeros(64 * k + k, np.uint8)
+    bars, picks = np.empty(k, np.int64), np.empty(k, np.uint64)
+    at = _kernels.draw_bars(words, at, q, k, bars, picks, marks)
+    assert not marks.any()
+    return np.diff(np.concatenate([[-1], bars[: k - 1], [q + k - 1]])) - 1, at
 
 
 @pytest.mark.parametrize(
-    ("q", "k"), [(0, 3), (2, 7), (9, 4), (500, 3), (5000, 90), (3000, 1500), (2**40, 5), (2**29, 3)]
+    ("q", "k"),
+    [
+        *((0, 2), (0, 3), (1, 2), (2, 7), (9, 4), (62, 3), (63, 3), (30, 35), (31, 35), (2, 65)),
+        *((500, 3), (5000, 90), (3000, 1500), (9, 1500), (2**40, 5), (2**29, 3), (2**59, 2)),
+    ],
 )
 def test_composition_kernel_bit_for_bit(q, k):
     words = SeededRandomness(SEED + q % 97).words(4000)
-    cells = np.zeros(k, np.int64)
-    marks, places = np.zeros(64 * k + k, np.uint8), np.empty(k, np.int64)
-    used = _kernels._add_composition(words, 0, q, cells, 1, marks, places)
+    parts, used = compose(words, 0, q, k)
     expected, read = reference_composition([int(w) for w in words], q, k)
-    assert cells.tolist() == expected
+    assert parts.tolist() == expected
     assert used == read
-    assert cells.sum() == q
-    assert not marks.any()
+    assert parts.sum() == q
+
+
+@pytest.mark.parametrize(("n", "size"), [(7, 3), (40, 33), (2000, 9), (2**31 + 11, 2)])
+def test_a_word_in_the_surplus_is_thrown_away(n, size):
+    """x = 0 leaves the low word 0, below 2^64 mod N: rejected, and rejected again."""
+    words = np.array([0, 0, *SeededRandomness(SEED).words(60)], dtype=np.uint64)
+    picks = np.empty(size, np.uint64)
+    used = _kernels._draw_picks(words, 0, n, size, picks)
+    expected, read = reference_picks([int(w) for w in words], n, size)
+    assert picks.tolist() == expected
+    assert used == read
+    assert read >= 3
+
+
+@pytest.mark.parametrize("bounds", [(3, 5), (6, 7, 5), (9, 10), (255,)])
+def test_several_integers_from_one_word_are_uniform(bounds):
+    """All words of 8 bits in place of 64: every result comes from equally many accepted words."""
+    product = math.prod(bounds)
+    seen, careless = Counter(), Counter()
+    for word in range(256):
+        x, digits = word, []
+        for bound in bounds:
+            digit, x = divmod(x * bound, 256)
+            digits.append(digit)
+        careless[tuple(digits)] += 1
+        if x >= 256 % product:
+            seen[tuple(digits)] += 1
+    assert len(seen) == product
+    assert set(seen.values()) == {256 // product}
+    assert len(set(careless.values())) == 2 or len(careless) < product  # without rejection: biased
+
+
+@pytest.mark.parametrize("n", [2, 3, 63, 64, 1023, 1024, 1025, 2**20, 2**30, 2**30 + 1, 2**61])
+def test_integers_per_word(n):
+    m = _kernels.per_word(n)
+    assert m == 1 or n**m <= 2**60
+    assert n ** (m + 1) > 2**60
+    if n < _kernels._PER_WORD.size:
+        assert _kernels._PER_WORD[n] == m
 
 
 @pytest.mark.parametrize(("q", "k"), [(3, 4), (5, 3), (2, 5), (200, 2)])
 def test_compositions_are_uniform(q, k, fits):
     n = 30_000
-    out = np.zeros((n, k), np.int64)
-    marks, places, at = np.zeros(64 * k + k, np.uint8), np.empty(k, np.int64), 0
+    out, at = np.zeros((n, k), np.int64), 0
     words = SeededRandomness(SEED).words(n * k + n)
-    for row in out:
-        at = _kernels._add_composition(words, at, q, row, 1, marks, places)
+    for i in range(n):
+        out[i], at = compose(words, at, q, k)
     seen = Counter(map(tuple, out.tolist()))
     parts = compositions(q, k)
     counts = np.array([seen[c] for c in parts])
@@ -233,18 +280,6 @@ def test_compositions_are_uniform(q, k, fits):
         [math.exp(math.lgamma(q + 1) - sum(math.lgamma(v + 1) for v in c)) for c in parts]
     )
     assert not fits(counts, multinomial / multinomial.sum())
-
-
-@pytest.mark.parametrize("n", [3, 4095, 4096, 2**20 + 7, 2**28, 2**28 + 1, 2**40 + 9, 2**61 - 1])
-def test_lane_scaling_matches_integers(n):
-    width = _kernels.lane_bits(n)
-    mask = (1 << width) - 1
-    edge = [0, 1, mask, mask // n, mask // n + 1, mask - n]
-    for x in edge + [int(w) & mask for w in SeededRandomness(n % 1000).words(200)]:
-        high, low = divmod(x * n, 1 << width)
-        t, again = _kernels._scale(np.uint64(x), np.uint64(n), width)
-        assert int(t) == high
-        assert bool(again) == (low < (1 << width) % n)
 
 
 def test_draw_many_is_a_stated_function_of_the_words():

@@ -46,6 +46,23 @@ def test_exhausted_tape_raises():
         source.words(2)
 
 
+def test_system_words_are_aes_256_in_counter_mode(monkeypatch):
+    """Known answer: AES-256 of the zero block under the zero key (NIST)."""
+    monkeypatch.setattr(os, "urandom", bytes)
+    first = SystemRandomness().words(2)
+    assert first.astype("<u8").tobytes().hex() == "dc95c078a2408989ad48a21492842087"
+
+
+def test_every_block_has_a_key_of_its_own(monkeypatch):
+    asked, real = [], os.urandom
+    monkeypatch.setattr(os, "urandom", lambda n: asked.append(real(n)) or asked[-1])
+    source = SystemRandomness()
+    for n in (1, 5000, 9000, 3):
+        source.words(n)
+    assert [len(key) for key in asked] == [32] * len(asked)
+    assert len(set(asked)) == len(asked) >= 3
+
+
 @pytest.mark.parametrize("failure", [OSError("no entropy"), b"short"])
 def test_failing_system_generator(monkeypatch, failure):
     def broken(n: int) -> bytes:

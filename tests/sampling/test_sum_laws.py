@@ -49,7 +49,7 @@ def test_recurrence_matches_direct_convolution(m, eps):
 @pytest.mark.parametrize(("m", "k"), [(1, 2), (1, 3), (2, 3), (2, 4)])
 def test_one_group_by_enumeration(m, k):
     eps, reach = Fraction(5, 2), 5
-    law = subset_sum_law([(m, k)], eps)
+    law = subset_sum_law([(m, k)], DoubleGeometric(eps))
     mass = dict.fromkeys(range(-reach * k, reach * k + 1), 0.0)
     for u in itertools.product(range(-reach, reach + 1), repeat=k):
         if sum(u) == 0:
@@ -77,7 +77,7 @@ def test_cell_variance_is_the_mean_over_q(k, eps):
     [[(1, 8)], [(7, 8)], [(5, 38)], [(1, 2), (3, 7)], [(2, 8), (20, 38)] * 60, [(1, 20_000)]],
 )
 def test_law_has_its_closed_form_variance_and_unit_mass(parts):
-    law = subset_sum_law(parts, Fraction(1, 4))
+    law = subset_sum_law(parts, DoubleGeometric(Fraction(1, 4)))
     assert law.variance == pytest.approx(subset_variance(parts, Fraction(1, 4)), rel=1e-9)
     assert abs(law.probs.sum() - 1) < 1e-12
     assert law.mean == pytest.approx(0, abs=1e-9)
@@ -85,11 +85,11 @@ def test_law_has_its_closed_form_variance_and_unit_mass(parts):
 
 
 def test_many_equal_groups_match_direct_convolution():
-    one = sums._group_law(3, 11, Fraction(1))
+    one = sums._group_law(3, 11, DoubleGeometric(Fraction(1)))
     direct = np.ones(1)
     for _ in range(37):
         direct = np.convolve(direct, one.probs)
-    law = subset_sum_law([(3, 11)] * 37, Fraction(1))
+    law = subset_sum_law([(3, 11)] * 37, DoubleGeometric(Fraction(1)))
     middle = len(direct) // 2
     for x in range(-60, 61):
         assert at(law, x) == pytest.approx(direct[middle + x], abs=1e-13)
@@ -98,9 +98,9 @@ def test_many_equal_groups_match_direct_convolution():
 def test_fourier_path_matches_direct_path(monkeypatch):
     parts = [(3, 38)] * 50 + [(1, 8)] * 21
     monkeypatch.setattr(sums, "_DIRECT", 0)
-    fourier = subset_sum_law(parts, Fraction(1, 4))
+    fourier = subset_sum_law(parts, DoubleGeometric(Fraction(1, 4)))
     monkeypatch.setattr(sums, "_DIRECT", 10**9)
-    direct = subset_sum_law(parts, Fraction(1, 4))
+    direct = subset_sum_law(parts, DoubleGeometric(Fraction(1, 4)))
     xs = range(-900, 901)
     gap = sum(abs(at(fourier, x) - at(direct, x)) for x in xs)
     assert gap <= fourier.error + direct.error
@@ -126,7 +126,7 @@ def test_iid_sums(law, m):
 
 def test_interval_is_smallest_and_covers():
     parts = [(2, 8), (5, 38)]
-    law = subset_sum_law(parts, Fraction(1, 4))
+    law = subset_sum_law(parts, DoubleGeometric(Fraction(1, 4)))
     h = law.interval(0.9)
     assert law.within(h) >= 0.9 > law.within(h - 1)
     noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4)).draw_many(SeededRandomness(SEED), 20_000)
@@ -135,12 +135,12 @@ def test_interval_is_smallest_and_covers():
     # five standard errors: false alarm 6e-7 < ALPHA
     assert abs(inside - law.within(h)) < 5 * math.sqrt(0.09 / 20_000)
     # negative control: the law at 0.8 of the scale is noticed
-    wrong = subset_sum_law(parts, Fraction(1, 5))
+    wrong = subset_sum_law(parts, DoubleGeometric(Fraction(1, 5)))
     assert abs(inside - wrong.within(h)) > 5 * math.sqrt(0.09 / 20_000)
 
 
 def test_draws_follow_the_sum_law(fits):
-    law = subset_sum_law([(3, 8), (4, 5)], Fraction(1, 2))
+    law = subset_sum_law([(3, 8), (4, 5)], DoubleGeometric(Fraction(1, 2)))
     noise = GroupedNoise.of_sizes((8, 5), Fraction(1, 2)).draw_many(SeededRandomness(SEED), 40_000)
     x = noise[:, [0, 1, 2, 8, 9, 10, 11]].sum(axis=1)
     counts = [int(np.sum(x == v)) for v in range(law.lo, law.hi + 1)]
@@ -160,9 +160,9 @@ def test_pmf_summaries():
 def test_refusals():
     for m, k in ((3, 2), (-1, 4), (0, 0)):
         with pytest.raises(StructureError, match="subset"):
-            subset_sum_law([(m, k)], 1)
+            subset_sum_law([(m, k)], DoubleGeometric(1))
     with pytest.raises(StructureError, match="1e6"):
-        subset_sum_law([(1, 2)], Fraction(1, 10**8))
+        subset_sum_law([(1, 2)], DoubleGeometric(Fraction(1, 10**8)))
     with pytest.raises(StructureError, match="-1"):
         iid_sum_law(-1, DoubleGeometric(Fraction(1)))
     with pytest.raises(StructureError, match="k >= 1"):

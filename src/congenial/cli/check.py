@@ -139,7 +139,7 @@ def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
     together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
     spent = Loss() if result.spent is None else result.spent
     return {
-        "ledger": str(plan.ledger_path),
+        "ledger": plan.ledger,
         "limit": budget.words,
         "spent": budget.say(spent),
         "asked": budget.say(joint_loss(asked, adjacency)),

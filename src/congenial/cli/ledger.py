@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from congenial.cli.output import Document, Json, emit, examples, facts, heading, paragraph, table
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    facts,
+    heading,
+    line,
+    paragraph,
+    table,
+)
 
 if TYPE_CHECKING:
     from congenial.privacy.history import Entry
     from congenial.privacy.ledger import Ledger
+    from congenial.privacy.store import Event
 
 Where = Annotated[
-    Path, typer.Argument(metavar="LEDGER|PLAN", help="A ledger file, or a plan that names one.")
+    str,
+    typer.Argument(
+        metavar="LEDGER|PLAN",
+        help="A ledger's file or postgresql:// URL, or a plan that names one.",
+    ),
 ]
 
 app = typer.Typer(
@@ -26,14 +39,18 @@ app = typer.Typer(
 )
 
 
-def _open(where: Path) -> Ledger:
+def _place(where: str) -> str:
+    if not where.endswith(".toml"):
+        return where
+    from congenial.release.plan import Plan
+
+    return Plan.load(where).ledger
+
+
+def _open(where: str) -> Ledger:
     from congenial.privacy.ledger import Ledger
 
-    if where.suffix == ".toml":
-        from congenial.release.plan import Plan
-
-        where = Plan.load(where).ledger_path
-    return Ledger.open(where, create=False)
+    return Ledger.open(_place(where), create=False)
 
 
 @app.command(epilog=examples("congenial ledger show plan.toml"))
@@ -47,6 +64,7 @@ def show(where: Where, as_json: Json = False) -> None:
             if event.kind == "mandates"
         ],
         "releases": [_entry(entry) for entry in ledger.entries()],
+        "roles": ledger.roles,
     }
     if as_json:
         emit(document)
@@ -60,6 +78,9 @@ def show(where: Where, as_json: Json = False) -> None:
         table(("when (UTC)", "who", "figures"), rows)
     heading("Releases")
     _show_entries(document["releases"])
+    if document["roles"]:
+        heading("Roles")
+        table(("who", "role"), list(document["roles"].items()))
 
 
 @app.command(epilog=examples("congenial ledger pending ledger.sqlite"))
@@ -123,6 +144,58 @@ def budget(
         facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
 
 
+@app.command(
+    epilog=examples(
+        "congenial ledger grant postgresql://ann@host/ledger bob releaser",
+        "congenial ledger grant ledger.sqlite bob none",
+    )
+)
+def grant(
+    where: Where,
+    who: Annotated[str, typer.Argument(metavar="WHO", help="A user of the database or system.")],
+    role: Annotated[
+        Literal["none", "reader", "releaser", "publisher", "owner"],
+        typer.Argument(metavar="ROLE", help="none, reader, releaser, publisher or owner."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Give somebody a role; whoever gives the first one becomes an owner by it.
+
+    A reader reads, a releaser also releases, a publisher also publishes exact figures, an owner
+    also sets the budget and grants roles. PostgreSQL enforces this by its users. In a SQLite file
+    it guards against accidents only: whoever can write the file can change it.
+    """
+    ledger = _open(where)
+    ledger.grant(who, role)
+    if as_json:
+        emit({"ledger": ledger.where, "roles": ledger.roles})
+    else:
+        table(("who", "role"), list(ledger.roles.items()))
+
+
+@app.command(epilog=examples("congenial ledger upgrade ledger.sqlite"))
+def upgrade(where: Where, as_json: Json = False) -> None:
+    """Bring a ledger of an older version to the current format; a file is copied first."""
+    from congenial.privacy.ledger import Ledger
+
+    done = Ledger.upgrade(_place(where))
+    if as_json:
+        emit(
+            {
+                "ledger": done.where,
+                "before": done.before,
+                "after": done.after,
+                "backup": done.backup or None,
+            }
+        )
+    elif done.before == done.after:
+        paragraph(f"It has the current format already, version {done.after}.")
+    else:
+        paragraph(f"Upgraded from version {done.before} to version {done.after}.")
+        if done.backup:
+            line("Copy of the old one", done.backup)
+
+
 @app.command(epilog=examples("congenial ledger export ledger.sqlite --format csv > ledger.csv"))
 def export(
     where: Where,
@@ -131,27 +204,39 @@ def export(
     ] = "json",
     as_json: Json = False,
 ) -> None:
-    """Write the whole history, its chain of digests checked, to standard output."""
-    events = [vars(event) for event in _open(where).events()]
+    """Write the whole history, its chain of digests checked, to standard output.
+
+    CSV has one line per event: who, when, what, and the plan's digest. JSON has the same events,
+    and what they add up to: budget, spent, releases, roles.
+    """
+    ledger = _open(where)
+    events = [_event(event) for event in ledger.events()]
     if as_json or kind == "json":
-        for event in events:
-            event |= {"payload": json.loads(event["text"])}
-        emit({"events": events})
+        releases = [_entry(entry) for entry in ledger.entries()]
+        emit(_summary(ledger) | {"releases": releases, "roles": ledger.roles, "events": events})
         return
     import csv
     import io
 
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(events[0]), lineterminator="\n")
+    columns = [name for name in events[0] if name != "payload"]
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(events)
     typer.echo(out.getvalue(), nl=False)
 
 
+def _event(event: Event) -> Document:
+    """One event: what is in every event, the digests it names, its payload as text and as data."""
+    payload = event.payload
+    named = {key: payload.get(key, "") for key in ("name", "plan_digest", "bundle_digest")}
+    return vars(event) | named | {"payload": payload}
+
+
 def _summary(ledger: Ledger) -> Document:
     limit, spent = ledger.budget, ledger.spent()
     return {
-        "ledger": str(ledger.path),
+        "ledger": ledger.where,
         "budget": "not set" if limit is None else limit.words,
         "spent": ledger.spent_words(),
         "left": "not limited" if limit is None else limit.left(spent),

@@ -109,17 +109,22 @@ class PlainDiscreteGaussian(PlainDiscrete):
     @classmethod
     def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
         """sigma^2 = Delta_2^2 / (2 rho)."""
-        if isinstance(target, ZeroConcentrated):
-            rho = Fraction(target.rho)
-        else:
-            assert isinstance(target, Approximate)
-            rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))
-        if rho <= 0:
-            raise GuaranteeError(
-                f"{target.words} leaves no room for a Gaussian release.",
-                remedy="Use a positive rho, or a positive epsilon with delta.",
-            )
-        return adjacency.l2_squared(table).value / (2 * rho)
+        return sigma_squared(target, adjacency, table)
+
+
+def sigma_squared(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    """sigma^2 = Delta_2(S)^2 / (2 rho); an (epsilon, delta) target goes through the best rho."""
+    if isinstance(target, ZeroConcentrated):
+        rho = Fraction(target.rho)
+    else:
+        assert isinstance(target, Approximate)
+        rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))
+    if rho <= 0:
+        raise GuaranteeError(
+            f"{target.words} leaves no room for a Gaussian release.",
+            remedy="Use a positive rho, or a positive epsilon with delta.",
+        )
+    return adjacency.l2_squared(table).value / (2 * rho)
 
 
 def _round_down(value: float) -> Fraction:

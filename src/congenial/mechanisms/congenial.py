@@ -1,9 +1,9 @@
-"""Congenial: double geometric noise given equality mandates of laminar structure.
+"""Congenial: integer noise given equality mandates of laminar structure.
 
 congenial-dp, section 2, with its errata: the loss is eps_cell * Delta_1(S) per person, not "epsilon
 per cell", and equality mandates cost nothing in the normaliser because the conforming tables form a
-translate of one lattice. Draws are exact and independent (sampling/laminar.py), not the end of a
-Markov chain.
+translate of one lattice. Draws are exact and independent (sampling/), not the end of a Markov
+chain.
 """
 
 from __future__ import annotations
@@ -15,44 +15,23 @@ from typing import Any
 import numpy as np
 
 from congenial.data.table import Table
-from congenial.mechanisms.additive import eps_per_cell
+from congenial.mechanisms.additive import eps_per_cell, sigma_squared
 from congenial.mechanisms.protocol import ErrorLaw, Mechanism, register
-from congenial.privacy.tradeoff import Pure, Tradeoff
+from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
 from congenial.public.support import LOOSE, Support, support
-from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.laminar import GroupedNoise
+from congenial.sampling.lattice_gaussian import GroupedGaussian
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.sums import subset_sum_law
 
 
-@register
-class Congenial(Mechanism):
-    """A protected table that agrees with every published figure.
-
-    Formula: p(y | x) ~ exp(-eps_cell * ||y - phi(x)||_1) on { y integer : group totals of y are
-    those published }. Assumes the published figures hold for the data (checked at release).
-
-    Formal guarantee: for any two conforming databases that differ in at most a* records, the log-
-    likelihood ratio of any release is at most eps_cell * Delta_1(S), and some pair attains it. The
-    normaliser is the same for all of them: equality mandates are translation invariant.
-
-    Edge cases: a group of one cell is published as it is, because the figures fix it; an empty
-    group stays zero; cells that no figure touches get independent noise; values may be negative.
-
-    Source: congenial-dp, section 2 and Theorem 2.1; semi-dp, section 3; docs/errata.
+class Conditioned(Mechanism):
+    """Shared by both families: noise in every cell, given that groups of known total sum to zero.
     """
 
-    name = "congenial"
-    family = "double_geometric"
-    targets = (Pure,)
     conditions = True
-    citation = "Gong and Meng 2020 (congenial-dp), section 2, corrected; semi-dp, section 3"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """eps per cell = epsilon per person / Delta_1(S)."""
-        return eps_per_cell(target, adjacency, table)
 
     @cached_property
     def support(self) -> Support:
@@ -60,15 +39,19 @@ class Congenial(Mechanism):
         return support(self.description.support, self.description.table)
 
     @cached_property
-    def grouped(self) -> GroupedNoise:
+    def grouped(self) -> GroupedNoise | GroupedGaussian:
         """Noise that sums to zero in each group."""
-        labels = np.where(self.support.labels >= 0, self.support.labels, -1)
-        return GroupedNoise(labels.reshape(-1), self.description.scale)
+        labels = np.where(self.support.labels >= 0, self.support.labels, -1).reshape(-1)
+        if self.family == "double_geometric":
+            return GroupedNoise(labels, self.description.scale)
+        return GroupedGaussian(labels, self.description.scale)
 
     @cached_property
-    def free(self) -> DoubleGeometric:
+    def free(self) -> DoubleGeometric | DiscreteGaussian:
         """Noise of a cell that belongs to no published sum."""
-        return DoubleGeometric(self.description.scale)
+        if self.family == "double_geometric":
+            return DoubleGeometric(self.description.scale)
+        return DiscreteGaussian(self.description.scale)
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""
@@ -79,7 +62,7 @@ class Congenial(Mechanism):
         return u.reshape(draws, *self.shape)
 
     def log_density(self, y: Any, table: Table) -> Any:
-        """log p(y | x) = -eps_cell ||u||_1 - log Z with u = y - phi(x)  (congenial-dp, eq. 2.3)."""
+        """log p(y | x) = log of the unconditioned law of u = y - phi(x), minus log Z."""
         u = np.asarray(y, dtype=np.int64) - self.query(table)
         u = u.reshape(*u.shape[: u.ndim - len(self.shape)], -1)
         loose = self.support.labels.reshape(-1) == LOOSE
@@ -104,6 +87,60 @@ class Congenial(Mechanism):
             parts = sorted(map(tuple, met[start[i] : start[i + 1]].tolist()))
             key = (tuple(parts), int(loose[i]))
             if key not in known:
-                known[key] = subset_sum_law(parts, self.description.scale, int(loose[i]))
+                known[key] = subset_sum_law(parts, self.free, int(loose[i]))
             laws.append(known[key])
         return laws
+
+
+@register
+class Congenial(Conditioned):
+    """A protected table that agrees with every published figure.
+
+    Formula: p(y | x) ~ exp(-eps_cell * ||y - phi(x)||_1) on { y integer : group totals of y are
+    those published }. Assumes the published figures hold for the data (checked at release).
+
+    Formal guarantee: for any two conforming databases that differ in at most a* records, the log-
+    likelihood ratio of any release is at most eps_cell * Delta_1(S), and some pair attains it. The
+    normaliser is the same for all of them: equality mandates are translation invariant.
+
+    Edge cases: a group of one cell is published as it is, because the figures fix it; an empty
+    group stays zero; cells that no figure touches get independent noise; values may be negative.
+
+    Source: congenial-dp, section 2 and Theorem 2.1; semi-dp, section 3; docs/errata.
+    """
+
+    name = "congenial"
+    family = "double_geometric"
+    targets = (Pure,)
+    citation = "Gong and Meng 2020 (congenial-dp), section 2, corrected; semi-dp, section 3"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """eps per cell = epsilon per person / Delta_1(S)."""
+        return eps_per_cell(target, adjacency, table)
+
+
+@register
+class CongenialGaussian(Conditioned):
+    """The same with discrete Gaussian noise: a table that agrees with every published figure, zCDP.
+
+    Formula: p(y | x) ~ exp(-||y - phi(x)||_2^2 / (2 sigma^2)) on the tables with the published
+    group totals.
+
+    Formal guarantee: rho = Delta_2(S)^2 / (2 sigma^2) for any two conforming databases that differ
+    in at most a* records: on a lattice, shifting a discrete Gaussian by a lattice vector u costs at
+    most alpha ||u||^2 / (2 sigma^2) in Renyi divergence of order alpha. It is not G_mu.
+
+    Edge cases: as for `Congenial`. Source: Canonne, Kamath, Steinke 2020, Proposition 5, for any
+    lattice; semi-dp, section 4, with integers in place of reals.
+    """
+
+    name = "congenial_gaussian"
+    family = "discrete_gaussian"
+    targets = (ZeroConcentrated, Approximate)
+    citation = "Canonne, Kamath, Steinke 2020; semi-dp, section 4"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """sigma^2 = Delta_2(S)^2 / (2 rho)."""
+        return sigma_squared(target, adjacency, table)

@@ -15,6 +15,7 @@ from congenial.errors import LedgerError, MandateError
 from congenial.privacy.budget import Budget
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import Description
+from congenial.privacy.roles import Role, check_grant
 from congenial.privacy.store import Event
 from congenial.public.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.public.invariants import Invariants
@@ -65,6 +66,7 @@ class State:
     mandates: Invariants
     budget: Budget | None = None
     entries: tuple[Entry, ...] = ()
+    roles: dict[str, Role] = field(default_factory=dict)
 
     @property
     def unit(self) -> str:
@@ -206,6 +208,12 @@ def _after(state: State, event: Event) -> State:
     if event.kind == "mandates":
         new = Invariants.from_dict(state.schema, payload)
         return replace(state, mandates=join_mandates(state.mandates, new))
+    if event.kind == "grant":
+        who = payload["who"]
+        role = check_grant(state.roles, who, payload["role"])
+        return replace(state, roles=state.roles | {who: role})
+    if event.kind == "upgrade":
+        return state
     if event.kind == "reserve":
         return replace(state, entries=(*state.entries, _reserved(state.schema, event, payload)))
     old = state.entry(str(event.release))

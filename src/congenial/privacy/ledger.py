@@ -9,6 +9,8 @@ One ledger is one population. It is a history of events; the state is what they 
     draw      its noise is about to be drawn: spent from here on, whatever happens
     commit    it was published, with the digest of its bundle
     abandon   given up: refunded if nothing was drawn, otherwise spent all the same
+    grant     somebody's role: none, reader, releaser, publisher, owner
+    upgrade   its format was brought up to date
 
 Releases are priced together, over the databases that agree with everything published so far, by the
 joint supremum (THEORY, section 4), so a later mandate re-prices earlier releases. The ledger reads
@@ -17,13 +19,11 @@ descriptions and published figures only; nothing confidential ever reaches it.
 
 from __future__ import annotations
 
-import getpass
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 from congenial.data.schema import Schema
@@ -43,6 +43,7 @@ from congenial.privacy.history import (
     opening,
     rows_of,
 )
+from congenial.privacy.postgres import SCHEMES, PostgresStore
 from congenial.privacy.pricing import (
     Preview,
     Repricing,
@@ -53,7 +54,10 @@ from congenial.privacy.pricing import (
     say,
     too_weak,
 )
-from congenial.privacy.store import Event, Log, Store
+from congenial.privacy.reservation import Reservation
+from congenial.privacy.roles import Role, check_grant, check_role
+from congenial.privacy.sqlite import SqliteStore
+from congenial.privacy.store import VERSION, Event, Log, Store
 from congenial.public.adjacency import Adjacency
 from congenial.public.invariants import Invariants
 
@@ -74,44 +78,13 @@ class Recordable(Protocol):
         """What it promises."""
 
 
-class Reservation:
-    """A release's share of the budget, from promise to publication.
+class Upgrade(NamedTuple):
+    """What `Ledger.upgrade` did: versions before and after, and the file it copied, if any."""
 
-    Call `mark_drawn` before the noise is drawn and `commit` when the bundle is written. As a
-    context manager it gives the share back when the block ends without a draw; after a draw the
-    release stays spent, and pending until it is committed or abandoned.
-    """
-
-    def __init__(self, ledger: Ledger, release: str) -> None:
-        self._ledger = ledger
-        self._open = True
-        self.id = release
-
-    def mark_drawn(self) -> None:
-        """Record that noise is about to be drawn; draw nothing if this raises."""
-        self._open = False
-        self._ledger._step(self.id, "draw")
-
-    def commit(self, bundle_digest: str) -> None:
-        """Record that the release was published in the bundle with this digest."""
-        self._ledger._step(self.id, "commit", {"bundle_digest": bundle_digest})
-
-    def __enter__(self) -> Reservation:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self._open:
-            return
-        if error is None:
-            self._ledger.abandon(self.id)
-        else:  # the first error is the one to see; a share not given back is merely counted
-            with suppress(LedgerError):
-                self._ledger.abandon(self.id)
+    where: str
+    before: int
+    after: int
+    backup: str
 
 
 class Ledger:
@@ -138,30 +111,51 @@ class Ledger:
         timeout: float = 10.0,
         who: str | None = None,
     ) -> Ledger:
-        """Open the ledger at `where` (a path, or `sqlite:///path`), or start it.
+        """Open the ledger at `where` (a path, `sqlite:///path`, or `postgresql://user@host/base`),
+        or start it.
 
         It is started when it is absent, `schema` is given and `create` is true: "replace-one"
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
+        Events are written in the name of `who`, by default the system's user; on PostgreSQL always
+        in that of the database user. A format from before this version is refused until `upgrade`.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
-        every fault of the file; waits at most `timeout` seconds for other processes.
+        every fault of the file or server; waits at most `timeout` seconds for other processes.
         """
-        path = _path(where)
-        who = who or _user()
-        if not _exists(path):
+        store = _store(where, timeout, who)
+        if not store.exists():
             if schema is None or not create:
                 raise LedgerError(
-                    f"there is no ledger at '{path}'.",
-                    remedy="Check the path, or give a schema to start one.",
+                    f"there is no ledger at '{store.where}'.",
+                    remedy="Check the place, or give a schema to start one.",
                 )
             first: list[tuple[str, Any]] = [("open", opening(schema, adjacency, max_rows))]
             if budget is not None:
                 first.append(("budget", budget.to_dict()))
-            Store.create(path, timeout, who, first)
-        ledger = cls(Store.open(path, timeout, who))
+            store.create(first)
+        store.check()
+        ledger = cls(store)
         ledger._refuse_other(schema, adjacency, max_rows, budget)
         return ledger
+
+    @staticmethod
+    def exists(where: str | Path, timeout: float = 10.0) -> bool:
+        """Whether there is anything at `where`; LedgerError when that cannot be found out."""
+        return _store(where, timeout).exists()
+
+    @staticmethod
+    def upgrade(where: str | Path, timeout: float = 10.0, who: str | None = None) -> Upgrade:
+        """Bring the ledger at `where` to the current format, and record that.
+
+        The whole upgrade happens or none of it. A SQLite file is copied beside itself first; on a
+        server it takes the user who owns the tables, and backups are the server's.
+        """
+        store = _store(where, timeout, who)
+        if not store.exists():
+            raise LedgerError(f"there is no ledger at '{store.where}'.", remedy="Check the place.")
+        before, backup = store.upgrade()
+        return Upgrade(store.where, before, VERSION, backup)
 
     def _refuse_other(
         self,
@@ -173,28 +167,28 @@ class Ledger:
         state = self._state()
         if schema is not None and schema.digest != state.schema.digest:
             raise LedgerError(
-                f"'{self.path}' is the ledger of another schema.",
+                f"'{self.where}' is the ledger of another schema.",
                 remedy="One ledger is one population: use a new ledger for a new one.",
             )
         given = adjacency is not None or max_rows is not None
         if given and rows_of(adjacency, max_rows) != state.max_rows:
             raise LedgerError(
-                f"'{self.path}' counts under the unit {state.unit}; the request is for another.",
+                f"'{self.where}' counts under the unit {state.unit}; the request is for another.",
                 remedy="Keep the unit; a new population needs a new ledger.",
             )
         if budget is not None and budget != state.budget:
             now = state.budget.words if state.budget else "not set"
             raise LedgerError(
-                f"the budget in '{self.path}' is {now}; the request says {budget.words}.",
+                f"the budget in '{self.where}' is {now}; the request says {budget.words}.",
                 remedy="Change it explicitly with set_budget, which is recorded.",
             )
 
     # ---- reading -----------------------------------------------------------------------------
 
     @property
-    def path(self) -> Path:
-        """The ledger's file."""
-        return self._store.path
+    def where(self) -> str:
+        """The ledger's file, or its URL without any password."""
+        return self._store.where
 
     @property
     def schema(self) -> Schema:
@@ -215,6 +209,11 @@ class Ledger:
     def adjacency(self) -> Adjacency:
         """The pairs of databases every release is priced over now."""
         return self._state().adjacency
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """Who was granted which role; empty while everybody who can write may do everything."""
+        return dict(self._state().roles)
 
     def events(self) -> tuple[Event, ...]:
         """The whole history, its chain of digests checked."""
@@ -263,13 +262,37 @@ class Ledger:
 
     # ---- writing -----------------------------------------------------------------------------
 
+    @contextmanager
+    def _writing(self, kind: str) -> Iterator[tuple[Log, State]]:
+        """One write transaction and the state it starts from, for those whose role allows it."""
+        with self._store.writing() as log:
+            state = self._fold(log.events)
+            check_role(state.roles, log.who, kind)
+            yield log, state
+
+    def grant(self, who: str, role: str) -> None:
+        """Give `who` a role: none, reader, releaser, publisher or owner (see `roles`).
+
+        Until the first grant everybody who can write the ledger may do everything; whoever makes
+        it becomes an owner by it. The last owner stays one.
+        """
+        with self._writing("grant") as (log, state):
+            roles = dict(state.roles)
+            if not roles and who != log.who:
+                roles[log.who] = "owner"
+                log.append("grant", None, {"who": log.who, "role": "owner"})
+            if roles.get(who) != check_grant(roles, who, role):
+                log.append("grant", None, {"who": who, "role": role})
+
     def set_budget(self, budget: Budget) -> None:
         """Set or change the budget. Raising it is allowed and stays in the history."""
-        with self._store.writing() as log:
-            if self._fold(log.events).budget != budget:
+        with self._writing("budget") as (log, state):
+            if state.budget != budget:
                 log.append("budget", None, budget.to_dict())
 
-    def publish(self, invariants: Invariants, accept_weaker: bool = False) -> Repricing:
+    def publish(
+        self, invariants: Invariants, accept_weaker: bool = False, plan_digest: str = ""
+    ) -> Repricing:
         """Record figures as published exactly, and re-price every counted release accordingly.
 
         If a promise becomes weaker, LedgerError shows before and after and nothing is recorded,
@@ -277,8 +300,7 @@ class Ledger:
         figures for a published statistic, statements without figures, and any under add-remove,
         for which keeping figures exact has no proof.
         """
-        with self._store.writing() as log:
-            state = self._fold(log.events)
+        with self._writing("mandates") as (log, state):
             check_schema(state, invariants.schema)
             if state.max_rows is not None and invariants.statements:
                 raise LedgerError(
@@ -293,7 +315,8 @@ class Ledger:
             if not set(invariants.statements) <= set(state.mandates.statements):
                 if repricing.weaker and not accept_weaker:
                     raise too_weak(state, invariants, repricing)
-                log.append("mandates", None, invariants.to_dict())
+                payload = invariants.to_dict() | {"plan_digest": plan_digest}
+                log.append("mandates", None, payload)
         return repricing
 
     def reserve(
@@ -303,8 +326,8 @@ class Ledger:
 
         Raises BudgetError, and reserves nothing, when the total would exceed the budget.
         """
-        with self._store.writing() as log:
-            why = refusal(self._fold(log.events), description, name)
+        with self._writing("reserve") as (log, state):
+            why = refusal(state, description, name)
             if why is not None:
                 raise why
             release = _append_reserve(log, description, guarantee, name, plan_digest)
@@ -317,8 +340,8 @@ class Ledger:
         and BudgetError says that it must not be published. A release that cannot be priced (another
         schema, or given figures that are not published) is not recorded and must not be published.
         """
-        with self._store.writing() as log:
-            why = refusal(self._fold(log.events), release.description, release.name)
+        with self._writing("reserve") as (log, state):
+            why = refusal(state, release.description, release.name)
             one = _append_reserve(log, release.description, release.guarantee, release.name, "")
             log.append("draw", one, {})
             if why is None:
@@ -337,8 +360,8 @@ class Ledger:
         self._step(release, "abandon")
 
     def _step(self, release: str, kind: str, payload: dict[str, Any] | None = None) -> None:
-        with self._store.writing() as log:
-            entry = self._fold(log.events).entry(release)
+        with self._writing(kind) as (log, state):
+            entry = state.entry(release)
             if (entry.status, kind) not in STEPS:
                 raise LedgerError(
                     f"release '{entry.name}' ({release}) is {entry.status}: no '{kind}' applies.",
@@ -370,27 +393,18 @@ def _append_reserve(
     return release
 
 
-def _path(where: str | Path) -> Path:
+def _store(where: str | Path, timeout: float, who: str | None = None) -> Store:
+    if str(where).startswith(SCHEMES):
+        if who is not None:
+            raise LedgerError(
+                "in PostgreSQL the writer is the database user; another cannot be named.",
+                remedy="Leave `who` out, and connect as that user.",
+            )
+        return PostgresStore(str(where), timeout)
     text = str(where).removeprefix("sqlite:///")
     if "://" in text or text.startswith(":memory:") or not text:
         raise LedgerError(
-            f"'{where}' is not a place for a ledger: it is kept in a SQLite file.",
-            remedy="Give a path such as ledger.sqlite.",
+            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
+            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
         )
-    return Path(text).absolute()
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        raise LedgerError(
-            f"the ledger '{path}' cannot be reached.", remedy="Check access to its folder."
-        ) from None
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return "unknown"
+    return SqliteStore(Path(text).absolute(), timeout, who)

@@ -257,9 +257,17 @@ class Plan(Section):
         return self.folder / self.data.source
 
     @property
-    def ledger_path(self) -> Path:
-        """Where the ledger is."""
-        return self.folder / self.budget.ledger
+    def ledger(self) -> str:
+        """Where the ledger is: a path, or a URL without a password."""
+        where = self.budget.ledger
+        if "://" not in where:
+            return str(self.folder / where)
+        if "password=" in where or ":" in where.partition("://")[2].rpartition("@")[0]:
+            raise PlanError(
+                "budget.ledger: a plan must not hold a password.",
+                remedy="Put it in ~/.pgpass or PGPASSWORD.",
+            )
+        return where
 
     @property
     def digest(self) -> str:

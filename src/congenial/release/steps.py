@@ -152,10 +152,10 @@ def promise(plan: Plan, section: ReleaseSection, mechanism: Mechanism) -> Guaran
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
     """The plan's ledger; None when it does not exist yet and is not to be created."""
-    if not create and not plan.ledger_path.exists():
+    if not create and not Ledger.exists(plan.ledger, timeout):
         return None
     return Ledger.open(
-        plan.ledger_path,
+        plan.ledger,
         schema=plan.schema,
         max_rows=plan.data.max_rows,
         budget=plan.budget.budget(),
@@ -193,7 +193,9 @@ def publish(
     figures = plan.invariants.evaluate(_tabulate(plan, plan.invariants.bases))
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
-    repricing = ledger.publish(figures, accept_weaker=accept_weaker)
+    repricing = ledger.publish(
+        figures, accept_weaker=accept_weaker, plan_digest=plan.digest
+    )
     _write_published(figures, folder)
     return PublishResult(figures, folder, repricing)
 

@@ -7,106 +7,253 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import extending
+
+types: Any = numba.types
+
+
+UNDECIDED = -1  # certain: no x is decided by these bits
+UNSURE = -2  # the bounds are not sharp enough to say
+
+
+# --- inversion -----------------------------------------------------------------------------------
 
 
 @numba.njit(cache=True, error_model="numpy")
-def locate(words: Any, lower: Any, before: Any, guide: Any) -> Any:
-    """Return for each word the index i with before[i] <= word < lower[i], or -2**62 if
-    undecided.
+def _answer(low: Any, high: Any, lower: Any, upper: Any, guide: Any, shift: Any) -> Any:
+    """What is decided by U 2^64 in [low, high + 1]: the index i of x, UNDECIDED or UNSURE.
+
+    lower[i] <= F(x) 2^64 <= upper[i + 1] and F(x - 1) 2^64 <= upper[i] for x = first + i.
     """
-    out = np.empty(words.size, np.int64)
-    bits = 0
-    while (1 << bits) < guide.size:
-        bits += 1
-    shift = np.uint64(64 - bits)
-    for j in range(words.size):
-        w = words[j]
-        i = guide[w >> shift]
-        while i < lower.size and lower[i] <= w:
-            i += 1
-        if i < lower.size and w >= before[i]:
-            out[j] = i
-        else:
-            out[j] = -(1 << 62)
+    i = np.int64(guide[low >> shift])
+    while i < lower.size and lower[i] <= low:
+        i += 1
+    if i < lower.size:
+        if upper[i] <= low and lower[i] > high:
+            return i
+        if upper[i + 1] <= high:  # low < F(x) 2^64 < high + 1: a boundary is strictly inside
+            return UNDECIDED
+    return UNSURE
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _shift(guide: Any) -> Any:
+    """64 - g for a guide of length 2^g."""
+    g = 0
+    while (1 << g) < guide.size:
+        g += 1
+    return np.uint64(64 - g)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _answer_lane(lane: Any, lower: Any, upper: Any, guide: Any, shift: Any) -> Any:
+    low = np.uint64(lane) << np.uint64(48)
+    return _answer(low, low | np.uint64((1 << 48) - 1), lower, upper, guide, shift)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def all_answers(lower: Any, upper: Any, guide: Any) -> Any:
+    """The answer for each of the 65,536 values of 16 bits."""
+    out = np.empty(1 << 16, np.int32)
+    shift = _shift(guide)
+    for lane in range(1 << 16):
+        out[lane] = _answer_lane(lane, lower, upper, guide, shift)
     return out
 
 
 @numba.njit(cache=True, error_model="numpy")
-def lane_bits(n: int) -> int:
-    """Width of the random lanes used below n: 16, 32 or 64 bits, so that rejection stays under
-    1/16.
+def _lane(words: Any, j: int) -> Any:
+    """The 16 bits of draw j: four draws share a word, the first takes the lowest bits."""
+    return (words[j >> 2] >> np.uint64((j & 3) << 4)) & np.uint64(0xFFFF)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def lanes_at(words: Any, places: Any) -> Any:
+    """The 16 bits of the draws at these places."""
+    out = np.empty(places.size, np.uint64)
+    for i in range(places.size):
+        out[i] = _lane(words, places[i])
+    return out
+
+
+@numba.njit(cache=True, error_model="numpy")
+def search_lanes(words: Any, lower: Any, upper: Any, guide: Any, out: Any) -> Any:
+    """Round 0 by search: answers into out; returns the places without an x."""
+    places = np.empty(out.size, np.int64)
+    count = 0
+    shift = _shift(guide)
+    for j in range(out.size):
+        out[j] = _answer_lane(_lane(words, j), lower, upper, guide, shift)
+        if out[j] < 0:
+            places[count] = j
+            count += 1
+    return places[:count]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def look_up(words: Any, answers: Any, out: Any) -> Any:
+    """Round 0 from the table of all answers: the same as `search_lanes`."""
+    places = np.empty(out.size, np.int64)
+    count = 0
+    mask = np.uint64(0xFFFF)
+    whole = out.size >> 2
+    for i in range(whole):  # a word at a time; four answers share one branch
+        word = words[i]
+        a = answers[word & mask]
+        b = answers[(word >> np.uint64(16)) & mask]
+        c = answers[(word >> np.uint64(32)) & mask]
+        d = answers[word >> np.uint64(48)]
+        j = i << 2
+        out[j], out[j + 1], out[j + 2], out[j + 3] = a, b, c, d
+        if (a | b | c | d) < 0:
+            for t in range(j, j + 4):
+                places[count] = t
+                count += out[t] < 0
+    for j in range(whole << 2, out.size):
+        out[j] = answers[_lane(words, j)]
+        if out[j] < 0:
+            places[count] = j
+            count += 1
+    return places[:count]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def search_words(
+    lanes: Any, fresh: Any, lower: Any, upper: Any, guide: Any, places: Any, out: Any
+) -> None:
+    """Round 1: 80 bits of U are known, of which the first 64 are looked at."""
+    shift = _shift(guide)
+    for i in range(places.size):
+        word = (lanes[i] << np.uint64(48)) | (fresh[i] >> np.uint64(16))
+        out[places[i]] = _answer(word, word, lower, upper, guide, shift)
+
+
+# --- uniform subsets and compositions ------------------------------------------------------------
+
+
+def _multiply_code(typing_context: Any, x: Any, n: Any) -> Any:  # noqa: ARG001 - numba's protocol
+    """The 128-bit product of two words, as (high word, low word)."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(value, wide) for value in args))
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        low = builder.trunc(product, ir.IntType(64))
+        return context.make_tuple(builder, signature.return_type, (high, low))
+
+    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), generate
+
+
+_multiply: Any = extending.intrinsic(_multiply_code)
+
+
+def _lowest_bit_code(typing_context: Any, x: Any) -> Any:  # noqa: ARG001 - numba's protocol
+    """The position of the lowest set bit of a word (64 if there is none)."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+_lowest_bit: Any = extending.intrinsic(_lowest_bit_code)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def per_word(n: int) -> int:
+    """How many integers below n >= 2 are cut from one word: the most with n^m <= 2^60, at least
+    one.
     """
-    if n <= 1 << 12:
-        return 16
-    return 32 if n <= 1 << 28 else 64
+    most = (1 << 60) // n
+    m, product = 1, n
+    while product <= most:
+        product *= n
+        m += 1
+    return m
+
+
+_PER_WORD = np.array([1, 1, *(per_word.py_func(n) for n in range(2, 1024))], dtype=np.uint8)
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _high_low(x: Any, n: Any) -> Any:
-    """Return the two words of the 128-bit product x n."""
-    mask = np.uint64(0xFFFFFFFF)
-    half = np.uint64(32)
-    x0, x1, n0, n1 = x & mask, x >> half, n & mask, n >> half
-    low = x0 * n0
-    middle = x1 * n0 + (low >> half)
-    other = x0 * n1 + (middle & mask)
-    return x1 * n1 + (middle >> half) + (other >> half), (other << half) | (low & mask)
+def _draw_picks(words: Any, at: int, n: int, size: int, picks: Any) -> Any:
+    """Fill picks[i] with an integer uniform below n - size + i + 1, for i < size; return the next
+    unread word, or -1.
 
-
-@numba.njit(cache=True, error_model="numpy")
-def _scale(x: Any, n: Any, lane: int) -> Any:
-    """Return (floor(x n / 2^lane), whether x is to be drawn again) for a lane x below 2^lane."""
-    zero = np.uint64(0)
-    if lane == 64:
-        high, low = _high_low(x, n)
-        return high, low < n and low < (zero - n) % n
-    mask = (np.uint64(1) << np.uint64(lane)) - np.uint64(1)
-    product = x * n
-    low = product & mask
-    again = low < n and low < (mask - n + np.uint64(1)) % n
-    return product >> np.uint64(lane), again
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _below(words: Any, at: int, word: Any, left: int, n: int, lane: int) -> Any:
-    """Return (uniform below n, at, word, left); at = -1 when the words ran out.
-
-    `word` holds `left` unread bits; lanes are cut from its low end.
+    Words serve `per_word(n)` integers each. A word x is multiplied by the first bound: the high
+    word is the first integer, the low word goes on to the next bound. With N the product of the
+    bounds the integers are the digits of floor(x N / 2^64); a word whose last low word is below
+    2^64 mod N is thrown away, which leaves equally many x for every result (Lemire's rejection).
     """
-    while True:
-        if left == 0:
-            if at >= words.size:
-                return 0, -1, word, left
-            word, left = words[at], 64
-            at += 1
-        x = word
-        if lane < 64:
-            x = word & ((np.uint64(1) << np.uint64(lane)) - np.uint64(1))
-            word >>= np.uint64(lane)
-        left -= lane
-        t, again = _scale(x, np.uint64(n), lane)
-        if not again:
-            return np.int64(t), at, word, left
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _mark_subset(words: Any, at: int, n: int, size: int, marks: Any) -> int:
-    """Mark a uniform `size`-subset of 0 .. n - 1 (Floyd's method); return the next unread word,
-    or -1.
-    """
-    lane = lane_bits(n)
-    word, left = np.uint64(0), 0
-    for j in range(n - size, n):
-        if lane == 16:  # the common case, with a constant the compiler can see
-            pick, at, word, left = _below(words, at, word, left, j + 1, 16)
-        else:
-            pick, at, word, left = _below(words, at, word, left, j + 1, lane)
-        if at < 0:
-            marks[:n] = 0
+    m: Any = per_word(n) if n >= _PER_WORD.size else np.int64(_PER_WORD[n])
+    done = 0
+    while done < size:
+        if at >= words.size:
             return -1
+        x = words[at]
+        at += 1
+        end = min(done + m, size)
+        product = np.uint64(1)
+        for i in range(done, end):
+            bound = np.uint64(n - size + i + 1)
+            picks[i], x = _multiply(x, bound)
+            product *= bound
+        if x >= product or x >= (np.uint64(0) - product) % product:
+            done = end
+    return at
+
+
+@numba.njit(cache=True, error_model="numpy")
+def scale_words(words: Any, n: int, places: Any, out: Any) -> Any:
+    """Make each word an integer below n, into out at its place; return the places still open.
+
+    As in `_draw_picks`, with one integer to a word.
+    """
+    bound = np.uint64(n)
+    surplus = (np.uint64(0) - bound) % bound
+    again = np.empty(places.size, np.int64)
+    count = 0
+    for i in range(places.size):
+        high, low = _multiply(words[i], bound)
+        out[places[i]] = high
+        again[count] = places[i]
+        count += low < surplus
+    return again[:count]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _bars_in_a_word(picks: Any, n: int, k: int, places: Any) -> None:
+    """The k - 1 bars among n <= 64 places; the set is one word (Floyd's method)."""
+    one = np.uint64(1)
+    size = min(k - 1, n - k + 1)
+    chosen = np.uint64(0)
+    for i in range(size):
+        j = np.uint64(n - size + i)
+        taken = (chosen >> picks[i]) & one
+        chosen |= one << (picks[i] + taken * (j - picks[i]))  # j itself if the pick is taken
+    if size < k - 1:
+        chosen ^= ~np.uint64(0) >> np.uint64(64 - n)
+    for i in range(k - 1):
+        places[i] = _lowest_bit(chosen)
+        chosen &= chosen - one
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _bars_by_marks(picks: Any, n: int, k: int, places: Any, marks: Any) -> None:
+    """As `_bars_in_a_word`, with a byte per place."""
+    size = min(k - 1, n - k + 1)
+    for i in range(size):
+        j = n - size + i
+        pick = np.int64(picks[i])
         place = np.uint64(pick + marks[pick] * (j - pick))  # j itself if pick is taken; no branch
         marks[place] = 1
-    return at
+    flip = np.uint8(size < k - 1)
+    c: Any = np.uint64(0)
+    for i in range(n):  # no branch: the last write to places[c] is the c-th bar
+        places[c] = i
+        c += np.uint64(marks[i] ^ flip)
+    marks[:n] = 0
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -122,89 +269,77 @@ def _find(chosen: Any, value: int) -> Any:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _list_subset(words: Any, at: int, n: int, size: int, places: Any) -> int:
-    """As `_mark_subset`, for n too large for a bitmap: the subset, sorted, in places[:size]."""
-    lane = lane_bits(n)
+def _bars_by_list(picks: Any, n: int, k: int, places: Any) -> None:
+    """As `_bars_in_a_word`, for many more places than bars: a hashed set, then sorted."""
     slots = 2
-    while slots < 2 * size:
+    while slots < 2 * k:
         slots *= 2
     chosen = np.full(slots, -1, np.int64)
-    word, left = np.uint64(0), 0
-    for j in range(n - size, n):
-        pick, at, word, left = _below(words, at, word, left, j + 1, lane)
-        if at < 0:
-            return -1
+    for i in range(k - 1):
+        pick: Any = np.int64(picks[i])
         slot = _find(chosen, pick)
         if chosen[slot] >= 0:
-            pick = j
+            pick = n - k + 1 + i
             slot = _find(chosen, pick)
         chosen[slot] = pick
-        places[j - n + size] = pick
-    places[:size].sort()
-    return at
+        places[i] = pick
+    places[: k - 1].sort()
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _add_composition(
-    words: Any, at: int, q: int, cells: Any, sign: int, marks: Any, places: Any
-) -> int:
-    """Add sign x (a uniform weak composition of q) to cells; return the next unread word, or -1.
+def draw_bars(words: Any, at: Any, q: Any, k: Any, places: Any, picks: Any, marks: Any) -> Any:
+    """Draw a uniform weak composition of q into k parts; return the next unread word, or -1.
 
-    Compositions of q into k parts are the (k - 1)-subsets ("bars") of q + k - 1 places; the
-    smaller of bars and stars is drawn. More than 64 places per cell: no bitmap, the bars are
-    listed.
+    Compositions are the (k - 1)-subsets ("bars") of n = q + k - 1 places; part i is the number of
+    places between bars i - 1 and i. Of bars and stars the smaller set is drawn, by Floyd's method
+    from the integers of `_draw_picks`. The bars go to places, in order; places[k - 1] is
+    overwritten.
     """
-    k = cells.size
     n = q + k - 1
-    if n <= 64 * k:
-        bars = k - 1 <= q
-        at = _mark_subset(words, at, n, k - 1 if bars else q, marks)
-        if at < 0:
-            return at
-        flip = np.uint8(0 if bars else 1)
-        c: Any = np.uint64(0)
-        for i in range(n):  # no branch: the last write to places[c] is the c-th bar
-            places[c] = i
-            c += np.uint64(marks[i] ^ flip)
-            marks[i] = 0
+    at = _draw_picks(words, at, n, min(k - 1, q), picks)
+    if at < 0:
+        return at
+    if n <= 64:
+        _bars_in_a_word(picks, n, k, places)
+    elif n <= 64 * k:
+        _bars_by_marks(picks, n, k, places, marks)
     else:
-        at = _list_subset(words, at, n, k - 1, places)
-        if at < 0:
-            return at
-    last = -1
-    for i in range(k - 1):
-        cells[i] += sign * (places[i] - last - 1)
-        last = places[i]
-    cells[k - 1] += sign * (n - last - 1)
+        _bars_by_list(picks, n, k, places)
     return at
 
 
 @numba.njit(cache=True, error_model="numpy")
 def fill_groups(
-    out: Any, q: Any, order: Any, offsets: Any, task: int, words: Any, widest: int, tallest: int
+    out: Any, q: Any, order: Any, offsets: Any, task: Any, words: Any, widest: int, tallest: int
 ) -> Any:
     """Fill out[draw, cells of group] from task number `task` = draw x groups + group on.
 
-    Each task takes two compositions of q[draw, group]; the noise is their difference. Returns the
-    first task not completed (all, unless the words ran out inside it) and the number of words used
-    by completed tasks.
+    Each task takes two compositions g, g' of q[draw, group]; the noise is g - g', which is the
+    difference of the bars, differenced. Returns the first task not completed (all, unless the
+    words ran out inside it) and the number of words used by completed tasks.
     """
     groups = q.shape[1]
     marks = np.zeros(tallest, np.uint8)
-    places = np.empty(widest, np.int64)
-    cells = np.empty(widest, np.int64)
-    used = 0
+    picks = np.empty(widest, np.uint64)
+    bars, bars_ = np.empty(widest, np.int64), np.empty(widest, np.int64)
+    used: Any = 0
+    draw, g = task // groups, task % groups
     while task < q.size:
-        draw, g = task // groups, task % groups
-        k = offsets[g + 1] - offsets[g]
-        cells[:k] = 0
-        at = used
-        for sign in (1, -1):
-            at = _add_composition(words, at, q[draw, g], cells[:k], sign, marks, places)
-            if at < 0:
-                return task, used
+        start, k = offsets[g], offsets[g + 1] - offsets[g]
+        at: Any = draw_bars(words, used, q[draw, g], k, bars, picks, marks)
+        if at >= 0:
+            at = draw_bars(words, at, q[draw, g], k, bars_, picks, marks)
+        if at < 0:
+            return task, used
         used = at
-        for c in range(k):
-            out[draw, order[offsets[g] + c]] = cells[c]
+        last = 0
+        for c in range(k - 1):
+            lead = bars[c] - bars_[c]
+            out[draw, order[start + c]] = lead - last
+            last = lead
+        out[draw, order[start + k - 1]] = -last
         task += 1
+        g += 1
+        if g == groups:
+            draw, g = draw + 1, 0
     return task, used

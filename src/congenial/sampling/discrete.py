@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.sampling.exact import ExactLaw, ball, exp_ball, positive_rational
-
-Floats = npt.NDArray[np.float64]
+from congenial.sampling.exact import ExactLaw, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.exact import Floats as Floats  # densities name it from here
+from congenial.sampling.precision import working_precision
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,16 @@ class DoubleGeometric(ExactLaw):
     def _ratio(self, x: int) -> Any:
         return exp_ball(-self.eps if x >= 0 else self.eps)
 
+    def _ratios(self, x: Ints) -> Floats:
+        with working_precision(128):
+            down, up = (float(exp_ball(e)) for e in (-self.eps, self.eps))
+        return np.where(x >= 0, down, up)
+
     def _log_weight(self, x: int) -> Any:
         return -ball(self.eps * abs(x))
+
+    def _log_weights(self, x: Ints) -> Floats:
+        return np.abs(x) * -float(self.eps)
 
     @property
     def variance(self) -> float:
@@ -85,8 +93,15 @@ class DiscreteGaussian(ExactLaw):
     def _ratio(self, x: int) -> Any:
         return (-ball((2 * x + 1) / (2 * self.sigma2))).exp()
 
+    def _ratios(self, x: Ints) -> Floats:
+        return np.asarray(np.exp((2 * x + 1) * -float(1 / (2 * self.sigma2))))
+
     def _log_weight(self, x: int) -> Any:
         return -ball(x * x / (2 * self.sigma2))
+
+    def _log_weights(self, x: Ints) -> Floats:
+        at = x.astype(np.float64)
+        return at * at * -float(1 / (2 * self.sigma2))
 
     @cached_property
     def _moments(self) -> tuple[float, float]:

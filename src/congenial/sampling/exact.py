@@ -1,30 +1,31 @@
 """Exact draws from any log-concave law on the integers, by inversion or by rejection.
 
-**Inversion.** The draw is the smallest x with F(x) > U, where U = 0.w1 w2 w3 ... in base 2^64 is
-refined only as far as needed: after L words U is known to lie in [W, W + 1] / 2^(64 L), and x is
-decided when that interval lies in [F(x - 1), F(x)]. A table holds integer bounds of F(x) 2^(64 L),
-computed in ball arithmetic (arb), tails included as balls; whatever it cannot decide takes one
-more word and a finer table. The bounds are rigorous and the undecided words have probability at
-most 2 (number of boundaries + 2) / 2^(64 L), which tends to 0, so the loop ends with probability
-one and the law is the stated one: H = 0, tau = 0 in the sense of the guarantee.
+**Inversion.** The draw is the smallest x with F(x) > U, where the uniform U is refined only as far
+as needed: when it is known to b bits it lies in [W, W + 1] / 2^b, and x is decided when that
+interval lies in [F(x - 1), F(x)]. The bounds of F (`tables`) are rigorous, tails included. In a
+round with b bits at most (number of boundaries + 2) / 2^b of the draws stay undecided, which tends
+to 0, so the loop ends with probability one and the law is the stated one: H = 0, tau = 0 in the
+sense of the guarantee.
+
+**Order of words**, the same for every law. Draws are made in chunks of 2^16. In round 0 each draw
+of a chunk gets 16 bits: four draws share a word, the first takes the lowest bits, and what is left
+of the last word is thrown away. In round 1, 2, ... each draw that is still undecided, in order,
+gets one word of its own as the next 64 bits. So the draws are a function of the words and of F
+alone: a table of all 65,536 answers, a search in 64-bit bounds and plain ball arithmetic give
+the same draws.
 
 **Rejection.** A law too wide for a table is drawn below a staircase (see `_draw_staircase`), also
 exactly.
-
-**Order of words.** A bulk draw of n values takes n words first; the undecided ones then take
-further words one at a time, in order. The compiled search and plain ball arithmetic are the same
-function of the words.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,16 @@ import numpy.typing as npt
 from flint import arb, ctx, fmpq
 
 from congenial.errors import GuaranteeError, RandomnessError
-from congenial.sampling.randomness import Randomness, uniform_below
+from congenial.sampling.precision import working_precision
+from congenial.sampling.randomness import Randomness
+from congenial.sampling.tables import boundaries, word_bounds
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-_TAIL_BITS = 80  # a table leaves out at most 2^-80 of its own resolution
+_CHUNK = 1 << 16  # draws made at a time
+_ENOUGH = 1 << 14  # draws at a time that pay for a table of all 65,536 answers
+_LOG_ERROR = 2.0**-47  # relative error allowed for log weights in doubles, with room to spare
 _HALF_WIDTH = 1 << 16  # a law that needs a wider first table is drawn by rejection
 _LARGEST = 1 << 62  # a draw beyond this would not be a safe 64-bit integer
 
@@ -70,7 +76,8 @@ def positive_rational(name: str, value: Fraction | int) -> Fraction:
 class ExactLaw(ABC):
     """A log-concave law on the integers (all, or those >= `lowest`), known up to a constant.
 
-    A subclass gives its mode and its weights in ball arithmetic; drawing is done here.
+    A subclass gives its mode and its weights in ball arithmetic; drawing is done here. A draw of
+    one chunk is a function of `Randomness.words` alone, so laws may be drawn in several threads.
     """
 
     lowest: int | None = None
@@ -88,6 +95,19 @@ class ExactLaw(ABC):
     def _log_weight(self, x: int) -> Any:
         """Return log w(x) - log w(mode) as a ball, for x >= lowest."""
 
+    def _ratios(self, x: Ints) -> Floats:
+        """Return w(x + 1) / w(x) in doubles, relative error at most (16 + 4 |log ratio|) 2^-53.
+
+        Good for any law as it is; a law that is set up often gives a vectorised one.
+        """
+        with working_precision(128):
+            return np.array([float(self._ratio(int(v))) for v in x])
+
+    def _log_weights(self, x: Ints) -> Floats:
+        """Return log w(x)/w(mode) in doubles, error at most 2^-49 (1 + its absolute value)."""
+        with working_precision(192):
+            return np.array([float(self._log_weight(int(v))) for v in x])
+
     def draw(self, randomness: Randomness, n: int) -> Ints:
         """Return n independent exact draws. Raises RandomnessError if the source fails."""
         if _fits_a_table(self):
@@ -98,120 +118,70 @@ class ExactLaw(ABC):
 # --- inversion -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Boundaries:
-    """Integer bounds lower[i] <= F(first + i) 2^(64 level) <= upper[i]; `below` bounds F(first
-    - 1).
-    """
+@lru_cache(maxsize=64)
+def _answers(law: ExactLaw, bits: int) -> npt.NDArray[Any]:
+    """What 16 bits decide, for each of their 65,536 values (coded as `_kernels.answer` does)."""
+    from congenial.sampling import _kernels
 
-    first: int
-    below: int
-    lower: list[int]
-    upper: list[int]
-
-    def locate(self, word: int) -> int | None:
-        """Return the x decided by U in [word, word + 1] / 2^(64 level), or None."""
-        i = bisect_right(self.lower, word)
-        if i == len(self.lower) or word < (self.upper[i - 1] if i else self.below):
-            return None
-        return self.first + i
-
-
-def _side(law: ExactLaw, step: int, tiny: Any) -> tuple[list[Any], Any]:
-    """Weights (mode = 1) away from the mode on one side, and a ball that holds the mass left out.
-
-    Ratios decrease away from the mode, so the mass beyond x is at most w(x) r / (1 - r) with the
-    next r.
-    """
-    weights: list[Any] = []
-    x, w = law.mode, arb(1)
-    while True:
-        if step < 0 and x == law.lowest:
-            return weights, arb(0)
-        r = law._ratio(x) if step > 0 else 1 / law._ratio(x - 1)
-        w_next = w * r
-        if w_next < tiny and r < 1:
-            beyond = w_next / (1 - r)
-            if beyond < tiny:
-                return weights, arb(0).union(beyond)
-        weights.append(w_next)
-        x, w = x + step, w_next
-
-
-def _integer_bounds(value: Any) -> tuple[int, int]:
-    """Integers around a ball, one apart unless the ball touches an integer."""
-    whole = value.floor().unique_fmpz()
-    if whole is not None:
-        return int(whole), int(whole) + 1
-    return int(value.lower().floor().unique_fmpz()), int(value.upper().ceil().unique_fmpz())
-
-
-@lru_cache(maxsize=32)  # drawing keeps `_word_table`; this is for the rare undecided word
-def _boundaries(law: ExactLaw, level: int) -> _Boundaries:
-    """The table of one level, by summing positive balls outwards from the mode."""
-    bits = 64 * level
-    with ctx.workprec(bits + _TAIL_BITS + 64):
-        tiny = arb(2) ** -(bits + _TAIL_BITS)
-        left, left_tail = _side(law, -1, tiny)
-        right, right_tail = _side(law, +1, tiny)
-        weights = [*reversed(left), arb(1), *right]
-        total = left_tail + right_tail
-        for w in weights:
-            total += w
-        scale = arb(2) ** bits / total
-        below = int((left_tail * scale).upper().ceil().unique_fmpz())
-        lower, upper, running = [], [], left_tail
-        for w in weights:
-            running += w
-            low, high = _integer_bounds(running * scale)
-            lower.append(low)
-            upper.append(min(1 << bits, high))  # F <= 1
-    return _Boundaries(law.mode - len(left), below, lower, upper)
-
-
-@lru_cache(maxsize=1024)
-def _word_table(law: ExactLaw, bits: int) -> tuple[int, npt.NDArray[Any], npt.NDArray[Any], Ints]:
-    """The first level as arrays: first x, lower bounds, upper bounds shifted by one, guide.
-
-    `bits` < 64 coarsens the bounds outwards; a test uses it to send most words to the slow path.
-    guide[t] is the first index whose lower bound exceeds the smallest word with leading bits t.
-    """
-    table = _boundaries(law, 1)
-    grain = 1 << (64 - bits)
-    lower = [v // grain * grain for v in table.lower]
-    before = [-(-v // grain) * grain for v in [table.below, *table.upper[:-1]]]
-    # F < 1, so lower bounds fit a word; an index whose predecessor may reach 2^64 decides no word
-    keep = sum(v < 1 << 64 for v in before)
-    lows = np.array(lower[:keep], dtype=np.uint64)
-    guide_bits = min(16, max(4, keep.bit_length() + 1))
-    starts = np.arange(1 << guide_bits, dtype=np.uint64) << np.uint64(64 - guide_bits)
-    guide = np.searchsorted(lows, starts, side="right").astype(np.int64)
-    return table.first, lows, np.array(before[:keep], dtype=np.uint64), guide
+    bounds = word_bounds(law, bits)
+    table: npt.NDArray[Any] = _kernels.all_answers(bounds.lower, bounds.upper, bounds.guide)
+    return table.astype(np.int16) if table.max() < 1 << 15 else table
 
 
 def _draw_inverse(law: ExactLaw, randomness: Randomness, n: int, bits: int = 64) -> Ints:
-    """n draws by inversion: compiled search on one word each, then the undecided ones in order."""
-    from congenial.sampling import _kernels  # numba only when something is drawn
-
-    first, lower, before, guide = _word_table(law, bits)
-    words = randomness.words(n)
-    out: Ints = _kernels.locate(words, lower, before, guide)
-    undecided = np.flatnonzero(out < 0)
-    out += first
-    for i in undecided:
-        out[i] = _refine(law, int(words[i]), randomness)
+    """n draws by inversion. `bits` < 64 widens the bounds; tests use it to reach every path."""
+    out = np.empty(n, dtype=np.int64)
+    for start in range(0, n, _CHUNK):
+        _fill(law, randomness, out[start : start + _CHUNK], bits)
     return out
 
 
-def _refine(law: ExactLaw, word: int, randomness: Randomness) -> int:
-    """Decide one draw whose first word is given, taking further words as long as F is too close."""
-    level = 1
-    while True:
-        x = _boundaries(law, level).locate(word)
-        if x is not None:
-            break
-        word = (word << 64) | randomness.word()
+def _fill(law: ExactLaw, randomness: Randomness, out: Ints, bits: int) -> None:
+    """Draw one chunk: rounds 0 and 1 compiled, what these cannot decide in ball arithmetic.
+
+    Until the last line `out` holds x - first, or a negative code where x is not known yet.
+    """
+    from congenial.sampling import _kernels  # numba only when something is drawn
+
+    bounds = word_bounds(law, bits)
+    search = bounds.lower, bounds.upper, bounds.guide
+    words = randomness.words(-(-out.size // 4))
+    if out.size >= _ENOUGH:
+        places = _kernels.look_up(words, _answers(law, bits), out)
+    else:
+        places = _kernels.search_lanes(words, *search, out)
+    lanes = _kernels.lanes_at(words, places)
+    for j in np.flatnonzero(out[places] == _kernels.UNSURE):
+        x = boundaries(law, 0).locate(int(lanes[j]))
+        out[places[j]] = _kernels.UNDECIDED if x is None else x - bounds.first
+    undecided = out[places] < 0
+    places, lanes = places[undecided], lanes[undecided]
+    if places.size:
+        fresh = randomness.words(places.size)
+        _kernels.search_words(lanes, fresh, *search, places, out)
+        slow = np.flatnonzero(out[places] < 0)
+        prefixes = [(int(lanes[j]) << 64) | int(fresh[j]) for j in slow]
+        found = _refine(law, prefixes, randomness)
+        out[places[slow]] = np.array(found, dtype=np.int64) - bounds.first
+    out += bounds.first
+
+
+def _refine(law: ExactLaw, prefixes: list[int], randomness: Randomness) -> list[int]:
+    """Decide draws whose first 80 bits are given, round by round."""
+    found: list[int | None] = [None] * len(prefixes)
+    level, pending = 1, list(range(len(prefixes)))
+    while pending:
+        table = boundaries(law, level)
+        for i in pending:
+            found[i] = table.locate(prefixes[i])
+        pending = [i for i in pending if found[i] is None]
+        for i, word in zip(pending, randomness.words(len(pending)), strict=True):
+            prefixes[i] = (prefixes[i] << 64) | int(word)
         level += 1
+    return [_checked(x) for x in found if x is not None]
+
+
+def _checked(x: int) -> int:
     if abs(x) >= _LARGEST:
         raise RandomnessError(
             "a draw does not fit 64 bits; nothing was released.", remedy="Try again."
@@ -226,13 +196,13 @@ def _log_weight_at_most(law: ExactLaw, x: int, bound: int) -> bool:
     """Whether log w(x)/w(mode) <= bound is certain."""
     if law.lowest is not None and x < law.lowest:
         return True
-    with ctx.workprec(256):
+    with working_precision(256):
         return bool(law._log_weight(x) <= bound)
 
 
 @lru_cache(maxsize=1024)
 def _fits_a_table(law: ExactLaw) -> bool:
-    least = -math.ceil((64 + _TAIL_BITS) * math.log(2))
+    least = -math.ceil(144 * math.log(2))  # 80 bits, and 64 more that no table resolves
     return all(_log_weight_at_most(law, law.mode + s * _HALF_WIDTH, least) for s in (-1, 1))
 
 
@@ -287,40 +257,72 @@ def _draw_staircase(law: ExactLaw, randomness: Randomness, n: int) -> Ints:
     uniformly (a negative zero is refused, else 0 would count twice), accept with probability w e^b
     <= 1. More than half of the proposals survive (.56 for a Gaussian, .63 for a double geometric).
 
-    Words: the b of all outstanding draws, then for each in order place, sign and acceptance.
+    Words, for up to 2^16 outstanding draws at a time: their b; a word each for place and sign
+    (again for the few in the surplus); a word each for the acceptance of those in the support,
+    and further words, in order, for those it does not decide.
     """
     s = _stair(law)
-    accepted: list[int] = []
-    while len(accepted) < n:
-        for b in _draw_inverse(_UNIT, randomness, n - len(accepted)).tolist():
-            place, negative = divmod(uniform_below(2 * s, randomness), 2)
-            i = b * s + place
-            x = law.mode - i if negative else law.mode + i
-            if (negative and i == 0) or (law.lowest is not None and x < law.lowest):
-                continue
-            if abs(x) >= _LARGEST:
-                raise RandomnessError(
-                    "a draw does not fit 64 bits; nothing was released.", remedy="Try again."
-                )
-            if _accepted(law, x, b, randomness):
-                accepted.append(x)
-    return np.array(accepted, dtype=np.int64)
+    accepted = [np.empty(0, dtype=np.int64)]
+    missing = n
+    while missing:
+        b = _draw_inverse(_UNIT, randomness, min(missing, _CHUNK))
+        _checked(int(b.max()) * s + s)
+        place = _uniform_words(2 * s, randomness, b.size)
+        i, negative = b * s + place // 2, place % 2 == 1
+        x = law.mode + np.where(negative, -i, i)
+        inside = ~(negative & (i == 0))
+        if law.lowest is not None:
+            inside &= x >= law.lowest
+        x, b = x[inside], b[inside]
+        accepted.append(x[_accepted(law, x, b, randomness)])
+        missing -= accepted[-1].size
+    return np.concatenate(accepted)
 
 
-def _accepted(law: ExactLaw, x: int, b: int, randomness: Randomness) -> bool:
-    """True with probability w(x)/w(mode) e^b."""
-    return _bernoulli(lambda: law._log_weight(x) + b, randomness)
+def _uniform_words(n: int, randomness: Randomness, size: int) -> Ints:
+    """Integers uniform below n < 2^63, exactly: a word each, again where it is in the surplus."""
+    from congenial.sampling import _kernels
+
+    out = np.empty(size, dtype=np.int64)
+    places = np.arange(size)
+    while places.size:
+        places = _kernels.scale_words(randomness.words(places.size), n, places, out)
+    return out
 
 
-def _bernoulli(log_p: Callable[[], Any], randomness: Randomness) -> bool:
+def _log_acceptance(law: ExactLaw, x: int, b: int) -> Any:
+    return law._log_weight(x) + b
+
+
+def _accepted(law: ExactLaw, x: Ints, b: Ints, randomness: Randomness) -> npt.NDArray[np.bool_]:
+    """True with probability w(x)/w(mode) e^b, for each x: U < p for a lazily refined uniform U.
+
+    Doubles decide where p and the first word of U differ by more than any rounding error.
+    """
+    words = randomness.words(x.size)
+    log_w = law._log_weights(x)
+    error = _LOG_ERROR * (2 + np.abs(log_w) + b)  # of log_w, of the sum, and of exp
+    with np.errstate(under="ignore", over="ignore"):
+        u = words.astype(np.float64) * 2.0**-64
+        yes = np.exp(log_w + b - error) > u * (1 + 2.0**-50) + 2.0**-60
+        no = np.exp(log_w + b + error) + 1e-300 < u * (1 - 2.0**-50)
+    for j in np.flatnonzero(~(yes | no)):
+        log_p = partial(_log_acceptance, law, int(x[j]), int(b[j]))
+        yes[j] = _bernoulli(log_p, randomness, words[j])
+    return np.asarray(yes)
+
+
+def _bernoulli(log_p: Callable[[], Any], randomness: Randomness, first: Any = None) -> bool:
     """Return U < p for a lazily refined uniform U, where log_p() <= 0 is a ball at any precision.
+
+    `first` is the first word of U if it has been taken already.
 
     Precision grows until the ball is narrow; then a word is added only if p is that close to U,
     which has probability below 2^-62 per word taken.
     """
-    word, level, guard = randomness.word(), 1, 64
+    word, level, guard = randomness.word() if first is None else int(first), 1, 64
     while True:
-        with ctx.workprec(64 * level + guard):
+        with working_precision(64 * level + guard):
             p = log_p().exp() * arb(2) ** (64 * level)
             if p >= word + 1:
                 return True

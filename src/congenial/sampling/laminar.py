@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, ctx
+from flint import arb
 
 from congenial.errors import StructureError
-from congenial.sampling.exact import ExactLaw, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.exact import ExactLaw, Floats, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.precision import working_precision
 from congenial.sampling.randomness import Randomness
 
 _CHUNK = 1 << 20  # cells drawn at a time by draw_many
@@ -47,7 +48,7 @@ def log_normaliser(k: int, eps_cell: Fraction) -> float:
     >>> round(log_normaliser(2, Fraction(1)), 6) == round(math.log(1 / math.tanh(1)), 6)
     True
     """
-    with ctx.workprec(128):
+    with working_precision(128):
         return float(legendre(k - 1, eps_cell).log())
 
 
@@ -67,7 +68,7 @@ class SharedTotal(ExactLaw):
         """The smallest Q >= 0 with (Q+k) a <= Q+1, i.e. Q >= (k a - 1)/(1 - a)."""
         precision = 128
         while True:
-            with ctx.workprec(precision):
+            with working_precision(precision):
                 a = (-ball(self.eps_cell)).exp()
                 turn = ((self.k * a - 1) / (1 - a)).ceil()
                 low, high = turn.lower(), turn.upper()
@@ -80,6 +81,12 @@ class SharedTotal(ExactLaw):
     def _ratio(self, x: int) -> Any:
         root = arb(x + self.k) / (x + 1) * exp_ball(-self.eps_cell)
         return root * root
+
+    def _ratios(self, x: Ints) -> Floats:
+        with working_precision(128):
+            a = float(exp_ball(-self.eps_cell))
+        root = (x + self.k) / (x + 1) * a
+        return np.asarray(root * root)
 
     def _log_weight(self, x: int) -> Any:
         k, m = self.k, self.mode
@@ -226,10 +233,10 @@ def _checked_labels(labels: npt.ArrayLike) -> Ints:
 
 
 def _words_expected(q: Ints, sizes: Ints) -> int:
-    """Words the subsets are likely to take: two per (draw, group), lanes as in the kernels,
-    some spare.
+    """Words the subsets are likely to take: two per (draw, group), as many integers to a word as
+    in the kernels for the largest q of the group, some spare.
     """
-    places = q + sizes - 1
-    lanes = np.where(places <= 1 << 12, 4, np.where(places <= 1 << 28, 2, 1))
-    per_subset = np.minimum(q, sizes - 1) // lanes + 1
-    return int(2 * per_subset.sum() * 1.06) + 16
+    largest = q.max(axis=0)
+    per_word = np.maximum(1, np.floor(60 / np.log2(np.maximum(largest + sizes - 1, 2))))
+    per_subset = np.ceil(np.minimum(largest, sizes - 1) / per_word)
+    return int(2 * len(q) * per_subset.sum() * 1.01) + 16

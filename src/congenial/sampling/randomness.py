@@ -1,9 +1,9 @@
 """Where the random bits come from, and exact uniform integers made of them.
 
-Everything random in Congenial is a function of a stream of 64-bit words. A release takes the words
-from the operating system; a seeded stream is for tests and studies and says so; a recorded stream
-replays a test. A word is handed out once: never again to another draw, another thread or a forked
-process.
+Everything random in Congenial is a function of a stream of 64-bit words. For a release they are
+keyed by the operating system; a seeded stream is for tests and studies and says so; a recorded
+stream replays a test. A word is handed out once: never again to another draw, another thread or a
+forked process.
 """
 
 from __future__ import annotations
@@ -91,27 +91,47 @@ if hasattr(os, "register_at_fork"):  # there is no fork on Windows
 
 
 class SystemRandomness(Randomness):
-    """The operating system's generator (`os.urandom`): the only source for a release that is
-    published.
+    """The only source for a release that is published: the operating system's generator
+    (`os.urandom`), expanded by AES-256 in counter mode.
+
+    Every block of words has a key of its own, 256 bits from the system, used once and forgotten:
+    nothing is carried from block to block, so a later look into memory tells nothing about
+    earlier words. Expanding is some ten times as fast as asking the system for every byte.
+
+    Assumed: the system's generator is sound, and AES-256 is a pseudo-random permutation (NIST SP
+    800-38A). A block of b bytes then differs from ideal bits by at most (b / 16)^2 / 2^129 against
+    any feasible observer, beyond what breaking AES would give: 2^-77 for 1 GB.
     """
 
     publishable = True
-    label = "operating system"
+    label = "operating system, expanded by AES-256-CTR"
 
     def _fetch(self, n: int) -> Words:
-        try:
-            raw = os.urandom(8 * n)
-        except (OSError, NotImplementedError) as error:
-            raise RandomnessError(
-                "the operating system's random generator failed; nothing was released.",
-                remedy="Try again once the system is healthy.",
-            ) from error
-        if len(raw) != 8 * n:
-            raise RandomnessError(
-                "the operating system returned too few random bytes; nothing was released.",
-                remedy="Try again once the system is healthy.",
-            )
-        return np.frombuffer(raw, dtype=np.uint64)
+        # imported here: a process that draws nothing does not load it
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+        from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+        counter = bytes(16)  # starts at 0: the key is never used again
+        stream = Cipher(AES256(_system_key()), CTR(counter)).encryptor()
+        return np.frombuffer(stream.update(bytes(8 * n)), dtype="<u8").astype(np.uint64, copy=False)
+
+
+def _system_key() -> bytes:
+    """256 bits from the operating system, or RandomnessError."""
+    try:
+        key = os.urandom(32)
+    except (OSError, NotImplementedError) as error:
+        raise RandomnessError(
+            "the operating system's random generator failed; nothing was released.",
+            remedy="Try again once the system is healthy.",
+        ) from error
+    if len(key) != 32:
+        raise RandomnessError(
+            "the operating system returned too few random bytes; nothing was released.",
+            remedy="Try again once the system is healthy.",
+        )
+    return key
 
 
 class SeededRandomness(Randomness):

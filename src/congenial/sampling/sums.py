@@ -26,12 +26,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from flint import ctx
 
 from congenial.errors import StructureError
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, Floats
 from congenial.sampling.exact import ball, positive_rational
 from congenial.sampling.laminar import legendre
+from congenial.sampling.precision import working_precision
+
+CellLaw = DoubleGeometric | DiscreteGaussian
 
 _UNIT = 2.0**-52  # rounding unit
 _WIDEST = 1e6  # largest standard deviation for which a law is tabulated
@@ -106,7 +108,7 @@ def cell_variance(k: int, eps_cell: Fraction | int) -> float:
     if k == 1:
         return 0.0
     n = k - 1
-    with ctx.workprec(256 + 4 * int(1 / eps).bit_length() + 2 * math.ceil(float(eps))):
+    with working_precision(256 + 4 * int(1 / eps).bit_length() + 2 * math.ceil(float(eps))):
         z = 1 / ball(eps).tanh()
         rho = legendre(n - 1, eps) / legendre(n, eps)
         mean = (n * (z - rho) + k * (z - 1)) / 2
@@ -128,7 +130,7 @@ def subset_variance(parts: Sequence[tuple[int, int]], eps_cell: Fraction | int) 
     return math.fsum(terms)
 
 
-def iid_sum_law(m: int, law: DoubleGeometric | DiscreteGaussian) -> Pmf:
+def iid_sum_law(m: int, law: CellLaw) -> Pmf:
     """The law of the sum of m independent draws of `law` (m >= 0)."""
     if m < 0:
         raise StructureError(f"a sum of {m} terms does not exist.", remedy="Give m >= 0.")
@@ -144,26 +146,25 @@ def iid_sum_law(m: int, law: DoubleGeometric | DiscreteGaussian) -> Pmf:
     return _power(_symmetric(np.asarray(law.log_pmf(np.arange(half + 1)))), m)
 
 
-def subset_sum_law(
-    parts: Sequence[tuple[int, int]], eps_cell: Fraction | int, independent: int = 0
-) -> Pmf:
+def subset_sum_law(parts: Sequence[tuple[int, int]], law: CellLaw, independent: int = 0) -> Pmf:
     """The law of the noise in a sum over m of the k cells of each group, parts = (m, k) per group,
-    and over `independent` cells that belong to no group.
+    and over `independent` cells that belong to no group; `law` is that of an unconditioned cell.
 
     Groups are independent and each sums to zero. Equal parts are combined by repeated squaring.
     Refused beyond a standard deviation of 1e6 (`subset_variance` has no such limit).
 
-    >>> subset_sum_law([(3, 3)], Fraction(1, 4)).interval(0.95)
+    >>> subset_sum_law([(3, 3)], DoubleGeometric(Fraction(1, 4))).interval(0.95)
     0
     """
-    eps = positive_rational("eps_cell", eps_cell)
-    free = DoubleGeometric(eps)
-    _check_width(math.sqrt(subset_variance(parts, eps) + independent * free.variance))
-    law = iid_sum_law(independent, free)
+    for m, k in set(parts):
+        _check_part(m, k)
+    spread = sum(m * (k - m) / k for m, k in parts) + independent
+    _check_width(math.sqrt(spread * law.variance))
+    total = iid_sum_law(independent, law)
     for (m, k), times in sorted(Counter(parts).items()):
         if 0 < m < k:
-            law = _convolve(law, _power(_group_law(min(m, k - m), k, eps), times))
-    return law
+            total = _convolve(total, _power(_group_law(min(m, k - m), k, law), times))
+    return total
 
 
 def _check_part(m: int, k: int) -> None:
@@ -189,13 +190,28 @@ def _half_width(sd: float, rate: float) -> int:
 
 
 @lru_cache(maxsize=256)
-def _group_law(m: int, k: int, eps: Fraction) -> Pmf:
+def _group_law(m: int, k: int, law: CellLaw) -> Pmf:
     """One group, m of k cells: the normalised product D_m D_(k-m)."""
-    sd = math.sqrt(subset_variance([(m, k)], eps))
-    half = _half_width(sd, 2 * float(eps))
-    rate = float(eps)
+    if isinstance(law, DiscreteGaussian):
+        return _product(iid_sum_law(m, law), iid_sum_law(k - m, law))
+    rate = float(law.eps)
+    half = _half_width(math.sqrt(subset_variance([(m, k)], law.eps)), 2 * rate)
     logs = _log_double_geometric_sum(m, rate, half) + _log_double_geometric_sum(k - m, rate, half)
     return _symmetric(logs, gain=2 + 2 / rate)
+
+
+def _product(p: Pmf, q: Pmf) -> Pmf:
+    """The normalised product of two laws centred at zero.
+
+    An absolute error e in one factor changes probabilities by at most e times the other's largest
+    value over the normaliser, and both are largest at zero.
+    """
+    half = min(p.hi, q.hi)
+    left, right = p.probs[-half - p.lo : half - p.lo + 1], q.probs[-half - q.lo : half - q.lo + 1]
+    both = left * right
+    mass = float(both.sum())
+    error = 2 * (p.error * float(q.probs.max()) + q.error * float(p.probs.max())) / mass
+    return _trim(-half, both / mass, error, 1e-18)
 
 
 def _log_double_geometric_sum(m: int, eps: float, half: int) -> Floats:

@@ -1,0 +1,1 @@
+"""One file per version; a published one is never edited."""
