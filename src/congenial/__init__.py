@@ -38,7 +38,8 @@ if TYPE_CHECKING:
         structural_zeros,
         total,
     )
-    from congenial.release.bundle import read, verify
+    from congenial.release.bundle import read
+    from congenial.release.verification import verify
     from congenial.release.plan import Plan
     from congenial.sampling.randomness import SeededRandomness
 
@@ -68,7 +69,7 @@ _HOME = {
     "Release": "mechanisms.release",
     "Plan": "release.plan",
     "read": "release.bundle",
-    "verify": "release.bundle",
+    "verify": "release.verification",
     "SeededRandomness": "sampling.randomness",
     "CongenialError": "errors",
 }

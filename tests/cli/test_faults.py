@@ -369,3 +369,54 @@ def test_init_lists_levels_only_on_request(run: Callable[..., Any], tmp_path: Pa
     assert "which values occur" in asked.err
     assert MARKER in (tmp_path / "asked.toml").read_text()
     assert run("init", tmp_path / "people.csv", "--out", tmp_path / "asked.toml").code == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            '"Population" = { total = true, by = ["county"], because = "statute" }\n'
+            '"Adults" = { count = "age >= 18", by = ["county"] }',
+            '"Weighted" = { linear = { "age >= 18" = 2, "sex = \'f\'" = 1 } }',
+        ),
+        ('nonnegative = "project"', 'nonnegative = "project"\nmechanism = "plain_laplace"'),
+        ("epsilon = 0.5", "epsilon = 0.0000000001"),
+    ],
+)
+def test_what_check_refuses_is_refused_before_anything_is_published_or_spent(
+    run: Callable[..., Any], plan: Path, old: str, new: str
+) -> None:
+    text = plan.read_text()
+    assert old in text
+    text = text.replace(old, new)
+    if "plain_laplace" in new:
+        text = text[: text.index("[publish]")] + text[text.index("[[release]]") :]
+    plan.write_text(text)
+    assert run("check", plan).code != 0
+    run("publish", plan)
+    name = "summary" if "0.5" in old else "detail"
+    assert run("release", plan, "--name", name).code != 0
+    assert not (plan.parent / "bundles").exists()
+    ledger = plan.parent / "ledger.sqlite"
+    if ledger.exists():
+        assert run("ledger", "show", ledger, "--json").document["releases"] == []
+
+
+def test_a_ledger_that_went_missing_is_no_fresh_budget(run: Callable[..., Any], plan: Path) -> None:
+    assert run("publish", plan).code == 0
+    (plan.parent / "ledger.sqlite").rename(plan.parent / "elsewhere")
+    for command in ("publish", "release"):
+        ran = run(command, plan)
+        assert ran.code == 4
+        assert "what was spent is unknown" in " ".join(ran.err.split())
+
+
+def test_the_unit_of_the_ledger_is_the_unit_of_the_plan(
+    run: Callable[..., Any], plan: Path
+) -> None:
+    text = plan.read_text()
+    text = text[: text.index("[publish]")] + text[text.index("[[release]]") :]
+    plan.write_text(text.replace('unit = "id"', 'unit = "id"\nmax_rows = 1'))
+    assert run("release", plan, "--name", "summary").code == 0
+    plan.write_text(text)
+    assert run("release", plan, "--name", "detail").code == 4

@@ -238,3 +238,15 @@ def test_figures_that_no_table_has_are_refused_on_reading():
     data["statements"][1]["values"] += 1
     with pytest.raises(MandateError, match="'Population by county' and 'Population' together"):
         Invariants.from_dict(SCHEMA, data)
+
+
+def test_large_figures_and_weights_are_settled_exactly():
+    big = Table(SCHEMA, SCHEMA.names, np.full((3, 2, 4), 10**15))
+    data = publish(big, total(by="county"), total()).to_dict()
+    assert Invariants.from_dict(SCHEMA, data).clash == ()
+    weighted = publish(
+        Table(SCHEMA, SCHEMA.names, np.full((3, 2, 4), 10**9)),
+        linear({"age >= 18": 10**7, "age < 18": 10**7 + 1}),
+        total(),
+    )
+    assert weighted.atom_totals is not None

@@ -20,6 +20,7 @@ from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import publish
 from congenial.public.statements import count, total
 from congenial.release import bundle
+from congenial.release.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict(
@@ -49,7 +50,9 @@ RELEASES = {
 @pytest.fixture
 def written(tmp_path):
     def write(release, name="out"):
-        prepared = bundle.write(release, tmp_path / name, "the promise", "<html></html>")
+        prepared = bundle.write(
+            release, tmp_path / name, release.guarantee.explain(), "<html></html>"
+        )
         prepared.publish()
         return prepared
 
@@ -67,7 +70,7 @@ def test_what_is_read_is_what_was_written(make, written):
     assert again.guarantee.to_dict() == release.guarantee.to_dict()
     assert again.published == release.published
     assert again.interval("age >= 65", 0.9) == release.interval("age >= 65", 0.9)
-    checks = bundle.verify(prepared.folder, prepared.digest)
+    checks = verify(prepared.folder, prepared.digest)
     assert [c.what for c in checks if not c.holds] == []
 
 
@@ -93,7 +96,7 @@ def test_a_seeded_draw_fails_verification(written):
         TABLE, SeededRandomness(5)
     )
     folder = written(release).folder
-    failed = [c.what for c in bundle.verify(folder) if not c.holds]
+    failed = [c.what for c in verify(folder) if not c.holds]
     assert failed == ["drawn from the system's randomness"]
     assert "NOT FOR PUBLICATION" in (folder / "README.txt").read_text()
 
@@ -116,9 +119,9 @@ def edit(folder, name, change):
     path.write_text(json.dumps(data))
     if name != "release.json":
         index = json.loads((folder / "release.json").read_text())
-        index["files"][name] = bundle._sha256(path.read_bytes())
+        index["files"][name] = bundle.sha256(path.read_bytes())
         (folder / "release.json").write_text(json.dumps(index))
-    (folder / "DIGEST.txt").write_text(bundle._sha256((folder / "release.json").read_bytes()))
+    (folder / "DIGEST.txt").write_text(bundle.sha256((folder / "release.json").read_bytes()))
 
 
 def test_an_accident_is_noticed(written):
@@ -126,7 +129,7 @@ def test_an_accident_is_noticed(written):
     with (folder / "table.csv").open("a") as file:
         file.write("x")
     (folder / "extra.txt").write_text("hello")
-    failed = {c.what for c in bundle.verify(folder) if not c.holds}
+    failed = {c.what for c in verify(folder) if not c.holds}
     assert failed == {"table.csv is as released", "nothing was added"}
 
 
@@ -148,9 +151,9 @@ def test_an_accident_is_noticed(written):
 def test_a_changed_claim_is_noticed_even_with_fresh_digests(written, name, change, what):
     prepared = written(RELEASES["mandated"]())
     edit(prepared.folder, name, change)
-    failed = {c.what for c in bundle.verify(prepared.folder) if not c.holds}
+    failed = {c.what for c in verify(prepared.folder) if not c.holds}
     assert what in failed
-    failed = {c.what for c in bundle.verify(prepared.folder, prepared.digest) if not c.holds}
+    failed = {c.what for c in verify(prepared.folder, prepared.digest) if not c.holds}
     assert "release.json matches the digest you gave" in failed
 
 
@@ -173,7 +176,7 @@ def test_hostile_bundles_are_refused_by_our_own_errors(written, change):
     folder = written(RELEASES["mandated"]()).folder
     edit(folder, "release.json", change)
     try:
-        held = all(check.holds for check in bundle.verify(folder))
+        held = all(check.holds for check in verify(folder))
     except CongenialError:
         held = False
     assert not held
@@ -202,3 +205,52 @@ def test_labels_do_not_break_the_text_files(written):
     rows = (folder / "published.csv").read_text()
     assert '"A ""quoted"",' in rows
     assert bundle.read(folder).description.scale == Fraction(1, 4)
+
+
+def test_what_can_be_worked_out_again_is_checked(written):
+    """Every digest is fresh; the content disagrees with itself."""
+    import pyarrow.parquet as pq
+
+    counts = np.arange(9).reshape(3, 3) * 10
+    counts[0] = 0
+    table = Table(SCHEMA, SCHEMA.names, counts)
+    target = Guarantee.pure(1, SemiAdjacent(publish(table, total(by="county"))))
+    release = calibrate("auto", target, SCHEMA.names).release(table)
+
+    def failed(change):
+        folder = written(release, f"forged-{change.__name__}").folder
+        change(folder)
+        edit(folder, "release.json", lambda d: _refresh(folder, d))
+        return {c.what for c in verify(folder) if not c.holds}
+
+    def frozen(folder):
+        moved = release.values.copy()
+        moved[0, 0] += 7  # county a is published as empty
+        pq.write_table(replace(release, values=moved).to_arrow(), folder / "table.parquet")
+
+    def labels(folder):
+        pq.write_table(
+            release.to_arrow().set_column(0, "county", [["c"] * 9]), folder / "table.parquet"
+        )
+
+    def text(folder):
+        (folder / "table.csv").write_text("garbage")
+
+    def words(folder):
+        edit(
+            folder, "release.json", lambda d: d.update(promise="No result is 1.01 times as likely")
+        )
+
+    def records(folder):
+        edit(folder, "release.json", lambda d: d["guarantee"]["adjacency"].update(records=5))
+
+    assert "the table agrees with every published figure" in failed(frozen)
+    assert "table.parquet has the schema's labels" in failed(labels)
+    assert failed(text) == {"table.csv says the same"}
+    assert failed(words) == {"the promise in words is the one in numbers"}
+    assert failed(records) == {"the promise follows from the description"}
+
+
+def _refresh(folder, index):
+    for name in index["files"]:
+        index["files"][name] = bundle.sha256((folder / name).read_bytes())

@@ -20,13 +20,12 @@ from congenial.sampling.two_way_klein import (
     LINE,
     Klein,
     _log_ratio,
-    _one_minus_ratio,
     chain,
     line_noise,
-    log_acceptance,
     log_rho,
     table_noise,
 )
+from congenial.sampling.two_way_klein_kernels import _one_minus_ratio, log_acceptance
 
 SEED = 60601
 ALPHA = 1e-6

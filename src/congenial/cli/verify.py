@@ -39,7 +39,7 @@ def verify(
 
 def examine(bundle: Path, digest: str | None = None) -> Document:
     """The checks as plain data."""
-    from congenial.release.bundle import verify
+    from congenial.release.verification import verify
 
     checks = verify(bundle, digest)
     return {

@@ -33,6 +33,10 @@ class Conditioned(Mechanism):
 
     conditions = True
 
+    def __post_init__(self) -> None:
+        # A structure without a sampler is refused here, before anything is published or drawn.
+        _ = self.support
+
     @cached_property
     def support(self) -> Support:
         """The groups of released cells whose totals are published."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp
+from math import exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import pure_to_zcdp, zcdp_epsilon
@@ -50,7 +50,7 @@ class Loss:
         if not self.rho:
             return Pure(self.epsilon)
         if not self.epsilon and not self.discrete:
-            return Gaussian((2 * float(self.rho)) ** 0.5)
+            return Gaussian(_root_up(2 * self.rho))
         return ZeroConcentrated(self.rho + Fraction(pure_to_zcdp(self.epsilon)))
 
     def epsilon_at(self, delta: float) -> float:
@@ -62,6 +62,14 @@ class Loss:
             apart = float(self.epsilon) + zcdp_epsilon(float(self.rho), delta)
             return min(joint, apart)
         return joint
+
+
+def _root_up(square: Fraction) -> Fraction | float:
+    """The square root: exact where it is rational, otherwise rounded up."""
+    top, bottom = isqrt(square.numerator), isqrt(square.denominator)
+    if top**2 == square.numerator and bottom**2 == square.denominator:
+        return Fraction(top, bottom)
+    return nextafter(nextafter(float(square), inf) ** 0.5, inf)
 
 
 def joint_loss(descriptions: Sequence[Description], adjacency: Adjacency) -> Loss:

@@ -165,12 +165,13 @@ class Guarantee:
         figures = [s.label + (f" ({s.because})" if s.because else "") for s in statements]
         if isinstance(self.adjacency, SemiAdjacent):
             figures.append("the number of people")
-        if not figures:
-            return "Published exactly: nothing."
-        return (
-            f"Published exactly: {'; '.join(figures)}. Neither these nor what follows from them is "
-            "protected."
-        )
+        published = f"Published exactly: {'; '.join(figures) or 'nothing'}."
+        impossible = "; ".join(s.label for s in self.adjacency.mandates.zeros)
+        if impossible:
+            published += f" Impossible by definition: {impossible}."
+        if figures or impossible:
+            published += " Neither these nor what follows from them is protected."
+        return published
 
     def likelihood_clause(self) -> str:
         """How far apart the releases of the two datasets can be, as odds where possible."""
@@ -261,8 +262,8 @@ def _conforms(inner: Adjacency, outer: Adjacency) -> bool:
 def _slack_words(epsilon: Fraction | float, delta: float) -> str:
     return (
         f"the probability of any event under one dataset is at most {odds(epsilon)} times its "
-        f"probability under the other, plus {delta:g} (epsilon = {number(epsilon)}, "
-        f"delta = {delta:g} per person)."
+        f"probability under the other, plus {small(delta)} (epsilon = {number(epsilon)}, "
+        f"delta = {small(delta)} per person)."
     )
 
 
@@ -273,7 +274,15 @@ def odds(epsilon: Fraction | float) -> str:
     if value > 50:
         return f"e^{number(epsilon)}"
     exact = Decimal(value).exp(Context(prec=30, rounding=ROUND_CEILING))
+    if epsilon > 0 and exact == 1:
+        return "1.01"
     return format(context.plus(exact).normalize(), "f")
+
+
+def small(value: float) -> str:
+    """A probability to three digits, rounded up."""
+    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(Decimal(repr(value)))
+    return f"{float(rounded):g}"
 
 
 def number(value: Fraction | float) -> str:

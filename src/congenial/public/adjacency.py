@@ -214,12 +214,18 @@ class SemiAdjacent(Adjacency):
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
         people = "one person's record" if self.records == 1 else f"{self.records} people's records"
-        if not self.mandates.equalities:
+        if not self.mandates.equalities and not self.mandates.zeros:
             return f"two datasets of the same size that differ in {people}"
         return (
-            "any two datasets that agree with the published figures and differ in at most "
+            f"any two datasets that agree with {self._agree_with} and differ in at most "
             f"{people}, enough for any one person to be given any answer the figures allow"
         )
+
+    @property
+    def _agree_with(self) -> str:
+        told = ["the published figures"] if self.mandates.equalities else []
+        told += ["what is impossible by definition"] if self.mandates.zeros else []
+        return " and ".join(told)
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """a* people make the dearest move of their atom: twice the weights of tables that see it.
@@ -230,7 +236,7 @@ class SemiAdjacent(Adjacency):
         if self.published.blocks:
             return self._crossing_l1(releases)
         price = self._dearest(releases)
-        order = np.argsort(-np.array([float(p) for p in price]), kind="stable")
+        order = sorted(range(len(price)), key=lambda atom: -price[atom])
         left, value, known = self.records, Fraction(0), True
         for atom in order:
             movers = int(min(left, self._people[atom]))
@@ -267,10 +273,21 @@ class SemiAdjacent(Adjacency):
         total = Fraction(0)
         for names, weight in releases:
             norm = self._largest_norm(names)
-            spread = not np.any(self._varies(names) & (self._people > 0))
-            square = norm if spread and self._crossings == 2 else norm**2 // (4 if spread else 2)
+            apart = self._shown_apart(names)
+            square = norm if apart and self._crossings == 2 else norm**2 // (4 if apart else 2)
             total += weight * square
         return Supremum(total, False)
+
+    def _shown_apart(self, names: tuple[str, ...]) -> bool:
+        """Whether every atom shows one released cell and no two atoms show the same one.
+
+        Only then is phi u the kernel vector itself; cells of several atoms add up and can double.
+        """
+        seen = images(self.published, names)
+        cells = self.published.atoms >= 0
+        pairs = np.unique(np.stack([self.published.atoms[cells], seen.key[cells]]), axis=1)
+        once = len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1]
+        return once and seen.other == 1
 
     def _largest_norm(self, names: tuple[str, ...]) -> int:
         """Largest ||phi u||_1 over u in S(A_a*), for mandates with crossing margins.

@@ -133,6 +133,8 @@ class Invariants:
 
         Atom numbers are those of `atoms`, the loose atom 0 included: n is public.
         """
+        if not self.equalities or self.rank == self.matrix.shape[1]:
+            return ()  # every atom's total is known
         loose = int(np.any(self.atoms == 0))
         matrix = self.matrix
         if loose:
@@ -249,13 +251,18 @@ class Invariants:
         known, published figures.
         """
         able = [s for s in self.statements if s.relation != "=" or self.values is not None]
-        if not able or self._feasible(able):
+        if not able or self._agrees() or self._feasible(able):
             return ()
         for statement in list(able):  # deletion filter: keep only what is needed to clash
             rest = [s for s in able if s is not statement]
             if not self._feasible(rest):
                 able = rest
         return tuple(s.label for s in able)
+
+    def _agrees(self) -> bool:
+        """Whether exact arithmetic alone settles that some table has the published figures."""
+        totals = self.atom_totals
+        return not self.bounds and totals is not None and bool(np.all(totals >= 0))
 
     def _feasible(self, statements: Sequence[Statement]) -> bool:
         counted = [s for s in statements if s.relation != "zero"]

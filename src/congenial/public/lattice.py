@@ -16,7 +16,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import spsolve
 
 from congenial.errors import StructureError
 
@@ -175,9 +174,19 @@ def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
         np.subtract.at(remaining, parents[children], values[children])
         x = remaining[innermost]
     else:
-        gram = (matrix.T @ matrix).tocsc().astype(float)
-        x = np.rint(spsolve(gram, matrix.T @ values.astype(float))).astype(np.int64)
+        x = np.array(_exact_solution(matrix, values), dtype=np.int64)
     return x if np.array_equal(matrix @ x, values) else None
+
+
+def _exact_solution(matrix: sp.csr_matrix, values: Ints) -> list[int]:
+    """The whole part of some solution, by exact elimination; the caller verifies it."""
+    width = matrix.shape[1]
+    augmented = sp.hstack([matrix, sp.csr_matrix(values.reshape(-1, 1))], format="csr")
+    x = [0] * width
+    for pivot, row in echelon(augmented).items():
+        if pivot < width:
+            x[pivot] = int(row.get(width, Fraction(0)))
+    return x
 
 
 def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
@@ -191,11 +200,7 @@ def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
         whole = np.maximum(totals[of_row[sides[:, 0]]], 1)
         if np.allclose(matrix @ (share / whole), values, atol=0.1, rtol=0):
             return share / whole
-    augmented = sp.hstack([matrix, sp.csr_matrix(values.reshape(-1, 1))], format="csr")
-    x = np.zeros(matrix.shape[1])
-    for pivot, row in echelon(augmented).items():
-        x[min(pivot, len(x) - 1)] = float(row.get(matrix.shape[1], 0))
-    return x
+    return np.array(_exact_solution(matrix, values), dtype=float)
 
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:

@@ -29,10 +29,12 @@ class Universe:
     @property
     def words(self) -> str:
         """In words, for a guarantee."""
-        labels = [s.label for s in self.mandates.equalities]
-        if not labels:
-            return "all datasets over the schema"
-        return f"all datasets that agree with the published figures ({'; '.join(labels)})"
+        figures = "; ".join(s.label for s in self.mandates.equalities)
+        zeros = "; ".join(s.label for s in self.mandates.zeros)
+        words = "all datasets over the schema"
+        if figures:
+            words = f"all datasets that agree with the published figures ({figures})"
+        return f"{words}, without what is impossible by definition ({zeros})" if zeros else words
 
     def tables(self, n: int) -> Iterator[Table]:
         """Every table of n people over the whole schema that agrees with the published figures."""

@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,12 +23,11 @@ import numpy as np
 
 from congenial._version import __version__
 from congenial.data.schema import Schema
-from congenial.errors import BundleError, CongenialError
+from congenial.errors import BundleError
 from congenial.mechanisms.release import Release
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.invariants import Invariants
-from congenial.public.support import support
 
 FORMAT = 1
 INDEX = "release.json"
@@ -91,16 +89,14 @@ class Prepared:
 
 
 def _files(release: Release, promise: str, report: str) -> dict[str, bytes]:
-    import pyarrow.csv as pacsv
     import pyarrow.parquet as pq
 
     table = release.to_arrow()
-    parquet, text = io.BytesIO(), io.BytesIO()
+    parquet = io.BytesIO()
     pq.write_table(table, parquet)
-    pacsv.write_csv(table, text)
     return {
         "table.parquet": parquet.getvalue(),
-        "table.csv": text.getvalue(),
+        "table.csv": table_csv(table),
         "schema.json": _json(release.schema.to_dict()),
         "published.json": _json(release.published.to_dict()),
         "published.csv": published_csv(release.published).encode(),
@@ -122,11 +118,11 @@ def _write_index(release: Release, folder: Path, promise: str) -> str:
         "promise": promise,
         "randomness": release.randomness,
         "publishable": release.publishable,
-        "files": {name: _sha256((folder / name).read_bytes()) for name in files},
+        "files": {name: sha256((folder / name).read_bytes()) for name in files},
     }
     content = _json(index)
     (folder / INDEX).write_bytes(content)
-    digest = _sha256(content)
+    digest = sha256(content)
     (folder / DIGEST).write_text(digest + "\n")
     return digest
 
@@ -199,70 +195,13 @@ def _read_table(folder: Path, schema: Schema, description: Description) -> tuple
     return values, table["count_as_drawn"].to_numpy().reshape(shape) if projected else None
 
 
-@dataclass(frozen=True)
-class Check:
-    """One line of `verify`: what was checked and whether it holds."""
+def table_csv(table: Any) -> bytes:
+    """An Arrow table as CSV."""
+    import pyarrow.csv as pacsv
 
-    what: str
-    holds: bool
-    detail: str = ""
-
-
-def verify(folder: str | Path, digest: str | None = None) -> list[Check]:
-    """Check a bundle's digest (against one published elsewhere if given), mandates and schema."""
-    folder = Path(folder)
-    index = read_index(folder)
-    actual = _sha256((folder / INDEX).read_bytes())
-    stated = _text(folder / DIGEST).strip()
-    checks = [Check("release.json matches DIGEST.txt", actual == stated)]
-    if digest is not None:
-        checks.append(Check("release.json matches the digest you gave", actual == digest.strip()))
-    for name, expected in sorted(_manifest(index).items()):
-        path = folder / name
-        same = path.is_file() and not path.is_symlink() and _sha256(path.read_bytes()) == expected
-        checks.append(Check(f"{name} is as released", same))
-    known = {*_manifest(index), INDEX, DIGEST}
-    extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
-    checks.append(Check("nothing was added", not extra, ", ".join(extra)))
-    if all(check.holds for check in checks):
-        checks.extend(_verify_content(folder))
-    return checks
-
-
-def _verify_content(folder: Path) -> list[Check]:
-    try:
-        release = read(folder)
-    except CongenialError as error:
-        return [Check("the bundle can be read", False, str(error))]
-    checks = [Check("schema, description and table fit together", True)]
-    groups = support(release.description.support, release.table)
-    if groups.totals is not None:
-        for what, values in (("table", release.values), ("values as drawn", release.drawn)):
-            sums = np.zeros(groups.groups, dtype=values.dtype)
-            flat = groups.labels.reshape(-1)
-            np.add.at(sums, flat[flat >= 0], values.reshape(-1)[flat >= 0])
-            agree = np.array_equal(sums, groups.totals)
-            checks.append(Check(f"{what}: agrees with every published figure", agree))
-    loss = release.mechanism.guarantee.tradeoff
-    checks.append(
-        Check("the promise follows from the description", loss == release.guarantee.tradeoff)
-    )
-    if not release.publishable:
-        checks.append(Check("drawn from the system's randomness", False, release.randomness))
-    return checks
-
-
-def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
-    files = index.get("files")
-    if not isinstance(files, dict) or any(
-        not isinstance(name, str) or Path(name).name != name or name in ("..", ".")
-        for name in files
-    ):
-        raise BundleError(
-            "release.json lists files outside the bundle's folder.",
-            remedy="Do not use this bundle; get it from its publisher.",
-        )
-    return {name: str(value) for name, value in files.items()}
+    text = io.BytesIO()
+    pacsv.write_csv(table, text)
+    return text.getvalue()
 
 
 def published_csv(published: Invariants) -> str:
@@ -336,7 +275,7 @@ def _json(value: Any) -> bytes:
 
 
 def _parse(path: Path) -> Any:
-    text = _text(path)
+    text = read_text(path)
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -345,7 +284,8 @@ def _parse(path: Path) -> Any:
         ) from None
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A text file of a bundle, refused when it cannot be read or is far too large."""
     try:
         if path.stat().st_size > LARGEST_INDEX:
             raise BundleError(f"'{path}' is too large to be part of a bundle.")
@@ -356,5 +296,6 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _sha256(content: bytes) -> str:
+def sha256(content: bytes) -> str:
+    """The digest of a file's content."""
     return hashlib.sha256(content).hexdigest()

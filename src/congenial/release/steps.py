@@ -19,7 +19,14 @@ from typing import Any
 from congenial.data.predicate import parse
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.errors import BundleError, GuaranteeError, MandateError, PlanError, PredicateError
+from congenial.errors import (
+    BundleError,
+    GuaranteeError,
+    LedgerError,
+    MandateError,
+    PlanError,
+    PredicateError,
+)
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import project
 from congenial.mechanisms.protocol import Mechanism
@@ -122,6 +129,12 @@ def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanis
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
             remedy="Use mechanism = 'auto'.",
         )
+    if section.nonnegative == "project" and mechanism.description.continuous:
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
+            f"'{mechanism.name}' draws real numbers.",
+            remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
+        )
     if section.basis is not None and mechanism.guarantee.basis != section.basis:
         raise GuaranteeError(
             f"release '{section.name}' asks for basis = '{section.basis}'; "
@@ -152,15 +165,29 @@ def promise(plan: Plan, section: ReleaseSection, mechanism: Mechanism) -> Guaran
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
     """The plan's ledger; None when it does not exist yet and is not to be created."""
-    if not create and not Ledger.exists(plan.ledger, timeout):
-        return None
+    if not Ledger.exists(plan.ledger, timeout):
+        if not create:
+            return None
+        _refuse_fresh_start(plan)
     return Ledger.open(
         plan.ledger,
         schema=plan.schema,
+        adjacency="replace-one" if plan.data.max_rows is None else "add-remove",
         max_rows=plan.data.max_rows,
         budget=plan.budget.budget(),
         timeout=timeout,
     )
+
+
+def _refuse_fresh_start(plan: Plan) -> None:
+    """A ledger that went missing must not become a fresh budget."""
+    for name in ("published", "bundles"):
+        if (plan.folder / name).is_dir() and any((plan.folder / name).iterdir()):
+            raise LedgerError(
+                f"there is no ledger at '{plan.ledger}', but '{plan.folder / name}' holds what was "
+                "published before: what was spent is unknown.",
+                remedy="Restore the ledger; for another population, move the folder away.",
+            )
 
 
 def _all_published(plan: Plan, ledger: Ledger) -> bool:
@@ -193,9 +220,7 @@ def publish(
     figures = plan.invariants.evaluate(_tabulate(plan, plan.invariants.bases))
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
-    repricing = ledger.publish(
-        figures, accept_weaker=accept_weaker, plan_digest=plan.digest
-    )
+    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder)
     return PublishResult(figures, folder, repricing)
 
@@ -272,6 +297,7 @@ def release(
     )
     table = _tabulate(plan, names)
     mechanism.check(table)  # refuses data that no longer agree, before anything is spent
+    error_rows(mechanism)  # what the report will need; it must not fail after the draw
     with ledger.reserve(mechanism.description, guarantee, name, plan.digest) as reservation:
         progress("drawing")
         if ledger.mandates != mandates:

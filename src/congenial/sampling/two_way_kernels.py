@@ -20,7 +20,7 @@ TRUSTED = 1e-200
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _window(f: Any, length: int, ratio: float, out: Any) -> None:
+def window(f: Any, length: int, ratio: float, out: Any) -> None:
     """out[k] = sum over t < length of ratio^t f[k - t], by prefixes and suffixes of blocks."""
     n = f.size
     suffix = np.zeros(n)  # of the block before
@@ -51,13 +51,13 @@ def add_row(f: Any, lo: int, hi: int, cap: int, ratio: float, out: Any) -> Any:
     work = np.empty(n)
     out[:] = 0.0
     if lo < n:
-        _window(f, hi - lo + 1, 1.0, work)
+        window(f, hi - lo + 1, 1.0, work)
         out[lo:] += work[: n - lo]
     if cap > hi and hi + 1 < n:
-        _window(f, cap - hi, ratio, work)
+        window(f, cap - hi, ratio, work)
         out[hi + 1 :] += ratio * work[: n - hi - 1]
     if lo > 0:
-        _window(f[::-1].copy(), lo, ratio, work)
+        window(f[::-1].copy(), lo, ratio, work)
         for k in range(lo - 1, n):
             out[k] += ratio * work[n - 1 - (k - lo + 1)]
         run, power = 0.0, 1.0
@@ -260,68 +260,6 @@ def restart(m: Any, state: Any, left: Any) -> None:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _end(k: int, size: int, b: float) -> float:
-    """D of `two_way` at the k-th place of an interval of size + 1: ends 1 - b, inside (1 - b)^2."""
-    if size == 0:
-        return 1 - b * b
-    return 1 - b if k in (0, size) else (1 - b) ** 2
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _spread_ends(f: Any, size: int, b: float, work: Any) -> None:
-    """f[k] becomes the sum over t of D(t) f[k - t]: (1 - b)^2 inside, b (1 - b) more at the ends."""
-    if size == 0:
-        f *= 1 - b * b
-        return
-    _window(f, size + 1, 1.0, work)
-    extra = b * (1 - b)
-    for k in range(f.size - 1, -1, -1):
-        ends = f[k] + (f[k - size] if k >= size else 0.0)
-        f[k] = (1 - b) ** 2 * work[k] + extra * ends
-
-
-@numba.njit(cache=True, error_model="numpy")
-def log_two_columns(delta: Any, eps: float, profile: Any) -> float:
-    """log f_2(delta)/f_2(0) without sign constraint; profile[n] = N_r(n)/N_r(0); see `two_way`."""
-    b = math.exp(-2 * eps)
-    norm, shift = 0, 0
-    for v in delta:
-        norm += abs(v)
-        shift += min(v, 0)
-    f, work = np.zeros(norm + 1), np.empty(norm + 1)
-    f[0] = 1.0
-    total = -eps * norm
-    for v in delta:
-        _spread_ends(f, abs(v), b, work)
-        top = f.max()
-        total += math.log(top) - math.log(1 - b * b)
-        f /= top
-    dot = 0.0
-    for k in range(norm + 1):
-        dot += f[k] * profile[abs(k + shift)]
-    return total + math.log(dot)
-
-
-@numba.njit(cache=True, error_model="numpy")
-def screen(
-    delta: Any, words: Any, eps: float, profile: Any, log_bounds: Any, slack: float, verdicts: Any
-) -> None:
-    """For each proposal: accepted (1), refused (0) or open (-1). log_bounds[d] bounds the factor
-    of a row that is off by d, the last entry any larger one; their product bounds f_2/f_2(0).
-    """
-    for t in range(words.size):
-        bound, ups = 0.0, 0
-        for v in delta[t]:
-            bound += log_bounds[min(abs(v), log_bounds.size - 1)]
-            ups += max(v, 0)
-        verdicts[t] = judge(words[t], bound, slack)
-        if verdicts[t] != 0 and ups < profile.size:
-            verdicts[t] = judge(words[t], log_two_columns(delta[t], eps, profile), slack)
-        elif verdicts[t] != 0:
-            verdicts[t] = -1
-
-
-@numba.njit(cache=True, error_model="numpy")
 def add_column(f: Any, p1: Any, p2: Any, p3: Any, left: int, third: int, out: Any) -> None:
     """out[t1, t2] = sum over the ways to fill a column of n = len(p1) - 1 of its weight times f of
     what remains; t3 = left - t1 - t2 must lie in 0 .. third.
@@ -342,99 +280,61 @@ def add_column(f: Any, p1: Any, p2: Any, p3: Any, left: int, third: int, out: An
             out[t1, t2] = total
 
 
+# --- the uncertified chain -----------------------------------------------------------------------
+
+
 @numba.njit(cache=True, error_model="numpy")
-def split_rows(delta: Any, words: Any, eps: float, profile: Any, slack: float, w: Any) -> bool:
-    """w of the last two columns for one delta, a word per row; False if a row is open."""
-    rows, b = delta.size, math.exp(-2 * eps)
-    ups, downs = 0, 0
-    for v in delta:
-        ups += max(v, 0)
-        downs += max(-v, 0)
-    if max(ups, downs) >= profile.size:
-        return False
-    n = ups + downs + 1
-    f, work = np.zeros((rows + 1, n)), np.empty(n)
-    for t in range(n):
-        f[rows, t] = profile[abs(t - downs)]
-    for i in range(rows - 1, -1, -1):
-        size = abs(delta[i])
-        moved = f[i + 1].copy()
-        _spread_ends(moved, size, b, work)
-        f[i, : n - size] = moved[size:]  # sum over t of D(t) f[i + 1, . + t]; D is symmetric
-        f[i] /= f[i].max()
-    at = 0
-    for i in range(rows):
-        size = abs(delta[i])
+def _pair(word: Any, n: int) -> Any:
+    """Two different numbers below n from 32 bits; which, need not be exactly uniform."""
+    low = np.int64(word & np.uint64(0xFFFF))
+    high = np.int64((word >> np.uint64(16)) & np.uint64(0xFFFF))
+    i, k = (low * n) >> 16, (high * (n - 1)) >> 16
+    return i, k + (k >= i)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _cost(corners: Any, t: int) -> Any:
+    """Sum of |t - corner| over the four cells."""
+    return abs(corners[0] - t) + abs(corners[1] - t) + abs(corners[2] - t) + abs(corners[3] - t)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _sort(values: Any) -> None:
+    """In place, for a few values."""
+    for i in range(1, values.size):
+        k, v = i, values[i]
+        while k > 0 and values[k - 1] > v:
+            values[k] = values[k - 1]
+            k -= 1
+        values[k] = v
+
+
+@numba.njit(cache=True, error_model="numpy")
+def swap(m: Any, s: Any, eps: float, words: Any) -> None:
+    """One update per two words: which rows and columns, and the step."""
+    reach = np.int64(math.ceil(25 / eps))
+    corners = np.empty(4, np.int64)
+    for at in range(0, words.size - 1, 2):
+        i, k = _pair(words[at], m.shape[0])
+        j, q = _pair(words[at] >> np.uint64(32), m.shape[1])
+        corners[0], corners[1] = s[i, j] - m[i, j], s[k, q] - m[k, q]
+        corners[2], corners[3] = m[i, q] - s[i, q], m[k, j] - s[k, j]
+        lo, hi = -min(m[i, j], m[k, q]), min(m[i, q], m[k, j])
+        _sort(corners)  # the cost sum |t - corner| is flat between the middle two
+        first = max(lo, min(max(corners[1], lo), hi) - reach)
+        last = min(hi, min(max(corners[2], lo), hi) + reach)
+        least = _cost(corners, min(max(corners[1], lo), hi))
         total = 0.0
-        for k in range(size + 1):
-            total += _end(k, size, b) * f[i + 1, at + k]
-        word = float(words[i])
-        low, high = word * 2.0**-64 * total, (word + 1) * 2.0**-64 * total
-        margin = 4 * slack * total
-        done, before, k = 0.0, 0.0, 0
-        while True:
-            before = done
-            done += _end(k, size, b) * f[i + 1, at + k]
-            if done + margin >= high or k == size:
+        for t in range(first, last + 1):
+            total += math.exp(-eps * (_cost(corners, t) - least))
+        target = float(words[at + 1]) * 2.0**-64 * total
+        step = first
+        for t in range(first, last + 1):
+            target -= math.exp(-eps * (_cost(corners, t) - least))
+            step = t
+            if target < 0:
                 break
-            k += 1
-        if (k < size and done - margin < high) or (k > 0 and before + margin > low):
-            return False
-        w[i] = k + min(delta[i], 0)
-        at += k
-    return True
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _composition(words: Any, at: int, total: int, bars: Any, out: Any, sign: int) -> int:
-    """Add sign x (a uniform weak composition of total) to out; return the next word, or -1.
-
-    Floyd's method for the bars; a uniform below n is the low bits of a word, drawn again if >= n.
-    """
-    places = total + out.size - 1
-    for c in range(out.size - 1):
-        j = places - out.size + 1 + c
-        mask = np.uint64(1)
-        while mask < np.uint64(j + 1):
-            mask <<= np.uint64(1)
-        mask -= np.uint64(1)
-        pick = np.int64(j + 1)
-        while pick > j:
-            if at >= words.size:
-                return -1
-            pick = np.int64(words[at] & mask)
-            at += 1
-        for k in range(c):
-            if bars[k] == pick:
-                pick = j
-                break
-        bars[c] = pick
-    chosen = np.sort(bars[: out.size - 1])
-    last = -1
-    for c in range(out.size - 1):
-        out[c] += sign * (chosen[c] - last - 1)
-        last = chosen[c]
-    out[out.size - 1] += sign * (places - last - 1)
-    return at
-
-
-@numba.njit(cache=True, error_model="numpy")
-def spread(q: Any, total: Any, task: int, words: Any, out: Any) -> Any:
-    """Add to out[t] the difference of uniform compositions with sums q + |total| and q, negated
-    for total < 0; return (first task not done, words used).
-    """
-    used = 0
-    bars = np.empty(out.shape[1], np.int64)
-    e = np.empty(out.shape[1], np.int64)
-    while task < q.size:
-        sign = 1 if total[task] >= 0 else -1
-        e[:] = 0
-        at = _composition(words, used, q[task] + abs(total[task]), bars, e, sign)
-        if at >= 0:
-            at = _composition(words, at, q[task], bars, e, -sign)
-        if at < 0:
-            return task, used
-        used = at
-        out[task] += e
-        task += 1
-    return task, used
+        m[i, j] += step
+        m[k, q] += step
+        m[i, q] -= step
+        m[k, j] -= step

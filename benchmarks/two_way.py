@@ -1,0 +1,127 @@
+"""Noise on two-way tables given both margins: rates, shares of proposals kept, against baselines.
+
+Run `python benchmarks/two_way.py`; it takes about a minute. Rates are per second of processor time
+on one core, bits from the operating system.
+"""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from congenial.sampling import (
+    DiscreteGaussian,
+    DoubleGeometric,
+    GroupedNoise,
+    Randomness,
+    SystemRandomness,
+)
+from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.two_way import TwoWayNoise
+from congenial.sampling.two_way_chain import HeatBath
+from congenial.sampling.two_way_counts import TwoWayCounts
+
+EPS = Fraction(1, 4)
+
+
+def rate(sampler: Any, randomness: Randomness, n: int) -> float:
+    """Draws per second of processor time, after a first draw that builds tables."""
+    sampler.draw(randomness)
+    start = time.process_time()
+    sampler.draw_many(randomness, n)
+    return n / (time.process_time() - start)
+
+
+def plain_rate(law: Any, cells: int, randomness: Randomness, n: int) -> float:
+    """The same noise without any condition."""
+    law.draw(randomness, cells)
+    start = time.process_time()
+    for _ in range(n):
+        law.draw(randomness, cells)
+    return n / (time.process_time() - start)
+
+
+def row(part: str, what: str, per_second: float, **more: Any) -> dict[str, Any]:
+    return {"part": part, "what": what, "per_second": per_second, **more}
+
+
+def gaussian_rows(randomness: Randomness) -> list[dict[str, Any]]:
+    rows = []
+    for shape, sigma2, n in (
+        ((10, 12), Fraction(4), 2000),
+        ((100, 100), Fraction(4), 200),
+        ((300, 300), Fraction(4), 30),
+        ((300, 300), Fraction(10**6), 30),
+        ((10, 12), Fraction(49, 100), 2000),
+    ):
+        ours = rate(TwoWayGaussian(shape, sigma2), randomness, n)
+        plain = plain_rate(DiscreteGaussian(sigma2), shape[0] * shape[1], randomness, n)
+        what = f"{shape[0]} x {shape[1]}, sigma2 = {sigma2}"
+        rows.append(row("Gaussian, both margins", what, ours, ratio=plain / ours))
+    ours = rate(GroupedGaussian.of_sizes((8, 38), 16), randomness, 20_000)
+    other = rate(GroupedNoise.of_sizes((8, 38), EPS), randomness, 20_000)
+    rows.append(row("Gaussian, two sums", "46 cells", ours, ratio=other / ours))
+    return rows
+
+
+def noise_rows(randomness: Randomness) -> list[dict[str, Any]]:
+    rows = []
+    for shape, n in (
+        ((2, 50), 3000),
+        ((3, 3), 5000),
+        ((3, 100), 200),
+        ((6, 6), 500),
+        ((10, 10), 20),
+    ):
+        sampler = TwoWayNoise(shape, EPS)
+        ours = rate(sampler, randomness, n)
+        plain = plain_rate(DoubleGeometric(EPS), shape[0] * shape[1], randomness, 100)
+        what = f"{shape[0]} x {shape[1]}"
+        rows.append(row("double geometric, no sign", what, ours, ratio=plain / ours))
+    return rows
+
+
+def tables() -> list[tuple[str, Any, int]]:
+    rng = np.random.default_rng(20)
+    return [
+        ("2 x 50, mean 20", rng.poisson(20, (2, 50)), 200),
+        ("3 x 8, mean 5", rng.poisson(5, (3, 8)), 200),
+        ("6 x 7, mean 20", rng.poisson(20, (6, 7)), 200),
+        ("10 x 10, mean 2", rng.poisson(2, (10, 10)), 40),
+        ("10 x 10, mean 20", rng.poisson(20, (10, 10)), 40),
+        ("10 x 10, mean 200", rng.poisson(200, (10, 10)), 20),
+        ("10 x 10, skewed, mean 24", rng.negative_binomial(0.5, 0.02, (10, 10)), 10),
+    ]
+
+
+def counts_rows(randomness: Randomness) -> list[dict[str, Any]]:
+    """Exact draws, and a chain of 100 sweeps for comparison (not certified)."""
+    rows = []
+    for what, s, n in tables():
+        sampler = TwoWayCounts(s, EPS)
+        ours = rate(sampler, randomness, n)
+        chain = rate(HeatBath(s, EPS, sweeps=100), randomness, 20)
+        label = f"{what} ({sampler.way})"
+        rows.append(row("double geometric, m >= 0", label, ours, ratio=chain / ours))
+    return rows
+
+
+def run() -> list[dict[str, Any]]:
+    """Measure everything; one row per line of the table. ratio: baseline rate / ours, the baseline
+    being unconditioned noise, double geometric noise given the same sums, or 100 chain sweeps.
+    """
+    randomness = SystemRandomness()
+    return [*gaussian_rows(randomness), *noise_rows(randomness), *counts_rows(randomness)]
+
+
+def main() -> None:
+    for line in run():
+        numbers = f"{line['per_second']:>12,.1f} /s   baseline is {line['ratio']:,.2f} x this"
+        print(f"{line['part']:<28}{line['what']:<46}{numbers}")
+
+
+if __name__ == "__main__":
+    main()
