@@ -17,7 +17,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit" $(if $(DATA),--shared $(DATA))
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not audit" $(if $(DATA),--shared $(DATA))
 
 audit: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit $(if $(DATA),--shared $(DATA))

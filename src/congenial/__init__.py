@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         total,
     )
     from congenial.release.bundle import read
-    from congenial.release.verification import verify
     from congenial.release.plan import Plan
+    from congenial.release.verification import verify
     from congenial.sampling.randomness import SeededRandomness
 
 _HOME = {

@@ -14,6 +14,7 @@ How a value finds its level:
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,11 +48,13 @@ class ColumnType:
     scale: int = 0
 
 
-@dataclass(frozen=True)
 class Dialect:
-    """What differs between databases; the methods are those of DuckDB."""
+    """What differs between databases; the base class speaks DuckDB's."""
 
-    name: str = "duckdb"
+    text_type = "VARCHAR"
+    types = {"float": "FLOAT", "double": "DOUBLE"}
+    # Kinds of column that can hold NaN, which is taken for a missing value.
+    with_nan: frozenset[str] = frozenset({"float", "double", "written"})
 
     def identifier(self, name: str) -> str:
         """Quote a column or table name."""
@@ -61,13 +64,25 @@ class Dialect:
         """Quote a text value."""
         return "'" + value.replace("'", "''") + "'"
 
+    def text_form(self, expression: str, stored: ColumnType) -> str:
+        """The text a value is matched by."""
+        if stored.kind in ("text", "written"):
+            return expression
+        return f"CAST({expression} AS {self.text_type})"
+
     def is_nan(self, expression: str) -> str:
-        """Whether a floating value is not a number."""
+        """Whether a number is not a number."""
         return f"isnan({expression})"
 
     def read_number(self, expression: str) -> str:
         """A number written as text; NULL where it is none."""
         return f"TRY_CAST({expression} AS DOUBLE)"
+
+    def decimal(self, scaled: int, scale: int) -> str:
+        """The decimal number scaled / 10^scale, exactly."""
+        if abs(scaled) >= 10**38:  # beyond every value the column can hold
+            return f"CAST('{'-' if scaled < 0 else ''}inf' AS DOUBLE)"
+        return f"CAST('{_pointed(scaled, scale)}' AS DECIMAL(38,{scale}))"
 
     def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
         """A query with columns `label` and `code`; stays fast for 1e5 labels."""
@@ -76,7 +91,60 @@ class Dialect:
         return f"SELECT unnest([{listed}]) AS label, unnest([{numbers}]) AS code"
 
 
+class PostgresDialect(Dialect):
+    """PostgreSQL with standard_conforming_strings on, as `engine_postgres` sets it."""
+
+    types = {"float": "REAL", "double": "DOUBLE PRECISION"}
+    with_nan = frozenset({"float", "double", "decimal"})
+
+    def text_form(self, expression: str, stored: ColumnType) -> str:  # noqa: ARG002
+        """Text compared byte by byte, whatever the column's type and collation.
+
+        The cast also takes the padding off a char(n).
+        """
+        return f'CAST({expression} AS VARCHAR) COLLATE "C"'
+
+    def is_nan(self, expression: str) -> str:
+        """PostgreSQL's NaN equals itself, in floating and decimal columns alike."""
+        return f"{expression} = 'NaN'"
+
+    def decimal(self, scaled: int, scale: int) -> str:
+        """A numeric without limits; trailing zeros are left out."""
+        while scale > 0 and scaled % 10 == 0:
+            scaled, scale = scaled // 10, scale - 1
+        return f"CAST('{_pointed(scaled, scale)}' AS NUMERIC)"
+
+    def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
+        """Two arrays unnested side by side."""
+        listed = ", ".join(self.text(label) for label in labels)
+        numbers = ", ".join(map(str, codes))
+        arrays = f"ARRAY[{listed}]::text[], ARRAY[{numbers}]::integer[]"
+        return f"SELECT label, code FROM unnest({arrays}) AS v(label, code)"
+
+
+class SparkDialect(Dialect):
+    """Spark SQL. Text travels as hexadecimal digits: what a backslash means is a setting there."""
+
+    text_type = "STRING"
+
+    def identifier(self, name: str) -> str:
+        """Quote a column or table name."""
+        return "`" + name.replace("`", "``") + "`"
+
+    def text(self, value: str) -> str:
+        """Quote a text value."""
+        return f"decode(X'{value.encode().hex()}', 'UTF-8')"
+
+    def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
+        """One literal, parsed once: 1e5 literals would overwhelm the planner."""
+        pairs = [{"label": a, "code": b} for a, b in zip(labels, codes, strict=True)]
+        rows = self.text(json.dumps(pairs, ensure_ascii=False))
+        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, code: INT>>'))"
+
+
 DUCKDB = Dialect()
+POSTGRES = PostgresDialect()
+SPARK = SparkDialect()
 
 
 def tabulation(
@@ -88,7 +156,7 @@ def tabulation(
 ) -> str:
     """Count the rows of `source` per combination of codes: columns c0, c1, ..., n.
 
-    With no axes the result is one row, the total.
+    `source` is the quoted name of a table or view. With no axes the result is one row, the total.
     """
     select, joins = [], []
     for at, axis in enumerate(axes):
@@ -101,23 +169,24 @@ def tabulation(
             code = _number_code(attribute, axis, column, types[axis.base], dialect)
         select.append(f"CAST({code} AS INTEGER) AS c{at}")
     if not axes:
-        return f"SELECT COUNT(*) AS n FROM {dialect.identifier(source)} AS src"
+        return f"SELECT COUNT(*) AS n FROM {source} AS src"
     keys = ", ".join(f"c{at}" for at in range(len(axes)))
-    coded = f"SELECT {', '.join(select)} FROM {dialect.identifier(source)} AS src {' '.join(joins)}"
+    coded = f"SELECT {', '.join(select)} FROM {source} AS src {' '.join(joins)}"
     return f"SELECT {keys}, COUNT(*) AS n FROM ({coded}) AS coded GROUP BY {keys}"
 
 
 def rows_per_unit(column: str, source: str, dialect: Dialect = DUCKDB) -> str:
     """One row: how many rows lack the unit, and the largest number of rows of one unit."""
     unit = dialect.identifier(column)
-    grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {dialect.identifier(source)} GROUP BY {unit}"
+    grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {source} GROUP BY {unit}"
     return (
         "SELECT COALESCE(SUM(CASE WHEN u IS NULL THEN k ELSE 0 END), 0) AS missing, "
         f"COALESCE(MAX(k), 0) AS largest FROM ({grouped}) AS units"
     )
 
 
-def _rule(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> int:
+def rule_code(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> int:
+    """The code of a missing or foreign value: the declared level's, or the refusal."""
     return int(refusal) if rule == REFUSE else int(axis.of_base[attribute.code(rule)])
 
 
@@ -129,9 +198,9 @@ def _label_code(
     at: int,
     dialect: Dialect,
 ) -> tuple[str, str]:
-    missing = _rule(attribute.missing, attribute, axis, Refusal.MISSING)
-    other = _rule(attribute.other, attribute, axis, Refusal.OUTSIDE)
-    text = column if stored.kind in ("text", "written") else f"CAST({column} AS VARCHAR)"
+    missing = rule_code(attribute.missing, attribute, axis, Refusal.MISSING)
+    other = rule_code(attribute.other, attribute, axis, Refusal.OUTSIDE)
+    text = dialect.text_form(column, stored)
     rows = dialect.level_rows(attribute.levels, axis.of_base.tolist())
     join = f"LEFT JOIN ({rows}) AS l{at} ON l{at}.label = {text}"
     code = f"CASE WHEN {column} IS NULL THEN {missing} ELSE COALESCE(l{at}.code, {other}) END"
@@ -141,13 +210,13 @@ def _label_code(
 def _number_code(
     attribute: Attribute, axis: Axis, column: str, stored: ColumnType, dialect: Dialect
 ) -> str:
-    missing = _rule(attribute.missing, attribute, axis, Refusal.MISSING)
-    other = _rule(attribute.other, attribute, axis, Refusal.OUTSIDE)
+    missing = rule_code(attribute.missing, attribute, axis, Refusal.MISSING)
+    other = rule_code(attribute.other, attribute, axis, Refusal.OUTSIDE)
     value, first = column, ""
     if stored.kind == "written":
         value = dialect.read_number(column)
         first = f"WHEN {value} IS NULL THEN {int(Refusal.NOT_A_NUMBER)} "
-    if stored.kind in ("float", "double", "written"):
+    if stored.kind in dialect.with_nan:
         first += f"WHEN {dialect.is_nan(value)} THEN {missing} "
     if attribute.kind == "integers" and stored.kind != "whole":
         first += f"WHEN {value} <> floor({value}) THEN {other} "
@@ -157,12 +226,13 @@ def _number_code(
         edges: list[Number] = [attribute.low, attribute.high + 1]
         codes = [str(other), f"CAST({value} AS BIGINT) - ({attribute.low})", str(other)]
     else:
-        edges, codes = _steps(attribute, axis, other)
-    inside = _balanced(value, [_literal(edge, stored) for edge in edges], codes)
+        edges, steps_codes = steps(attribute, axis, other)
+        codes = [str(code) for code in steps_codes]
+    inside = _balanced(value, [_literal(edge, stored, dialect) for edge in edges], codes)
     return f"CASE WHEN {column} IS NULL THEN {missing} {first}ELSE {inside} END"
 
 
-def _steps(attribute: Attribute, axis: Axis, other: int) -> tuple[list[Number], list[str]]:
+def steps(attribute: Attribute, axis: Axis, other: int) -> tuple[list[Number], list[int]]:
     """The step function from number to code: edges, and one code more than edges.
 
     Neighbouring intervals of one coarser level are merged.
@@ -180,7 +250,7 @@ def _steps(attribute: Attribute, axis: Axis, other: int) -> tuple[list[Number], 
     if last is not None and codes[-1] != other:
         edges.append(last)
         codes.append(other)
-    return edges, [str(code) for code in codes]
+    return edges, codes
 
 
 def _balanced(value: str, edges: Sequence[str], codes: Sequence[str]) -> str:
@@ -193,17 +263,18 @@ def _balanced(value: str, edges: Sequence[str], codes: Sequence[str]) -> str:
     return f"CASE WHEN {value} < {edges[middle]} THEN {below} ELSE {above} END"
 
 
-def _literal(edge: Number, stored: ColumnType) -> str:
+def _literal(edge: Number, stored: ColumnType, dialect: Dialect) -> str:
     """`edge` in the column's type, such that ``value < literal`` is exactly ``value < edge``."""
     if stored.kind == "whole":
         return str(math.ceil(edge))
     if stored.kind == "decimal":
-        scaled = math.ceil(edge * 10**stored.scale)
-        if abs(scaled) >= 10**38:  # beyond every value the column can hold
-            return f"CAST('{'-' if edge < 0 else ''}inf' AS DOUBLE)"
-        digits = str(abs(scaled)).zfill(stored.scale + 1)
-        point = len(digits) - stored.scale
-        sign = "-" if scaled < 0 else ""
-        return f"CAST('{sign}{digits[:point]}.{digits[point:]}' AS DECIMAL(38,{stored.scale}))"
-    width = "FLOAT" if stored.kind == "float" else "DOUBLE"
+        return dialect.decimal(math.ceil(edge * 10**stored.scale), stored.scale)
+    width = dialect.types["float" if stored.kind == "float" else "double"]
     return f"CAST('{float(edge)!r}' AS {width})"
+
+
+def _pointed(scaled: int, scale: int) -> str:
+    """scaled / 10^scale with a decimal point."""
+    digits = str(abs(scaled)).zfill(scale + 1)
+    point = len(digits) - scale
+    return f"{'-' if scaled < 0 else ''}{digits[:point]}.{digits[point:]}"

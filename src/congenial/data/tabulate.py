@@ -1,15 +1,17 @@
 """From confidential records to a confidential table of counts.
 
-One pass over the data per table, inside DuckDB; what comes back has at most one row per cell.
+One pass over the data per table, inside the engine that holds them; what comes back has at most
+one row per cell. Large Parquet files are counted without SQL (`counting.py`), with equal results.
 No message carries a value, a count or a level found in the data.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +24,12 @@ from congenial.data.table import Table
 from congenial.data.unit import Unit
 from congenial.errors import DataError
 
+if TYPE_CHECKING:
+    from congenial.data.counting import Counted, ParquetCount, Progress
+
 MAX_CELLS = 2**30
-_VIEW = "congenial_source"
 _UNREADABLE = "the records cannot be read to the end."
-_REREAD = "Check that every file is complete, in UTF-8, and has as many fields as its header."
+_REREAD = "Check that every file is complete."
 
 
 class Microdata:
@@ -53,31 +57,56 @@ class Microdata:
         their needed columns kept in memory, so that several tables can be made; files, datasets,
         relations and tables in a database are read anew each time.
 
+        Two kinds of text are addresses, and one kind of frame lives elsewhere; the counting then
+        happens there: "postgresql://user@host/database?table=people" (see `engine_postgres`),
+        "spark:/data/people", "spark:database.people" and a Spark DataFrame (see `engine_spark`).
+
         CSV files need a header row and UTF-8; empty fields are missing values; numbers are read
         as double precision. Elsewhere numbers must be stored as numbers. A categorical column
         is compared by its text form: integers as "1", truth values as "true", dates as
         "2020-04-01"; floating-point columns are refused because their text form is not unique.
-        Nothing is fetched from a network.
+        Nothing else is fetched from a network.
         """
         unit = unit or Unit()
         columns = [*schema.names]
         if unit.column is not None and unit.column not in columns:
             columns.append(unit.column)
         opened = open_source(source, columns)
-        for attribute in schema.attributes:
-            _check_type(attribute, opened.types[attribute.name])
+        try:
+            for attribute in schema.attributes:
+                _check_type(attribute, opened.types[attribute.name])
+        except DataError:
+            opened.close()
+            raise
         return cls(opened, schema, unit)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns in use: the schema's, and the unit's."""
-        return tuple(self._opened().types)
+        return tuple(self.source.types)
 
-    def tabulate(self, names: Sequence[str] | None = None) -> Table:
+    @property
+    def source(self) -> Source:
+        """CONFIDENTIAL: the opened source, for those who work where the data are."""
+        if self._source is None:
+            raise DataError("the records were closed.", remedy="Open them again.")
+        return self._source
+
+    def tabulate(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        progress: Callable[[Progress], object] | None = None,
+        resume: Path | None = None,
+    ) -> Table:
         """Count the records over the axes `names` (all attributes if None; () is the total).
 
         The unit of protection is checked first, once. Raises DataError for empty data, and for
         missing values or values outside the schema where the schema refuses them.
+
+        `progress` is told how many rows are counted, where it takes long enough (Parquet files).
+        `resume` is a private folder that keeps the CONFIDENTIAL counts of finished Parquet files
+        until the count is complete: after an interruption the same call goes on from there.
         """
         axes = self.schema.axes(self.schema.names if names is None else names)
         shape = tuple(axis.size for axis in axes)
@@ -89,24 +118,75 @@ class Microdata:
                 remedy="Use fewer or coarser axes.",
             )
         self.check_unit()
-        rows = self._run(tabulation(axes, self.schema, self._opened().types, _VIEW))
+        plan = self._plan_count(axes, resume)
+        if plan is None:
+            flat = self._count_by_sql(axes, shape)
+        else:
+            flat = self._count_files(plan, progress, resume)
+        return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
+
+    def _count_by_sql(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> NDArray[np.int64]:
+        source = self.source
+        rows = source.run(tabulation(axes, self.schema, source.types, source.name, source.dialect))
         counts: NDArray[np.int64] = rows["n"].to_numpy()
         if not counts.size or (not axes and counts[0] == 0):
-            raise DataError("the data have no records.", remedy="Check the source.")
+            raise no_records()
         codes = [rows[f"c{at}"].to_numpy() for at in range(len(axes))]
         for axis, found in zip(axes, codes, strict=True):
-            _refuse(axis, found, self.schema)
-        flat = np.zeros(cells, dtype=np.int64)
+            refuse(axis, found, self.schema)
+        flat = np.zeros(math.prod(shape), dtype=np.int64)
         # Each combination of codes is one row, so assignment loses nothing.
         flat[np.ravel_multi_index(tuple(codes), shape) if axes else slice(None)] = counts
-        return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
+        return flat
+
+    def _plan_count(self, axes: tuple[Axis, ...], resume: Path | None) -> ParquetCount | None:
+        """How to count Parquet files without SQL; None where that is not possible or not faster."""
+        files = getattr(self.source, "parquet", ())
+        plan = None
+        if files:
+            from congenial.data import counting
+
+            types = self.source.types
+            plan = guarded(
+                lambda: counting.ParquetCount.plan(files, axes, self.schema, types), _UNREADABLE
+            )
+            if plan is not None and plan.rows < counting.MIN_ROWS and resume is None:
+                return None
+        if plan is None and resume is not None:
+            raise DataError(
+                "this count cannot be resumed.",
+                remedy="Resume works for Parquet files with text, whole, floating or truth-value "
+                "columns; otherwise count without it.",
+            )
+        return plan
+
+    def _count_files(
+        self,
+        plan: ParquetCount,
+        progress: Callable[[Progress], object] | None,
+        resume: Path | None,
+    ) -> NDArray[np.int64]:
+        from congenial.data.checkpoint import Checkpoint
+
+        kept = None
+        if resume is not None:
+            kept = Checkpoint(resume, self.schema, [axis.name for axis in plan.axes], plan.files)
+        counted: Counted = guarded(lambda: plan.run(progress, kept), _UNREADABLE, _REREAD)
+        for axis, codes in zip(plan.axes, counted.refusals, strict=True):
+            refuse(axis, codes, self.schema)
+        if not counted.counts.any():
+            raise no_records()
+        if kept is not None:
+            kept.delete()
+        return counted.counts
 
     def check_unit(self) -> None:
         """Check the unit of protection; without a unit column there is nothing to check."""
         if self.unit.column is None or self._unit_is_checked:
             return
         column, limit = self.unit.column, self.unit.rows
-        rows = self._run(rows_per_unit(column, _VIEW))
+        source = self.source
+        rows = source.run(rows_per_unit(column, source.name, source.dialect))
         if int(rows["missing"][0].as_py()) > 0:
             raise DataError(
                 f"unit column {column!r} has missing values.",
@@ -122,24 +202,9 @@ class Microdata:
 
     def close(self) -> None:
         """Let go of the source; a connection of the caller stays open."""
+        if self._source is not None:
+            self._source.close()
         self._source = None
-
-    def _opened(self) -> Source:
-        if self._source is None:
-            raise DataError("the records were closed.", remedy="Open them again.")
-        return self._source
-
-    def _run(self, query: str) -> Any:
-        relation = self._opened().relation
-
-        def run() -> Any:
-            try:
-                return relation.query(_VIEW, query).to_arrow_table()
-            finally:
-                # DuckDB leaves a temporary view behind; the connection may be the caller's.
-                relation.query(_VIEW, f"DROP VIEW IF EXISTS {_VIEW}")
-
-        return guarded(run, _UNREADABLE, _REREAD)
 
     def __enter__(self) -> Microdata:
         return self
@@ -184,6 +249,11 @@ def tabulate(
         return records.tabulate(by)
 
 
+def no_records() -> DataError:
+    """The error for a source without rows."""
+    return DataError("the data have no records.", remedy="Check the source.")
+
+
 _STORED = {
     "text": "text",
     "boolean": "truth values",
@@ -210,7 +280,7 @@ def _check_type(attribute: Attribute, stored: ColumnType) -> None:
         )
 
 
-def _refuse(axis: Axis, codes: NDArray[np.int32], schema: Schema) -> None:
+def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
     """Raise DataError if some row has no level on this axis."""
     if not (codes < 0).any():
         return

@@ -23,6 +23,7 @@ from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.families import cell_law
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.sums import iid_sum_law
 
@@ -54,9 +55,7 @@ class PlainDiscrete(Mechanism):
     @property
     def law(self) -> DoubleGeometric | DiscreteGaussian:
         """The law of the noise in one cell."""
-        if self.family == "double_geometric":
-            return DoubleGeometric(self.description.scale)
-        return DiscreteGaussian(self.description.scale)
+        return cell_law(self.family, self.description.scale)
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""

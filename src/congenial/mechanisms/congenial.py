@@ -21,6 +21,7 @@ from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentr
 from congenial.public.adjacency import Adjacency
 from congenial.public.support import LOOSE, Support, support
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.families import cell_law, grouped_noise
 from congenial.sampling.laminar import GroupedNoise
 from congenial.sampling.lattice_gaussian import GroupedGaussian
 from congenial.sampling.randomness import Randomness
@@ -28,8 +29,7 @@ from congenial.sampling.sums import subset_sum_law
 
 
 class Conditioned(Mechanism):
-    """Shared by both families: noise in every cell, given that groups of known total sum to zero.
-    """
+    """Shared by both families: noise given that groups of known total sum to zero."""
 
     conditions = True
 
@@ -46,16 +46,12 @@ class Conditioned(Mechanism):
     def grouped(self) -> GroupedNoise | GroupedGaussian:
         """Noise that sums to zero in each group."""
         labels = np.where(self.support.labels >= 0, self.support.labels, -1).reshape(-1)
-        if self.family == "double_geometric":
-            return GroupedNoise(labels, self.description.scale)
-        return GroupedGaussian(labels, self.description.scale)
+        return grouped_noise(self.family, labels, self.description.scale)
 
     @cached_property
     def free(self) -> DoubleGeometric | DiscreteGaussian:
         """Noise of a cell that belongs to no published sum."""
-        if self.family == "double_geometric":
-            return DoubleGeometric(self.description.scale)
-        return DiscreteGaussian(self.description.scale)
+        return cell_law(self.family, self.description.scale)
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""

@@ -173,13 +173,14 @@ def _csv_columns(path: Path) -> dict[str, Kind]:
 
 def _levels(source: Path, variables: Mapping[str, Kind]) -> dict[str, list[str]]:
     """Levels that occur in the text columns, where there are few enough to be a code list."""
-    from congenial.data.source import guarded, open_source
+    from congenial.data.engine_duckdb import open_duckdb
+    from congenial.data.source import guarded
     from congenial.data.sql import DUCKDB
 
     texts = [name for name, kind in variables.items() if kind == "text"]
     if not texts:
         return {}
-    opened = open_source(source, texts)
+    opened = open_duckdb(source, texts)
     found = {}
     for name in texts:
         column = DUCKDB.identifier(name)

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from congenial.data.schema import Schema
+from congenial.data.source import resolve
 from congenial.data.unit import Unit
 from congenial.errors import PlanError
 from congenial.privacy.budget import Budget
@@ -125,6 +126,7 @@ class ReleaseSection(Section):
     reading: Literal["robust", "existential", "literal"] = "robust"
     nonnegative: Literal["no", "project", "condition"] = "no"
     basis: Literal["theorem"] | None = None
+    by: list[str] = []
 
     @model_validator(mode="after")
     def _one_promise(self) -> ReleaseSection:
@@ -134,6 +136,8 @@ class ReleaseSection(Section):
             raise ValueError("delta goes with epsilon")
         if self.delta is not None and self.delta >= 1:
             raise ValueError("delta must be below 1")
+        if not set(self.by) <= set(self.table):
+            raise ValueError("by must name axes of the table")
         if self.nonnegative == "condition":
             raise ValueError(
                 "nonnegative = 'condition' is not built yet; use 'project', which is free"
@@ -252,22 +256,17 @@ class Plan(Section):
         return SemiAdjacent(self.invariants if mandates is None else mandates)
 
     @property
-    def source(self) -> Path:
-        """Where the confidential records are."""
-        return self.folder / self.data.source
+    def source(self) -> str | Path:
+        """Where the confidential records are: a path, or an address without a password."""
+        _refuse_password("data.source", self.data.source)
+        return resolve(self.data.source, self.folder)
 
     @property
     def ledger(self) -> str:
         """Where the ledger is: a path, or a URL without a password."""
         where = self.budget.ledger
-        if "://" not in where:
-            return str(self.folder / where)
-        if "password=" in where or ":" in where.partition("://")[2].rpartition("@")[0]:
-            raise PlanError(
-                "budget.ledger: a plan must not hold a password.",
-                remedy="Put it in ~/.pgpass or PGPASSWORD.",
-            )
-        return where
+        _refuse_password("budget.ledger", where)
+        return where if "://" in where else str(self.folder / where)
 
     @property
     def digest(self) -> str:
@@ -282,6 +281,16 @@ class Plan(Section):
                 return section
         names = ", ".join(r.name for r in self.release)
         raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
+
+
+def _refuse_password(key: str, address: str) -> None:
+    """A plan is a document that travels; what opens a database does not belong in it."""
+    if "://" not in address:
+        return
+    if "password=" in address or ":" in address.partition("://")[2].rpartition("@")[0]:
+        raise PlanError(
+            f"{key}: a plan must not hold a password.", remedy="Put it in ~/.pgpass or PGPASSWORD."
+        )
 
 
 def _first_problem(error: ValidationError) -> str:

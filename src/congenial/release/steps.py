@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial.data.predicate import parse
+from congenial.data.source import SPARK_SCHEME
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import (
@@ -42,7 +43,9 @@ from congenial.release import bundle
 from congenial.release.accuracy import ErrorRow, Want, error_rows, smallest_epsilon
 from congenial.release.plan import Plan, ReleaseSection
 from congenial.release.report import render
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.randomness import Randomness, SeededRandomness
+
+PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
 
 
 @dataclass(frozen=True)
@@ -180,14 +183,18 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
 
 
 def _refuse_fresh_start(plan: Plan) -> None:
-    """A ledger that went missing must not become a fresh budget."""
-    for name in ("published", "bundles"):
-        if (plan.folder / name).is_dir() and any((plan.folder / name).iterdir()):
-            raise LedgerError(
-                f"there is no ledger at '{plan.ledger}', but '{plan.folder / name}' holds what was "
-                "published before: what was spent is unknown.",
-                remedy="Restore the ledger; for another population, move the folder away.",
-            )
+    """A ledger that went missing must not become a fresh budget: figures say where they are."""
+    file = plan.folder / PUBLISHED / "published.json"
+    try:
+        recorded = json.loads(file.read_text(encoding="utf-8")).get("recorded_in")
+    except (OSError, ValueError, AttributeError):
+        return
+    if recorded == plan.budget.ledger:
+        raise LedgerError(
+            f"there is no ledger at '{plan.ledger}', but '{file}' was recorded in it: what was "
+            "spent is unknown.",
+            remedy="Restore the ledger; for another population, use another folder.",
+        )
 
 
 def _all_published(plan: Plan, ledger: Ledger) -> bool:
@@ -214,25 +221,26 @@ def publish(
             "the plan mandates nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
-    folder = plan.folder / "published" if folder is None else folder
+    folder = plan.folder / PUBLISHED if folder is None else folder
     for section in plan.release:  # a figure cannot be taken back: refuse what cannot work first
         build(plan, section, plan.invariants)
     figures = plan.invariants.evaluate(_tabulate(plan, plan.invariants.bases))
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
-    _write_published(figures, folder)
+    _write_published(figures, folder, plan.budget.ledger)
     return PublishResult(figures, folder, repricing)
 
 
-def _write_published(figures: Invariants, folder: Path) -> None:
+def _write_published(figures: Invariants, folder: Path, ledger: str) -> None:
     """Plain files, replaced one by one through a temporary name; the ledger already has the
     record.
     """
     content = {
         "published.csv": bundle.published_csv(figures),
         "published.json": json.dumps(
-            figures.to_dict() | {"schema": figures.schema.to_dict()}, indent=1
+            {"recorded_in": ledger, "schema": figures.schema.to_dict()} | figures.to_dict(),
+            indent=1,
         ),
     }
     try:
@@ -285,30 +293,62 @@ def release(
             f"mandated but not yet published: {'; '.join(missing)}.",
             remedy="Run `congenial publish` first.",
         )
-    mandates = ledger.mandates
-    mechanism = build(plan, section, mandates)
+    mechanism = build(plan, section, ledger.mandates)
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        progress("reading the data")
+        draw = _ready(plan, section, mechanism, data, randomness)
+        error_rows(mechanism)  # what the report will need; it must not fail after the draw
+
+        def finished() -> Release:
+            drawn = draw()
+            return project(drawn, randomness) if section.nonnegative == "project" else drawn
+
+        return _carry_out(plan, section, folder, ledger, mechanism, finished, progress)
+
+
+def _ready(
+    plan: Plan,
+    section: ReleaseSection,
+    mechanism: Mechanism,
+    data: Microdata,
+    randomness: Randomness | None,
+) -> Callable[[], Release]:
+    """Check the data, and return what draws; refuses before anything is spent."""
+    if section.by and str(plan.source).startswith(SPARK_SCHEME):
+        from congenial.release.by_group import ByGroup  # pyspark only when it is asked for
+
+        groups = ByGroup(mechanism, data, tuple(section.by))
+        groups.check()
+        seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
+        return lambda: groups.release(section.name, seed)
+    released = {plan.schema.axis(axis).base for axis in section.table}
+    mandated = mechanism.adjacency.mandates.bases
+    names = [name for name in plan.schema.names if name in released or name in mandated]
+    table = data.tabulate(names)
+    mechanism.check(table)
+    return lambda: mechanism.release(table, randomness, section.name)
+
+
+def _carry_out(
+    plan: Plan,
+    section: ReleaseSection,
+    folder: Path,
+    ledger: Ledger,
+    mechanism: Mechanism,
+    draw: Callable[[], Release],
+    progress: Callable[[str], Any],
+) -> ReleaseResult:
+    """Reserve, mark as drawn, draw, write, rename, commit."""
     guarantee = promise(plan, section, mechanism)
-    progress("reading the data")
-    names = tuple(
-        attribute
-        for attribute in plan.schema.names
-        if attribute in mandates.bases
-        or attribute in {plan.schema.axis(axis).base for axis in section.table}
-    )
-    table = _tabulate(plan, names)
-    mechanism.check(table)  # refuses data that no longer agree, before anything is spent
-    error_rows(mechanism)  # what the report will need; it must not fail after the draw
-    with ledger.reserve(mechanism.description, guarantee, name, plan.digest) as reservation:
+    with ledger.reserve(mechanism.description, guarantee, section.name, plan.digest) as reservation:
         progress("drawing")
-        if ledger.mandates != mandates:
+        if build(plan, section, ledger.mandates) != mechanism:
             raise MandateError(
                 "a figure was published while this release was being prepared.",
                 remedy="Run the release again; nothing was drawn.",
             )
         reservation.mark_drawn()
-        drawn = replace(mechanism.release(table, randomness, name), guarantee=guarantee)
-        if section.nonnegative == "project":
-            drawn = project(drawn, randomness)
+        drawn = replace(draw(), guarantee=guarantee)
         budget = plan.budget.budget()
         words = guarantee.explain(ledger.spent_words(), budget.words)
         progress("writing the bundle")

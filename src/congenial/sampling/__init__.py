@@ -1,8 +1,8 @@
 """How noise is drawn: system randomness, exact discrete laws, noise given sums, and the law of its
 sums.
 
-Draws have exactly the stated law given ideal random bits (H = 0 and tau = 0 in the guarantee), unless a
-class says otherwise in `log_ratio_error` or calls itself uncertified.
+Draws have exactly the stated law given ideal random bits (H = 0 and tau = 0 in the guarantee),
+unless a class says otherwise in `log_ratio_error` or calls itself uncertified.
 """
 
 from __future__ import annotations

@@ -1,0 +1,258 @@
+"""DuckDB, embedded: files, folders and frames become one relation that can be read many times."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset
+
+from congenial.data.source import Source, check_columns, guarded, one_kind, read_header
+from congenial.data.sql import DUCKDB, ColumnKind, ColumnType, Dialect
+from congenial.errors import DataError
+
+_KINDS: dict[str, ColumnKind] = {
+    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "hugeint"), "whole"),
+    **dict.fromkeys(("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"), "whole"),
+    "decimal": "decimal",
+    "float": "float",
+    "double": "double",
+    **dict.fromkeys(("varchar", "enum", "uuid"), "text"),
+    "boolean": "boolean",
+    **dict.fromkeys(("date", "time", "timestamp"), "date"),
+}
+_VIEW = "congenial_source"
+
+
+@dataclass(frozen=True)
+class DuckDBSource(Source):
+    """A relation with the needed columns; `types` says how each is stored."""
+
+    relation: duckdb.DuckDBPyRelation
+    types: dict[str, ColumnType]
+    # Ours if we made it: it must outlive the relation, and its folder goes when it does.
+    connection: duckdb.DuckDBPyConnection | None = None
+    # The files behind the relation, where they are Parquet and can be counted without SQL.
+    parquet: tuple[Path, ...] = ()
+
+    dialect: ClassVar[Dialect] = DUCKDB
+    name: str = DUCKDB.identifier(_VIEW)
+
+    def run(self, query: str) -> Any:
+        """The result of a query on the relation."""
+
+        def run() -> Any:
+            try:
+                return self.relation.query(_VIEW, query).to_arrow_table()
+            finally:
+                # DuckDB leaves a temporary view behind; the connection may be the caller's.
+                self.relation.query(_VIEW, f"DROP VIEW IF EXISTS {_VIEW}")
+
+        return guarded(
+            run,
+            "the records cannot be read to the end.",
+            "Check that every file is complete, in UTF-8, and has as many fields as its header.",
+        )
+
+    def close(self) -> None:
+        """Nothing to do: a connection of ours goes with the last reference to it."""
+
+
+def open_duckdb(source: object, columns: Sequence[str]) -> DuckDBSource:
+    """Open a path, a frame, a relation or (connection, table name)."""
+    if isinstance(source, (str, Path)):
+        return _from_path(Path(source), columns)
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return _from_relation(source, columns)
+    if isinstance(source, tuple) and len(source) == 2:
+        connection, name = source
+        if isinstance(connection, duckdb.DuckDBPyConnection) and isinstance(name, str):
+            relation = guarded(
+                lambda: connection.table(name),
+                f"the connection has no table {name!r}, or is closed.",
+                "Give an open connection and the name of a table or view.",
+            )
+            return _from_relation(relation, columns)
+    return _from_arrow(_arrow(source, columns), columns)
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    """A private in-memory database: no extension is fetched, no Python variable is read."""
+    # DuckDB spills to the working directory by default; records belong in a private folder.
+    folder = tempfile.mkdtemp(prefix="congenial-")
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "python_enable_replacements": False,
+            "temp_directory": folder,
+        },
+    )
+    weakref.finalize(connection, shutil.rmtree, folder, ignore_errors=True)
+    return connection
+
+
+def _from_relation(relation: duckdb.DuckDBPyRelation, columns: Sequence[str]) -> DuckDBSource:
+    unreadable = "the DuckDB relation cannot be read."
+    remedy = "Keep its connection open."
+    check_columns(columns, guarded(lambda: relation.columns, unreadable, remedy))
+    listed = ", ".join(DUCKDB.identifier(column) for column in columns)
+    kept = guarded(lambda: relation.project(listed), unreadable, remedy)
+    types = {c: _column_type(t) for c, t in zip(columns, kept.types, strict=True)}
+    return DuckDBSource(kept, types)
+
+
+def _column_type(stored: Any) -> ColumnType:
+    if stored.id == "decimal":
+        return ColumnType("decimal", dict(stored.children)["scale"])
+    if str(stored.id) == "sqlnull":
+        return ColumnType("whole")
+    name = str(stored.id).split(" ")[0].split("_")[0]
+    return ColumnType(_KINDS.get(name, "nested"))
+
+
+# Frames --------------------------------------------------------------------------------------
+
+
+def _arrow(source: object, columns: Sequence[str]) -> Any:
+    """An Arrow table or dataset of the needed columns."""
+    library = type(source).__module__.split(".")[0]
+    name = type(source).__name__
+    if isinstance(source, pyarrow.dataset.Dataset):
+        check_columns(columns, source.schema.names)
+        return source
+    if isinstance(source, pa.RecordBatchReader):
+        check_columns(columns, source.schema.names)
+        reader = source  # one pass only, so its columns are kept in memory
+        return guarded(lambda: reader.read_all().select(list(columns)), _BROKEN)
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        check_columns(columns, source.column_names)
+        return source.select(list(columns))
+    if library == "pandas" and name == "DataFrame":
+        return _from_pandas(source, columns)
+    if library == "polars" and name in ("DataFrame", "LazyFrame"):
+        return _from_polars(source, columns)
+    raise DataError(
+        f"{name!r} is not a source of records.",
+        remedy="Give a CSV or Parquet path or folder, an Arrow, pandas, Polars or Spark frame, a "
+        "DuckDB relation, (DuckDB connection, table name), postgresql://... or spark:...",
+    )
+
+
+_BROKEN = "the frame cannot be read."
+
+
+def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
+    check_columns(columns, list(frame.columns))
+    arrays = [
+        guarded(
+            lambda name=column: pa.Array.from_pandas(frame[name]),  # type: ignore[misc]
+            f"column {column!r} mixes types.",
+            "Convert it to one type, for example with astype('string') or astype('Int64').",
+        )
+        for column in columns
+    ]
+    return pa.table(dict(zip(columns, arrays, strict=True)))
+
+
+def _from_polars(frame: Any, columns: Sequence[str]) -> pa.Table:
+    names = guarded(lambda: frame.collect_schema().names(), _BROKEN)
+    check_columns(columns, names)
+    # A lazy frame runs once, on the needed columns only; those are kept in memory.
+    return guarded(lambda: frame.lazy().select(list(columns)).collect().to_arrow(), _BROKEN)
+
+
+def _from_arrow(data: Any, columns: Sequence[str]) -> DuckDBSource:
+    connection = _connect()
+    relation = guarded(lambda: connection.from_arrow(data), _BROKEN)
+    return replace(_from_relation(relation, columns), connection=connection)
+
+
+# Files ---------------------------------------------------------------------------------------
+
+
+def _from_path(path: Path, columns: Sequence[str]) -> DuckDBSource:
+    files = _files(path)
+    kind = one_kind(files, path.name)
+    # A name such as "a[1].csv" is a file, not a pattern.
+    names = {file: DUCKDB.text(glob.escape(str(file))) for file in files}
+    if kind == "parquet":
+        query = f"SELECT * FROM read_parquet([{', '.join(names.values())}], union_by_name = true, "
+        query += "hive_partitioning = false)"
+    else:
+        query = _csv_query(names, columns)
+    connection = _connect()
+    relation = guarded(
+        lambda: connection.sql(query),
+        f"{path.name!r} cannot be read as {kind}.",
+        "Check that every file is complete and of the kind its name says.",
+    )
+    opened = replace(_from_relation(relation, columns), connection=connection)
+    if kind == "csv":
+        return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
+    return replace(opened, parquet=tuple(files))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise DataError(f"there is no file or folder {str(path)!r}.", remedy="Check the path.")
+    if not path.is_dir():
+        return [path]
+    # Names such as _SUCCESS and .part.crc are other programs' notes.
+    inside = sorted(entry for entry in path.iterdir() if entry.name[0] not in "._")
+    if not inside:
+        raise DataError(f"folder {path.name!r} holds no files.", remedy="Check the path.")
+    if any(entry.is_dir() for entry in inside):
+        raise DataError(
+            f"folder {path.name!r} holds folders.",
+            remedy="Give one flat folder, or a pyarrow dataset.",
+        )
+    return inside
+
+
+def _csv_query(names: dict[Path, str], columns: Sequence[str]) -> str:
+    """One SELECT per distinct header, all columns as text.
+
+    Nothing is guessed from the records: a guess turns "01" into 1, or skips rows.
+    """
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for file, name in names.items():
+        groups.setdefault(_header(file, columns), []).append(name)
+    listed = ", ".join(DUCKDB.identifier(column) for column in columns)
+    parts = []
+    for (delimiter, header), files in groups.items():
+        types = ", ".join(f"{DUCKDB.text(column)}: 'VARCHAR'" for column in header)
+        parts.append(
+            f"SELECT {listed} FROM read_csv([{', '.join(files)}], auto_detect = false, "
+            f"header = true, delim = {DUCKDB.text(delimiter)}, quote = '\"', escape = '\"', "
+            f"comment = '', strict_mode = true, columns = {{{types}}})"
+        )
+    return " UNION ALL ".join(parts)
+
+
+def _header(path: Path, columns: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    line = guarded(
+        lambda: _first_line(path),
+        f"{path.name!r} cannot be read as csv.",
+        "Check that it is a text file in UTF-8 that you may read.",
+    )
+    return read_header(line, path.name, columns)
+
+
+def _first_line(path: Path) -> str:
+    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig") as text:
+        return str(text.readline(1_000_000)).rstrip("\n")
