@@ -1,6 +1,6 @@
 """What several releases promise together, over the databases that agree with everything published.
 
-THEORY: for releases with raw law ~ exp(-eps_i ||y - phi_i s||_1) on a translation-invariant support
+For releases with raw law ~ exp(-eps_i ||y - phi_i s||_1) on a translation-invariant support
 the joint pure loss is sup over u in S of sum_i eps_i ||phi_i u||_1; for Gaussian laws the squared
 distance adds the same way. Because the supremum is joint, it is never above the sum of single
 suprema.

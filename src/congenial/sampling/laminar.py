@@ -15,7 +15,6 @@ this case.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -27,6 +26,7 @@ from flint import arb
 
 from congenial.errors import StructureError
 from congenial.sampling.exact import ExactLaw, Floats, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.groups import Groups
 from congenial.sampling.precision import working_precision
 from congenial.sampling.randomness import Randomness
 
@@ -96,13 +96,11 @@ class SharedTotal(ExactLaw):
         return 2 * (binomials - ball(self.eps_cell * (x - m)))
 
 
-class GroupedNoise:
-    """Independent double geometric noise on cells, given that each group of cells sums to zero.
+class GroupedNoise(Groups):
+    """Double geometric noise on cells, given that each group of cells sums to zero.
 
-    labels: for each cell the number of its group, 0, 1, 2, ... (every number used), or -1 for a
-    cell that is not free and gets no noise; a group of one cell gets 0. Density, for u with all
-    group sums 0 and u = 0 on cells that are not free:  p(u) = exp(-eps_cell ||u||_1) / prod over
-    groups of Z_k.
+    Labels as in `Groups`. Density, for u with all group sums 0 and u = 0 on cells that are not
+    free: p(u) = exp(-eps_cell ||u||_1) / prod over groups of Z_k.
 
     Any rational eps_cell > 0 and any group size; a draw is linear in the cells (plus a sort where
     eps_cell is so small that the noise has more than 64 values per cell). Groups of one size share
@@ -110,14 +108,8 @@ class GroupedNoise:
     """
 
     def __init__(self, labels: npt.ArrayLike, eps_cell: Fraction | int) -> None:
-        self.eps_cell = positive_rational("eps_cell", eps_cell)
-        self.labels = _checked_labels(labels)
-        self.sizes: Ints = np.bincount(self.labels[self.labels >= 0]).astype(np.int64)
-        if np.any(self.sizes == 0):
-            raise StructureError(
-                f"group {int(np.argmin(self.sizes))} has no cell.",
-                remedy="Number the groups 0, 1, 2, ... without gaps.",
-            )
+        super().__init__(labels, positive_rational("eps_cell", eps_cell))
+        self.eps_cell = self.scale
         drawn = np.flatnonzero(self.sizes >= 2)
         members = np.argsort(self.labels, kind="stable")
         starts = np.concatenate([[0], np.cumsum(self.sizes)]) + int(np.sum(self.labels < 0))
@@ -126,48 +118,12 @@ class GroupedNoise:
         self._drawn_sizes: Ints = self.sizes[drawn]
         self._offsets: Ints = np.concatenate([[0], np.cumsum(self._drawn_sizes)]).astype(np.int64)
 
-    @classmethod
-    def of_sizes(cls, sizes: npt.ArrayLike, eps_cell: Fraction | int) -> GroupedNoise:
-        """Groups of the given sizes, in order: sizes (8, 38) are cells 0..7 and 8..45."""
-        counts = np.asarray(sizes, dtype=np.int64)
-        return cls(np.repeat(np.arange(counts.size), counts), eps_cell)
+    def _log_normaliser(self, k: int) -> float:
+        return log_normaliser(k, self.eps_cell)
 
-    @property
-    def cells(self) -> int:
-        """Number of cells, free or not."""
-        return int(self.labels.size)
-
-    @cached_property
-    def log_Z(self) -> float:
-        """Sum over groups of log Z_k."""
-        sizes, times = np.unique(self.sizes, return_counts=True)
-        terms = [
-            t * log_normaliser(int(k), self.eps_cell) for k, t in zip(sizes, times, strict=True)
-        ]
-        return math.fsum(terms)
-
-    def log_density(self, u: npt.ArrayLike) -> Any:
-        """log p(u): -eps_cell ||u||_1 - log Z, or -inf if a group sum or a fixed cell is not zero.
-
-        u has shape (..., cells); the result has the leading shape, a plain number for one vector.
-        """
-        noise = np.asarray(u, dtype=np.int64)
-        if noise.shape[-1:] != (self.cells,):
-            raise StructureError(
-                f"noise has {noise.shape[-1:]} cells, the groups have {self.cells}.",
-                remedy="Give one value per cell.",
-            )
-        free = self.labels >= 0
-        sums = np.zeros((self.sizes.size, *noise.shape[:-1]), dtype=np.int64)
-        np.add.at(sums, self.labels[free], np.moveaxis(noise[..., free], -1, 0))
-        inside = ~np.any(sums, axis=0) & ~np.any(noise[..., ~free], axis=-1)
-        norm = np.abs(noise.astype(float)).sum(axis=-1)
-        return np.where(inside, -float(self.eps_cell) * norm - self.log_Z, -np.inf)[()]
-
-    def draw(self, randomness: Randomness) -> Ints:
-        """One exact draw: an integer per cell."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
+    def _log_weight(self, noise: Ints) -> Floats:
+        norm: Floats = np.abs(noise.astype(float)).sum(axis=-1)
+        return -float(self.eps_cell) * norm
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells).
@@ -218,18 +174,6 @@ class GroupedNoise:
                 remedy="Use a larger eps_cell.",
             )
         return q
-
-
-def _checked_labels(labels: npt.ArrayLike) -> Ints:
-    given = np.asarray(labels).reshape(-1)
-    if given.size == 0 or not np.issubdtype(given.dtype, np.integer) or int(given.min()) < -1:
-        raise StructureError(
-            "group labels must be integers >= -1, at least one.",
-            remedy="Number the groups 0, 1, 2, ... and mark cells without noise by -1.",
-        )
-    fixed = given.astype(np.int64)
-    fixed.flags.writeable = False
-    return fixed
 
 
 def _words_expected(q: Ints, sizes: Ints) -> int:

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import StructureError
-from congenial.sampling.exact import Ints, positive_rational
-from congenial.sampling.laminar import _checked_labels
+from congenial.sampling.exact import Floats, Ints, positive_rational
+from congenial.sampling.groups import Groups
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way_klein import (
     LINE,
@@ -65,7 +65,7 @@ def log_normaliser(k: int, sigma2: Fraction) -> float:
     return k * top + math.log(math.fsum(np.exp(k * (logs - top))) / n)
 
 
-class GroupedGaussian:
+class GroupedGaussian(Groups):
     """Discrete Gaussian noise on cells, given that each group of cells sums to zero.
 
     labels: as for `GroupedNoise` (0, 1, 2, ... for the groups, -1 for a cell without noise; a group
@@ -82,14 +82,8 @@ class GroupedGaussian:
     log_ratio_error = 0.0
 
     def __init__(self, labels: npt.ArrayLike, sigma2: Fraction | int) -> None:
-        self.sigma2 = positive_rational("sigma2", sigma2)
-        self.labels = _checked_labels(labels)
-        self.sizes: Ints = np.bincount(self.labels[self.labels >= 0]).astype(np.int64)
-        if np.any(self.sizes == 0):
-            raise StructureError(
-                f"group {int(np.argmin(self.sizes))} has no cell.",
-                remedy="Number the groups 0, 1, 2, ... without gaps.",
-            )
+        super().__init__(labels, positive_rational("sigma2", sigma2))
+        self.sigma2 = self.scale
         order = np.argsort(self.labels, kind="stable")[int(np.sum(self.labels < 0)) :]
         starts = np.concatenate([[0], np.cumsum(self.sizes)])[:-1]
         # cells of the groups of one size, one row per group, and their sampler
@@ -98,47 +92,12 @@ class GroupedGaussian:
             members = order[starts[self.sizes == k][:, None] + np.arange(k)]
             self._parts.append((members, Klein(LINE, chain(int(k)), self.sigma2)))
 
-    @classmethod
-    def of_sizes(cls, sizes: npt.ArrayLike, sigma2: Fraction | int) -> GroupedGaussian:
-        """Groups of the given sizes, in order: sizes (8, 38) are cells 0..7 and 8..45."""
-        counts = np.asarray(sizes, dtype=np.int64)
-        return cls(np.repeat(np.arange(counts.size), counts), sigma2)
+    def _log_normaliser(self, k: int) -> float:
+        return log_normaliser(k, self.sigma2)
 
-    @property
-    def cells(self) -> int:
-        """Number of cells, free or not."""
-        return int(self.labels.size)
-
-    @cached_property
-    def log_Z(self) -> float:
-        """Sum over groups of log Z_k."""
-        sizes, times = np.unique(self.sizes, return_counts=True)
-        return math.fsum(
-            t * log_normaliser(int(k), self.sigma2) for k, t in zip(sizes, times, strict=True)
-        )
-
-    def log_density(self, u: npt.ArrayLike) -> Any:
-        """log p(u), or -inf if a group sum or a fixed cell is not zero.
-
-        u has shape (..., cells); the result has the leading shape, a plain number for one vector.
-        """
-        noise = np.asarray(u, dtype=np.int64)
-        if noise.shape[-1:] != (self.cells,):
-            raise StructureError(
-                f"noise has {noise.shape[-1:]} cells, the groups have {self.cells}.",
-                remedy="Give one value per cell.",
-            )
-        free = self.labels >= 0
-        sums = np.zeros((self.sizes.size, *noise.shape[:-1]), dtype=np.int64)
-        np.add.at(sums, self.labels[free], np.moveaxis(noise[..., free], -1, 0))
-        inside = ~np.any(sums, axis=0) & ~np.any(noise[..., ~free], axis=-1)
-        norm = (noise.astype(float) ** 2).sum(axis=-1)
-        return np.where(inside, -norm / (2 * float(self.sigma2)) - self.log_Z, -np.inf)[()]
-
-    def draw(self, randomness: Randomness) -> Ints:
-        """One exact draw: an integer per cell."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
+    def _log_weight(self, noise: Ints) -> Floats:
+        norm: Floats = (noise.astype(float) ** 2).sum(axis=-1)
+        return -norm / (2 * float(self.sigma2))
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells): sizes in ascending order, all draws of all

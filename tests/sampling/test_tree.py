@@ -1,0 +1,188 @@
+"""Noise at every node of a hierarchy: the exact law by enumeration, chi-square, slow paths."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+from congenial.errors import StructureError
+from congenial.sampling import RecordedRandomness, SeededRandomness, messages, splitter
+from congenial.sampling.exact import ball
+from congenial.sampling.splitter import _Tape
+from congenial.sampling.tree import HierarchicalNoise
+from tests.sampling.conditioned import attempt, constant, counts_and_probs, log_sum, tables
+
+SEED = 41173
+
+
+def ragged() -> HierarchicalNoise:
+    """A root (mandated) over two nodes of two leaves each and a leaf of its own."""
+    parents = [-1, 0, 0, 0, 1, 1, 2, 2]
+    rates = [Fraction(1, 2), Fraction(3, 4), Fraction(3, 2)]
+    rate_of = [0, 0, 1, 2, 2, 2, 2, 2]
+    return HierarchicalNoise(parents, rates, rate_of, [True] + [False] * 7)
+
+
+def enumerated(noise: HierarchicalNoise, reach: int):
+    """Conforming leaf noise with entries up to `reach` and its weight, from the definition."""
+    n = noise.leaves.size - int(noise.mandated[0])
+    u = tables([-reach] * n, [reach] * n)
+    if noise.mandated[0]:
+        u = np.column_stack([u, -u.sum(axis=1)])
+    x = noise.sums(u)
+    eps = np.array([float(noise.rates[k]) for k in noise.rate_of])
+    return u, np.exp(-np.abs(x) @ eps)
+
+
+def log_weight(noise, u):
+    eps = [noise.rates[k] for k in noise.rate_of]
+    return -ball(sum(e * abs(int(v)) for e, v in zip(eps, noise.sums(u), strict=True)))
+
+
+def test_sums():
+    noise = ragged()
+    assert noise.sums([1, 2, 3, 4, 5]).tolist() == [15, 5, 9, 1, 2, 3, 4, 5]
+
+
+def test_every_attempt_has_the_stated_law():
+    """log q + log acceptance - log w is one constant, and every factor is at most 1."""
+    noise = ragged()
+    u = enumerated(noise, 2)[0][::7]
+    far = np.array([[60, -60, 0, 0, 0], [5, -70, 200, -170, 35], [-400, 0, 0, 400, 0]])
+    ratios = []
+    for row in np.concatenate([u, far]):
+        # leaves in the order of drawing
+        leaves = row[noise._splitter.order]
+        log_p, largest = attempt(noise._splitter, [0], leaves)
+        with ctx.workprec(256):
+            ratios.append(log_p - log_weight(noise, row))
+        assert largest <= 0
+    assert constant(ratios)
+
+
+def test_log_normaliser_and_density():
+    noise = ragged()
+    u, w = enumerated(noise, 7)
+    assert noise.log_Z == pytest.approx(log_sum(w), abs=1e-4)  # entries beyond 7 are left out
+    assert noise.log_density(u[:50]) == pytest.approx(np.log(w[:50]) - noise.log_Z, abs=1e-12)
+    assert noise.log_density([1, 0, 0, 0, 0]) == -math.inf
+
+
+def test_draws_have_the_law(fits):
+    noise = ragged()
+    u, w = enumerated(noise, 5)
+    draws = noise.draw_many(SeededRandomness(SEED), 60_000)
+    assert fits(*counts_and_probs(draws, u, w))
+    x = noise.sums(u)[:, 1]
+    assert not fits(*counts_and_probs(draws, u, w * np.exp(0.15 * np.abs(x))))  # a rate 30 % off
+
+
+@pytest.mark.parametrize("bits", [8, 11])
+def test_narrow_windows_change_nothing(monkeypatch, fits, bits):
+    """With windows that hold only 2^-bits, tails and Chernoff proposals do most of the work."""
+    monkeypatch.setattr(messages, "_CUT", bits * math.log(2))
+    noise = ragged()
+    u, w = enumerated(noise, 5)
+    draws = noise.draw_many(SeededRandomness(SEED + bits), 1500)
+    assert fits(*counts_and_probs(draws, u, w))
+    assert not fits(*counts_and_probs(draws, u, np.sqrt(w)))
+
+
+def test_ignoring_the_factors_is_noticed(monkeypatch, fits):
+    """A planted defect: proposals outside narrow windows kept without their exact factor."""
+    monkeypatch.setattr(messages, "_CUT", 8 * math.log(2))
+    monkeypatch.setattr(splitter, "_bernoulli", lambda log_p, randomness: True)
+    noise = ragged()
+    u, w = enumerated(noise, 5)
+    assert not fits(*counts_and_probs(noise.draw_many(SeededRandomness(SEED), 1500), u, w))
+
+
+def test_slow_path_is_the_same_function_of_the_words():
+    noise = ragged()
+    drawer = noise._splitter
+    noise.draw_many(SeededRandomness(SEED), 2000)  # builds the guides
+    for seed in range(20):
+        words = SeededRandomness(seed).words(40)
+        tape = _Tape(words, RecordedRandomness([]))
+        slow = drawer._slow_draw(tape, RecordedRandomness(words), np.zeros(1, np.int64))
+        fast = noise.draw_many(RecordedRandomness(np.concatenate([words, words, words])), 1)[0]
+        assert fast[drawer.order].tolist() == slow.tolist()
+
+
+def test_full_check_accepts_and_rejects():
+    """The decision over all common factors, which takes one word in about 2^40."""
+    noise = ragged()
+    drawer, row = noise._splitter, np.zeros(1, np.int64)
+    leaves = np.zeros(5, np.int64)
+    with ctx.workprec(128):
+        product = attempt(drawer, [0], leaves)[0]
+        assert product < 0
+    more = SeededRandomness(SEED)
+    assert drawer._accept_all((1 << 64) - (1 << 40), leaves, row, more)
+    assert not drawer._accept_all((1 << 64) - 1, leaves, row, more)
+
+
+def test_free_root_and_free_leaf(fits):
+    """A root with a rate and no mandate; a leaf that is a root: plain double geometric."""
+    noise = HierarchicalNoise([-1, 0, 0, -1], [Fraction(1), Fraction(2)], [0, 1, 1, 0], [False] * 4)
+    u, w = enumerated(noise, 9)
+    assert noise.log_Z == pytest.approx(log_sum(w), abs=1e-3)
+    draws = noise.draw_many(SeededRandomness(SEED), 40_000)
+    assert fits(*counts_and_probs(draws, u, w))
+    assert not fits(*counts_and_probs(draws[:, ::-1], u, w))
+
+
+def test_inner_mandates_cut_the_tree():
+    noise = HierarchicalNoise.of_levels(
+        [[2], [3, 1], [2, 1, 4, 3]],
+        [0, Fraction(1, 3), Fraction(1, 2), Fraction(1)],
+        [True, True, False, False],
+    )
+    x = noise.sums(noise.draw_many(SeededRandomness(SEED), 200))
+    assert not x[:, noise.mandated].any()
+    assert x[:, 3:5].any(axis=0).all()  # the free nodes of the first mandated one do vary
+    assert not x[:, 6].any()  # the only child of a mandated node does not
+
+
+def test_many_leaves_share_messages():
+    noise = HierarchicalNoise.of_levels(
+        [[7], [11] * 7, [33] * 77], [0, Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
+        [True, True, False, False],
+    )  # fmt: skip
+    assert len(noise._forest.nodes) < 40
+    u = noise.draw(SeededRandomness(SEED))
+    assert not noise.sums(u)[noise.mandated].any()
+    # leaf noise has a variance a little below the unconditioned 2 a / (1 - a)^2 = 7.84
+    assert 6.5 < u.var() < 9
+
+
+@pytest.mark.parametrize(
+    ("parents", "rate_of", "mandated"),
+    [
+        ([], [], []),
+        ([-1, 0], [0], [True, False]),
+        ([1, 0], [0, 0], [False, False]),
+        ([-1, 5], [0, 0], [True, False]),
+        ([-1, 0, 0], [0, 1, 0], [True, False, False]),
+        ([-1, 0, 0], [1, 0, 0], [False, False, False]),
+    ],
+)
+def test_bad_hierarchies(parents, rate_of, mandated):
+    with pytest.raises(StructureError):
+        HierarchicalNoise(parents, [Fraction(1), 0], rate_of, mandated)
+
+
+def test_levels_must_fit():
+    with pytest.raises(StructureError, match="level 1"):
+        HierarchicalNoise.of_levels([[2], [3]], [0, 1, 1], [True, False, False])
+
+
+def test_exactness_is_stated():
+    noise = ragged()
+    assert noise.log_ratio_error == 0
+    assert noise.mass_lost == 0
+    assert arb(noise._splitter.slack) < arb(2) ** -17
