@@ -13,6 +13,7 @@ from congenial.errors import GuaranteeError
 from congenial.privacy import accounting
 from congenial.privacy.accounting import INTERVAL, compose
 from congenial.privacy.conversions import zcdp_epsilon
+from congenial.privacy.piecewise import from_pair
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,
@@ -20,7 +21,6 @@ from congenial.privacy.tradeoff import (
     Pure,
     Tradeoff,
     ZeroConcentrated,
-    from_pair,
 )
 
 UNLIKE = [Pure(0.3), Approximate(0.5, 1e-3), from_pair([0.2, 0.3, 0.5], [0.3, 0.3, 0.4])]

@@ -14,15 +14,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from congenial.errors import GuaranteeError
+from congenial.privacy.piecewise import PiecewiseLinear, from_pair
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,
     Nothing,
-    PiecewiseLinear,
     Pure,
     Tradeoff,
     ZeroConcentrated,
-    from_pair,
 )
 
 few = settings(max_examples=30, deadline=None)

@@ -75,7 +75,7 @@ def _number(name: str, text: str) -> Fraction:
 
 
 def _convert(source: Tradeoff, to: str | None, at: float | None) -> Document:
-    from congenial.privacy.conversions import convert
+    from congenial.privacy.convert import convert
 
     rows = []
     refused: list[str] = []

@@ -44,18 +44,18 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Compute the mandated figures exactly, record and write them. They are public from then on."""
-    with working("computing the mandated figures"):
-        from congenial.release.plan import Plan
+    from congenial.release.plan import Plan
 
-        document = carry_out(Plan.load(plan), out, accept_weaker=accept_weaker)
+    document = carry_out(Plan.load(plan), out, accept_weaker=accept_weaker)
     emit(document) if as_json else show(document)
 
 
 def carry_out(plan: Plan, out: Path | None = None, *, accept_weaker: bool = False) -> Document:
     """Publish, and say as plain data what is public now and what that did to earlier promises."""
-    from congenial.release import steps
+    with working("computing the mandated figures") as progress:
+        from congenial.release import steps
 
-    result = steps.publish(plan, out, accept_weaker=accept_weaker)
+        result = steps.publish(plan, out, accept_weaker=accept_weaker, progress=progress)
     budget = plan.budget.budget()
     repricing = result.repricing
     return {

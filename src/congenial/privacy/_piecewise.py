@@ -13,11 +13,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.conversions import ULP, FloatArray, Number
+from congenial.privacy.conversions import ULP, FloatArray, Number, above, parameter
 
 Pairs = tuple[tuple[Number, Number], ...]
 
@@ -26,6 +27,14 @@ _MAX_PRODUCT = 4_000_000
 _MAX_EXACT = 4_000
 _EQUAL_SLOPES = 64 * ULP
 TOLERANCE = 1e-12
+
+
+def read(rows: Sequence[tuple[Any, Any]]) -> Pairs:
+    """Read pairs of numbers: all rational, or else all floats."""
+    pairs = [(parameter(a, "alpha"), parameter(f, "f")) for a, f in rows]
+    if all(isinstance(x, Fraction) for pair in pairs for x in pair):
+        return tuple(pairs)
+    return tuple((float(a), float(f)) for a, f in pairs)
 
 
 def is_exact(pairs: Pairs) -> bool:
@@ -43,6 +52,26 @@ def losses(pieces: FloatArray) -> FloatArray:
     p, q = pieces[:, 0], pieces[:, 1]
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(p) - np.log(q))
+
+
+def hockey_stick(mass: FloatArray, loss: FloatArray, eps: float, rounding: float) -> float:
+    """sum mass (1 - e^{eps - loss})_+ with loss and mass raised by the rounding allowed for."""
+    with np.errstate(invalid="ignore"):
+        gap = np.maximum(0.0, loss + rounding * (1 + np.abs(loss) * (loss < np.inf)) - eps)
+    gap = np.where(np.isposinf(loss), np.inf, np.where(np.isneginf(loss), 0.0, gap))
+    return min(1.0, float(np.sum(mass * -np.expm1(-gap))) * (1 + rounding))
+
+
+def randomised_response(eps: Number, dlt: Number) -> Pairs:
+    """Pieces of f_{eps, dlt}: randomised response that reveals the truth with chance dlt."""
+    if eps == 0 and isinstance(dlt, Fraction):
+        half = (1 - dlt) / 2
+        pieces: Pairs = ((dlt, Fraction(0)), (half, half), (half, half), (Fraction(0), dlt))
+        return merge(pieces)
+    ratio = math.exp(-above(eps))
+    rest, slack = 1 - float(dlt), above(dlt)
+    high, low = rest / (1 + ratio), rest * ratio / (1 + ratio)
+    return tuple(x for x in ((slack, 0.0), (high, low), (low, high), (0.0, slack)) if any(x))
 
 
 def merge(pieces: Pairs) -> Pairs:

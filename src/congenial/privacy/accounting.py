@@ -35,15 +35,15 @@ from congenial.privacy.conversions import (
     smallest,
     zcdp_delta,
 )
+from congenial.privacy.piecewise import PiecewiseLinear
 from congenial.privacy.tradeoff import (
     Approximate,
+    Discrete,
     Gaussian,
     Nothing,
-    PiecewiseLinear,
     Pure,
     Tradeoff,
     ZeroConcentrated,
-    _Discrete,
 )
 
 INTERVAL = 1e-4
@@ -105,8 +105,8 @@ class Composition:
         return total
 
     @cached_property
-    def _discrete(self) -> tuple[_Discrete, ...]:
-        parts = tuple(x for x in self.parts if isinstance(x, _Discrete))
+    def _discrete(self) -> tuple[Discrete, ...]:
+        parts = tuple(x for x in self.parts if isinstance(x, Discrete))
         return (*parts, ZeroConcentrated(self._rho).piecewise()) if self._rho else parts
 
     @cached_property
@@ -150,7 +150,7 @@ class Composition:
             if isinstance(part, Approximate):
                 kept *= 1 - Fraction(part.dlt)
                 rho = add_up(rho, pure_to_zcdp(part.eps))
-            elif isinstance(part, _Discrete):
+            elif isinstance(part, Discrete):
                 worst = part.eps if isinstance(part, Pure) else part.epsilon(0.0)
                 if math.isinf(worst):
                     return None
@@ -213,7 +213,7 @@ def compose(tradeoffs: Sequence[Tradeoff]) -> Composition:
     return Composition(useful or (Pure(0),))
 
 
-def _distribution(part: _Discrete) -> Any:
+def _distribution(part: Discrete) -> Any:
     """A part for dp-accounting, whose pair is (upper, lower), its loss ln(upper/lower)."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld

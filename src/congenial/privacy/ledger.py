@@ -13,8 +13,8 @@ One ledger is one population. It is a history of events; the state is what they 
     upgrade   its format was brought up to date
 
 Releases are priced together, over the databases that agree with everything published so far, by the
-joint supremum (docs/explanation/ledger.md), so a later mandate re-prices earlier releases. The ledger reads
-descriptions and published figures only; nothing confidential ever reaches it.
+joint supremum (docs/explanation/ledger.md), so a later mandate re-prices earlier releases. The
+ledger reads descriptions and published figures only; nothing confidential ever reaches it.
 """
 
 from __future__ import annotations

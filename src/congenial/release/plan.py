@@ -67,6 +67,7 @@ class DataSection(Section):
     source: str
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
+    resume: str | None = None
 
 
 class PublishEntry(Section):
@@ -260,6 +261,11 @@ class Plan(Section):
         """Where the confidential records are: a path, or an address without a password."""
         _refuse_password("data.source", self.data.source)
         return resolve(self.data.source, self.folder)
+
+    @property
+    def resume(self) -> Path | None:
+        """A private folder for the counts of finished files, so that a long count can go on."""
+        return None if self.data.resume is None else self.folder / self.data.resume
 
     @property
     def ledger(self) -> str:

@@ -9,13 +9,14 @@ spent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from congenial.data.counting import Progress
 from congenial.data.predicate import parse
 from congenial.data.source import SPARK_SCHEME
 from congenial.data.table import Table
@@ -213,7 +214,11 @@ class PublishResult:
 
 
 def publish(
-    plan: Plan, folder: Path | None = None, *, accept_weaker: bool = False
+    plan: Plan,
+    folder: Path | None = None,
+    *,
+    accept_weaker: bool = False,
+    progress: Callable[[str], Any] = lambda _: None,
 ) -> PublishResult:
     """Compute the mandated figures, record them in the ledger, and write them to a folder."""
     if not plan.statements:
@@ -224,7 +229,9 @@ def publish(
     folder = plan.folder / PUBLISHED if folder is None else folder
     for section in plan.release:  # a figure cannot be taken back: refuse what cannot work first
         build(plan, section, plan.invariants)
-    figures = plan.invariants.evaluate(_tabulate(plan, plan.invariants.bases))
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        table = _count(plan, data, plan.invariants.bases, progress)
+    figures = plan.invariants.evaluate(table)
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
@@ -257,9 +264,16 @@ def _write_published(figures: Invariants, folder: Path, ledger: str) -> None:
         ) from None
 
 
-def _tabulate(plan: Plan, names: tuple[str, ...]) -> Table:
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        return data.tabulate(names)
+def _count(
+    plan: Plan, data: Microdata, names: Sequence[str], progress: Callable[[str], Any]
+) -> Table:
+    """Tabulate, telling the curator how far it has come."""
+
+    def tell(now: Progress) -> None:
+        speed = now.rows_per_second / 1e6
+        progress(f"{now.rows:,} of {now.total:,} rows, {speed:.1f} million a second")
+
+    return data.tabulate(names, progress=tell, resume=plan.resume)
 
 
 @dataclass(frozen=True)
@@ -296,7 +310,7 @@ def release(
     mechanism = build(plan, section, ledger.mandates)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
-        draw = _ready(plan, section, mechanism, data, randomness)
+        draw = _ready(plan, section, mechanism, data, randomness, progress)
         error_rows(mechanism)  # what the report will need; it must not fail after the draw
 
         def finished() -> Release:
@@ -312,6 +326,7 @@ def _ready(
     mechanism: Mechanism,
     data: Microdata,
     randomness: Randomness | None,
+    progress: Callable[[str], Any],
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
     if section.by and str(plan.source).startswith(SPARK_SCHEME):
@@ -324,7 +339,7 @@ def _ready(
     released = {plan.schema.axis(axis).base for axis in section.table}
     mandated = mechanism.adjacency.mandates.bases
     names = [name for name in plan.schema.names if name in released or name in mandated]
-    table = data.tabulate(names)
+    table = _count(plan, data, names, progress)
     mechanism.check(table)
     return lambda: mechanism.release(table, randomness, section.name)
 
