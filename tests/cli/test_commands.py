@@ -129,8 +129,9 @@ def test_want_solves_for_epsilon(
 ) -> None:
     wish = "margin('sex') within 40 at 95%"
     ran = run("check", plan, "--want", wish, "--json")
-    wanted, absent = [one["wanted_epsilon"] for one in ran.document["releases"]]
+    first, absent = [one["wanted"] for one in ran.document["releases"]]
     assert absent is None  # the summary does not show sex
+    wanted = first["epsilon"]
     text = plan.read_text()
     for epsilon, enough in ((wanted, True), (0.9 * wanted, False)):
         plan.write_text(text.replace("epsilon = 1.0", f"epsilon = {epsilon}", 1))
@@ -141,6 +142,18 @@ def test_want_solves_for_epsilon(
     refused = run("check", plan, "--want", "margin('county','sex') below 8")
     assert refused.code == 2
     assert "within 50 at 95%" in refused.err
+
+
+def test_want_answers_in_the_parameter_of_the_release(run: Callable[..., Any], plan: Path) -> None:
+    text = plan.read_text().replace("epsilon = 1.0", "rho = 0.1", 1)
+    plan.write_text(
+        text.replace("[budget]\nepsilon = 2.0", "[budget]\nepsilon = 2.0\ndelta = 1e-6")
+    )
+    ran = run("check", plan, "--want", "margin('sex') within 40 at 95%", "--json")
+    rho = ran.document["releases"][0]["wanted"]["rho"]
+    plan.write_text(plan.read_text().replace("rho = 0.1", f"rho = {rho}"))
+    rows = run("check", plan, "--json").document["releases"][0]["errors"]
+    assert next(row["within"] for row in rows if row["what"] == "sex") <= 40
 
 
 def test_verify_fails_on_a_changed_bundle(
@@ -232,7 +245,7 @@ def test_convert_gives_tightest_and_classical(
 
 
 def test_convert_says_what_is_not_implied(run: Callable[..., Any]) -> None:
-    assert "Give a delta" in run("convert", "--mu", "1/2").out
+    assert "Say at which delta" in run("convert", "--mu", "1/2").out
     assert run("convert", "--mu", "1/2", "--to", "epsilon").code == 2
     assert run("convert", "--epsilon", "1", "--delta", "1e-6", "--to", "mu").code == 0
     for words in ((), ("--epsilon", "nan"), ("--epsilon", "-1"), ("--epsilon", "1", "--rho", "1")):

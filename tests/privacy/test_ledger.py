@@ -48,11 +48,11 @@ def test_opens_again_with_what_it_was_given(place: str) -> None:
 
 def test_refuses_another_population(place: str, ledger: Ledger) -> None:
     other = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "county": {"levels": ["A", "B"]}})
-    with pytest.raises(LedgerError, match=r"another schema.*new ledger"):
+    with pytest.raises(LedgerError, match=r"another schema.*new population"):
         Ledger.open(place, other)
     with pytest.raises(LedgerError, match=r"unit replace-one.*new ledger"):
         Ledger.open(place, SCHEMA, max_rows=3)
-    with pytest.raises(LedgerError, match="set_budget"):
+    with pytest.raises(LedgerError, match="ledger budget"):
         Ledger.open(place, SCHEMA, budget=Budget(epsilon=3))
     foreign = Description("plain", ("sex",), "laplace", HALF, Invariants(other))
     with pytest.raises(LedgerError, match="another schema"):

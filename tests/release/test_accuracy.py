@@ -15,7 +15,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import SemiAdjacent
 from congenial.public.invariants import Invariants
 from congenial.public.statements import count, total
-from congenial.release.accuracy import Want, error_rows, smallest_epsilon
+from congenial.release.accuracy import Want, error_rows, smallest
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6
@@ -57,16 +57,16 @@ def test_rows_hold_for_every_dataset():
         'margin("age") within 200 at 99.5 %',
     ],
 )
-def test_the_smallest_epsilon_is_enough_and_less_is_not(text):
+def test_the_smallest_is_enough_and_less_is_not(text):
     want = Want.parse(text)
-    epsilon = smallest_epsilon(want, build)
+    epsilon = smallest(want, build)
     assert want.error(build(epsilon)) <= want.within
     assert want.error(build(epsilon * Fraction(95, 100))) > want.within
     assert len(str(epsilon.numerator).rstrip("0")) <= 3 or epsilon.denominator > 1
 
 
 def test_a_published_figure_costs_nothing():
-    assert smallest_epsilon(Want.parse("total within 0 at 95%"), build) == 0
+    assert smallest(Want.parse("total within 0 at 95%"), build) == 0
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_wishes_that_cannot_be_read(text):
 
 
 def test_impossible_wishes_say_so():
-    with pytest.raises(PlanError, match="above 1000"):
-        smallest_epsilon(
+    with pytest.raises(PlanError, match="more than 1000"):
+        smallest(
             Want.parse("margin('age') within 0.0001 at 95%"),
             lambda epsilon: calibrate(
                 "plain_laplace", Guarantee.pure(epsilon, ADJACENCY), SCHEMA.names

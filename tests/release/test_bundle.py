@@ -82,6 +82,9 @@ def test_tables_open_elsewhere(written):
     csv = duckdb.sql(f"SELECT sum(count) FROM read_csv('{folder}/table.csv')").fetchone()
     parquet = duckdb.sql(f"SELECT sum(count) FROM '{folder}/table.parquet'").fetchone()
     assert csv == parquet == (int(release.values.sum()),)
+    assert repr(release) == "Release('ages': county x age; epsilon = 1)"
+    assert np.array_equal(release.margin(["age"]), release.margin("age"))
+    assert release.intervals("age", 0.9).equals(release.intervals(["age"], 0.9))
     frame = release.to_pandas()
     assert list(frame.columns) == ["county", "age", "count", "count_as_drawn"]
     assert release.to_polars().height == 9
@@ -254,3 +257,12 @@ def test_what_can_be_worked_out_again_is_checked(written):
 def _refresh(folder, index):
     for name in index["files"]:
         index["files"][name] = bundle.sha256((folder / name).read_bytes())
+
+
+def test_a_draw_below_zero_keeps_a_width():
+    release = release_of(Guarantee.pure(1, MANDATED))
+    low = replace(release, values=np.full_like(release.values, -10_000))
+    one = low.interval("county = 'a' and age >= 65", 0.9)
+    assert one.low == 0 < one.high
+    assert not one.exact
+    assert release.interval("age >= 18", 0.9).exact

@@ -51,8 +51,10 @@ def test_columns_become_attributes_by_type(people: Path, tmp_path: Path) -> None
     plan = Plan.load(out)
     assert plan.source.resolve() == people.resolve()
     assert plan.data.unit == "person_id"
-    assert plan.schema.names == ("job title", "age", "pay", "citizen")
-    assert plan.schema.axis("citizen").levels == ("false", "true")
+    assert tuple(plan.schema_) == ("job title", "age", "pay", "citizen")
+    assert plan.schema_["citizen"]["levels"] == ["false", "true"]
+    with pytest.raises(PlanError, match="placeholder"):
+        _ = plan.schema
     assert plan.release[0].table == ["job title", "age"]
 
 
@@ -67,7 +69,7 @@ def test_too_many_levels_are_not_listed(tmp_path: Path) -> None:
     rows = "\n".join(f"{i},level {i}" for i in range(MOST_LEVELS + 1))
     (tmp_path / "many.csv").write_text("id,code\n" + rows)
     write_draft(tmp_path / "many.csv", tmp_path / "plan.toml", levels_from_data=True)
-    assert Plan.load(tmp_path / "plan.toml").schema.axis("code").levels == ("...",)
+    assert Plan.load(tmp_path / "plan.toml").schema_["code"]["levels"] == ["..."]
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])

@@ -118,7 +118,7 @@ def _release(one: ReleaseCheck) -> Document:
             }
             for row in one.errors
         ],
-        "wanted_epsilon": one.wanted_epsilon,
+        "wanted": None if one.wanted is None else dict([one.wanted]),
     }
 
 
@@ -163,8 +163,10 @@ def show(document: Document) -> None:
 
 def _show_mandates(document: Document) -> None:
     heading("Published exactly")
+    adjacency = document["adjacency"]
     if not document["mandates"]:
-        paragraph("Nothing: this is ordinary differential privacy.")
+        public = " but the number of people" if adjacency["metric"] == "replace-one" else ""
+        paragraph(f"Nothing{public}: this is ordinary differential privacy.")
     else:
         rows = [
             (
@@ -177,7 +179,6 @@ def _show_mandates(document: Document) -> None:
             for one in document["mandates"]
         ]
         table(("mandate", "by", "figures", "because", "note"), rows, numbers="figures")
-    adjacency = document["adjacency"]
     facts(
         {
             "Structure": document["structure"],
@@ -228,7 +229,9 @@ def _show_release(one: Document, want: str | None) -> None:
         ],
         numbers="sums,standard deviation,within,at",
     )
-    if one["wanted_epsilon"] is not None:
-        epsilon = one["wanted_epsilon"]
-        needs = f"needs epsilon = {number(epsilon)} per person" if epsilon else "published exactly"
-        paragraph(f"{want}: {needs}.")
+    if want is not None:
+        needs = "this table does not show it"
+        for parameter, value in (one["wanted"] or {}).items():
+            exact = "published exactly"
+            needs = f"needs {parameter} = {number(value)} per person" if value else exact
+        paragraph(f"{want}: {needs}.", style="bold")

@@ -47,7 +47,7 @@ def _choose(target: Guarantee) -> type[Mechanism]:
     if not fitting:
         raise StructureError(
             f"no mechanism keeps these mandates under {target.tradeoff.words}.",
-            remedy="Give a pure epsilon, or drop the mandates.",
+            remedy="Give epsilon, rho, or epsilon with delta.",
         )
     return fitting[0]
 

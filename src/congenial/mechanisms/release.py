@@ -30,6 +30,7 @@ class Interval:
     low: float
     high: float
     level: float
+    exact: bool  # published exactly: the noise in this sum is zero
     basis: str = EXACT_LAW
 
 
@@ -83,27 +84,35 @@ class Release:
         return _plain(np.sum(self.values[select(condition, self.schema, self.table)]))
 
     def margin(self, *names: str) -> Any:
-        """Released table summed onto `names` (axes of the table or coarser ones)."""
-        return self._sum_onto(self.values, names)
+        """Released table summed onto `names` (axes of the table or coarser ones).
+
+        Sums of the values as published. For inference use `intervals`, which rests on the draw.
+        """
+        return self._sum_onto(self.values, _flat(names))
+
+    def __repr__(self) -> str:
+        return f"Release({self.name!r}: {' x '.join(self.table)}; {self.guarantee.tradeoff.words})"
 
     def interval(self, condition: str, level: float) -> Interval:
         """Confidence interval for the true number of people who meet a condition.
 
         Exact coverage of at least `level`: the noise in the sum has a known law that does not
         depend on the truth. A figure that is published exactly gets an interval of width zero.
-        Counts are not negative, so the lower end is cut at zero, which loses no coverage.
+        Counts are not negative: the lower end is cut at zero, and a draw below zero reaches as far
+        up as a draw of zero; both lose no coverage.
         """
         self._check_level(level)
         cells = select(condition, self.schema, self.table)
         half = self.mechanism.error_law(cells).interval(level)
         return _around(np.sum(self.drawn[cells]), half, level)
 
-    def intervals(self, names: Sequence[str], level: float) -> Any:
-        """Intervals for every cell of a margin, as an Arrow table with estimate, low and high."""
+    def intervals(self, names: str | Sequence[str], level: float) -> Any:
+        """Intervals for every cell of a margin: an Arrow table of estimate, low, high, exact."""
         import pyarrow as pa
 
         self._check_level(level)
-        cell = self._cell_of(tuple(names))
+        names = _flat([names])
+        cell = self._cell_of(names)
         estimate = self._sum_onto(self.drawn, names).reshape(-1)
         laws = self.mechanism.error_laws(cell, len(estimate))
         half = {id(law): law.interval(level) for law in {id(law): law for law in laws}.values()}
@@ -111,7 +120,7 @@ class Release:
             _around(value, half[id(law)], level) for value, law in zip(estimate, laws, strict=True)
         ]
         columns = self._label_columns(tuple(names))
-        for part in ("estimate", "low", "high"):
+        for part in ("estimate", "low", "high", "exact"):
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
 
@@ -192,8 +201,17 @@ def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -
 
 
 def _around(estimate: Any, half: float, level: float) -> Interval:
+    # The truth is not negative: a draw below zero is taken as zero plus the same reach upwards.
     value = _plain(estimate)
-    return Interval(value, max(0, value - half), max(0, value + half), level)
+    return Interval(value, max(0, value - half), max(0, value) + half, level, half == 0)
+
+
+def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
+    """Axis names, whether they were given one by one or as a list."""
+    found: list[str] = []
+    for one in names:
+        found.extend([one] if isinstance(one, str) else one)
+    return tuple(found)
 
 
 def _plain(value: Any) -> float:

@@ -141,10 +141,11 @@ class Budget:
 
 def in_words(loss: Loss) -> str:
     """A loss as a trade-off function in words; part by part where no closed form joins them."""
-    try:
-        return loss.tradeoff.words
-    except GuaranteeError:
-        return f"epsilon = {number(loss.epsilon)} and rho = {number(loss.rho)}, with windows"
+    if not loss.rho and not loss.mass:
+        return f"epsilon = {number(loss.epsilon)}"
+    parts = {"epsilon": loss.epsilon, "rho": loss.rho}
+    said = " and ".join(f"{name} = {number(part)}" for name, part in parts.items() if part)
+    return f"{said}, with windows" if loss.mass else said
 
 
 def _positive(name: str, value: Amount) -> Fraction:

@@ -46,7 +46,7 @@ def parameter(value: object, name: str) -> Number:
     if not math.isfinite(number) or number < 0:
         raise GuaranteeError(
             f"{name} = {value} is not a privacy parameter: it must be finite and not negative.",
-            remedy=f"Give {name} >= 0; for no promise at all use Nothing().",
+            remedy=f"Give {name} >= 0.",
         )
     return number
 

@@ -73,7 +73,8 @@ def _to_epsilon(source: Tradeoff, delta: float | None, classical: bool) -> list[
         value = source.epsilon(0.0)
         if math.isinf(value):
             raise GuaranteeError(
-                f"{source.words} implies no pure epsilon.", remedy="Give a delta above 0."
+                f"{source.words} implies no pure epsilon.",
+                remedy="Say at which delta, for example 1e-9.",
             )
         return [Conversion("epsilon", value, "greatest privacy loss", _IMPLIED)]
     name = f"epsilon at delta = {delta:g}"

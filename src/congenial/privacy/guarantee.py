@@ -154,10 +154,15 @@ class Guarantee:
         ]
         if self.assumptions:
             clauses.append(f"Assumed: {'; '.join(self.assumptions)}.")
-        clauses.append(f"Not covered: {'; '.join(ALWAYS_OPEN + self.not_covered)}.")
+        clauses.append(f"Not covered: {'; '.join(self._open())}.")
         if spent:
             clauses.append(f"Spent: {spent}" + (f" of {of}." if of else "."))
         return " ".join(clauses)
+
+    def _open(self) -> tuple[str, ...]:
+        """What the promise says nothing about."""
+        told = isinstance(self.adjacency, SemiAdjacent)  # n at least is published
+        return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *self.not_covered)
 
     def published_clause(self) -> str:
         """What is out, exactly, and so not protected."""

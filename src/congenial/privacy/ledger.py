@@ -128,7 +128,7 @@ class Ledger:
             if schema is None or not create:
                 raise LedgerError(
                     f"there is no ledger at '{store.where}'.",
-                    remedy="Check the place, or give a schema to start one.",
+                    remedy="Check the place; `congenial publish` or `release` starts one.",
                 )
             first: list[tuple[str, Any]] = [("open", opening(schema, adjacency, max_rows))]
             if budget is not None:
@@ -167,8 +167,9 @@ class Ledger:
         state = self._state()
         if schema is not None and schema.digest != state.schema.digest:
             raise LedgerError(
-                f"'{self.where}' is the ledger of another schema.",
-                remedy="One ledger is one population: use a new ledger for a new one.",
+                f"'{self.where}' was opened with another schema.",
+                remedy="Keep that schema for what it counts. If nothing was published or drawn, "
+                "delete the ledger; a new population needs a new one.",
             )
         given = adjacency is not None or max_rows is not None
         if given and rows_of(adjacency, max_rows) != state.max_rows:
@@ -180,7 +181,8 @@ class Ledger:
             now = state.budget.words if state.budget else "not set"
             raise LedgerError(
                 f"the budget in '{self.where}' is {now}; the request says {budget.words}.",
-                remedy="Change it explicitly with set_budget, which is recorded.",
+                remedy="Write the same under [budget], or change the ledger's: "
+                "`congenial ledger budget` records it.",
             )
 
     # ---- reading -----------------------------------------------------------------------------

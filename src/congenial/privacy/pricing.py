@@ -84,7 +84,8 @@ def refusal(state: State, description: Description, name: str) -> BudgetError | 
         f"release '{name}' asks for {budget.say(state.price([description]))}; together with "
         f"{budget.say(state.spent)} spent before, the total would be {budget.say(after)}, and the "
         f"budget is {budget.words} (left: {budget.left(state.spent)}).",
-        remedy="Ask for less, abandon what was reserved but not drawn, or set another budget.",
+        remedy="Ask for less, abandon what was reserved but not drawn, or set another budget with "
+        "`congenial ledger budget`.",
     )
 
 

@@ -323,7 +323,7 @@ class Invariants:
         """Plain data (statements and their published figures) for a bundle or a ledger."""
         figures = self.values or (None,) * len(self.statements)
         return {
-            "published": self.values is not None,
+            "published": self.values is not None or not self.statements,
             "statements": [
                 s.to_dict() | {"values": None if v is None else v.tolist()}
                 for s, v in zip(self.statements, figures, strict=True)

@@ -100,10 +100,9 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
     """
     if invariants.structure not in ("none", "laminar"):
         raise StructureError(
-            f"the mandates ({', '.join(s.label for s in invariants.equalities)}) have "
-            f"{invariants.structure} structure: {invariants.rank} independent figures on "
-            f"{invariants.matrix.shape[1]} groups of cells, so the groups do not decouple.",
-            remedy="Mandate nested totals (for example a count within each cell of another total).",
+            f"the mandates cross ({', '.join(s.label for s in invariants.equalities)}): neither "
+            "nests in the other, and no mechanism for that is offered yet.",
+            remedy="Publish nested figures, for example a count within each cell of another total.",
         )
     if invariants.bounds:
         raise StructureError(

@@ -103,8 +103,8 @@ class Want:
         return float(law.interval(self.level))
 
 
-def smallest_epsilon(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
-    """The least epsilon (to three digits, rounded up) whose release meets the wish.
+def smallest(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
+    """The least epsilon, rho or mu (to three digits, rounded up) whose release meets the wish.
 
     Zero when what is asked about is published exactly.
     """
@@ -115,7 +115,7 @@ def smallest_epsilon(want: Want, build: Callable[[Fraction], Mechanism]) -> Frac
         high *= 2
         if high > 1000:
             raise PlanError(
-                f"--want {want.text!r} needs epsilon above 1000.",
+                f"--want {want.text!r} needs more than 1000.",
                 remedy="Ask for a larger error, a coarser table, or publish the statistic exactly.",
             )
     low = high / 2

@@ -57,8 +57,9 @@ def check_absent(folder: Path) -> None:
     """Refuse to overwrite anything, and find out early whether the place can be written to."""
     if folder.exists():
         raise BundleError(
-            f"'{folder}' is already there; a bundle is never overwritten.",
-            remedy="Choose another folder with --out, or move the old one away.",
+            f"'{folder}' is already there; a bundle is never overwritten, and drawing the release "
+            "again would spend again.",
+            remedy="Draw others with --name; for a second draw give it a new name or --out.",
         )
     parent = folder.parent
     while not parent.exists():

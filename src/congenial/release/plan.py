@@ -145,6 +145,13 @@ class ReleaseSection(Section):
             )
         return self
 
+    @property
+    def kind(self) -> Literal["epsilon", "rho", "mu"]:
+        """Which parameter states the promise."""
+        if self.rho is not None:
+            return "rho"
+        return "epsilon" if self.mu is None else "mu"
+
     def target(self, adjacency: Adjacency) -> Guarantee:
         """The promise over an adjacency."""
         if self.rho is not None:
@@ -231,7 +238,14 @@ class Plan(Section):
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         """What a record is."""
-        return Schema.from_dict(self.schema_, self.folder)
+        schema = Schema.from_dict(self.schema_, self.folder)
+        for attribute in schema.attributes:
+            if "..." in attribute.levels:
+                raise PlanError(
+                    f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
+                    remedy="Fill in its levels, or delete the line if no release shows it.",
+                )
+        return schema
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:

@@ -41,7 +41,7 @@ from congenial.public.adjacency import Supremum
 from congenial.public.invariants import Invariants
 from congenial.public.support import Support, support
 from congenial.release import bundle
-from congenial.release.accuracy import ErrorRow, Want, error_rows, smallest_epsilon
+from congenial.release.accuracy import ErrorRow, Want, error_rows, smallest
 from congenial.release.plan import Plan, ReleaseSection
 from congenial.release.report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
@@ -59,7 +59,7 @@ class ReleaseCheck:
     sensitivity: Supremum
     support: Support
     errors: list[ErrorRow]
-    wanted_epsilon: Fraction | None
+    wanted: tuple[str, Fraction] | None  # the parameter the plan gives, and what a wish needs
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
     if wish is not None and wish.condition:
         parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
     rows = [_check_release(plan, section, mandates, wish) for section in plan.release]
-    if wish is not None and all(row.wanted_epsilon is None for row in rows):
+    if wish is not None and all(row.wanted is None for row in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows that.",
             remedy="Ask about the axes of a released table, or coarser ones.",
@@ -112,7 +112,8 @@ def _check_release(
     wanted = None
     if wish is not None:
         with suppress(BundleError, PredicateError):  # this table does not show what is asked about
-            wanted = smallest_epsilon(wish, lambda eps: _with_epsilon(plan, section, mandates, eps))
+            kind = section.kind
+            wanted = (kind, smallest(wish, lambda x: _with(plan, section, mandates, {kind: x})))
     return ReleaseCheck(
         section,
         mechanism,
@@ -147,11 +148,10 @@ def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanis
     return mechanism
 
 
-def _with_epsilon(
-    plan: Plan, section: ReleaseSection, mandates: Invariants, epsilon: Fraction
+def _with(
+    plan: Plan, section: ReleaseSection, mandates: Invariants, change: dict[str, Fraction]
 ) -> Mechanism:
-    changed = section.model_copy(update={"epsilon": epsilon, "rho": None, "mu": None})
-    return build(plan, changed, mandates)
+    return build(plan, section.model_copy(update=change), mandates)
 
 
 def promise(plan: Plan, section: ReleaseSection, mechanism: Mechanism) -> Guarantee:
@@ -231,12 +231,19 @@ def publish(
         build(plan, section, plan.invariants)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = _count(plan, data, plan.invariants.bases, progress)
+        for name in _released_bases(plan) - set(plan.invariants.bases):
+            data.tabulate([name])  # a column that does not fit is found while nothing is public
     figures = plan.invariants.evaluate(table)
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, plan.budget.ledger)
     return PublishResult(figures, folder, repricing)
+
+
+def _released_bases(plan: Plan) -> set[str]:
+    """Attributes that some release of the plan shows."""
+    return {plan.schema.axis(name).base for section in plan.release for name in section.table}
 
 
 def _write_published(figures: Invariants, folder: Path, ledger: str) -> None:
@@ -299,19 +306,23 @@ def release(
     folder = plan.folder / "bundles" / name if folder is None else folder
     bundle.check_absent(folder)
     build(plan, section, plan.invariants)  # refuses what cannot work before a ledger is made
-    ledger = open_ledger(plan, create=True)
-    assert ledger is not None
-    if not _all_published(plan, ledger):
-        missing = [s.label for s in plan.statements if s not in ledger.mandates.statements]
+    ledger = open_ledger(plan, create=False)
+    if ledger is None:
+        _refuse_fresh_start(plan)
+    mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
+    missing = [s.label for s in plan.statements if s not in mandates.statements]
+    if missing:
         raise MandateError(
             f"mandated but not yet published: {'; '.join(missing)}.",
             remedy="Run `congenial publish` first.",
         )
-    mechanism = build(plan, section, ledger.mandates)
+    mechanism = build(plan, section, mandates)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
         draw = _ready(plan, section, mechanism, data, randomness, progress)
         error_rows(mechanism)  # what the report will need; it must not fail after the draw
+        ledger = open_ledger(plan, create=True)  # only now: a new ledger fixes the schema
+        assert ledger is not None
 
         def finished() -> Release:
             drawn = draw()
