@@ -17,10 +17,11 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not audit" $(if $(DATA),--shared $(DATA))
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit and not spark" $(if $(DATA),--shared=$(DATA))
+	$(BIN)/python -m pytest -m "spark and not audit"
 
 audit: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit $(if $(DATA),--shared $(DATA))
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit $(if $(DATA),--shared=$(DATA))
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))

@@ -16,6 +16,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if "spark" in getattr(item, "fixturenames", ()) or parameters.get("engine") == "spark":
+            item.add_marker(pytest.mark.spark)
+
+
 @pytest.fixture(scope="session")
 def shared(request: pytest.FixtureRequest) -> Path:
     """The folder of real data and oracles."""

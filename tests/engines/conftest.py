@@ -127,5 +127,5 @@ def engine(request: pytest.FixtureRequest) -> Callable[[pa.Table], Any]:
 
 ENGINES = [
     "postgres",
-    pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
+    "spark",
 ]

@@ -29,7 +29,6 @@ from congenial.release.by_group import ByGroup
 from congenial.release.slices import stream
 from congenial.sampling.randomness import SystemRandomness
 
-pytestmark = pytest.mark.xdist_group("spark")
 SEED = 5_071
 SCHEMA = Schema.from_dict(
     {

@@ -69,7 +69,6 @@ def test_counts_equal_duckdb(engine: Callable[[pa.Table], Any]) -> None:
         assert data.columns == ("county", "sex", "age", "rate", "size", "paid", "Voter", "person")
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_paths_and_tables(spark: Any, tmp_path: Path) -> None:
     pq.write_table(TABLE.slice(0, 100), tmp_path / "a.parquet")
     pq.write_table(TABLE.slice(100), tmp_path / "b.parquet")
@@ -80,7 +79,6 @@ def test_spark_paths_and_tables(spark: Any, tmp_path: Path) -> None:
     spark.catalog.dropTempView("some_people")
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_csv_as_duckdb_reads_it(spark: Any, tmp_path: Path) -> None:
     text = 'sex,age,x\n"1",7,a\n"",,"two\nlines"\n2,4.5,""\n'
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")

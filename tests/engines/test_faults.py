@@ -128,7 +128,6 @@ def test_missing_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         engine_spark._need_java()
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_sources_that_are_not_there(spark: Any, tmp_path: Path) -> None:
     refused("spark:nobody", "no table 'nobody'")
     refused(f"spark:{tmp_path}/nobody", "cannot read the path")

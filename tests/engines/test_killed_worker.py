@@ -38,7 +38,6 @@ def run(command: list[str]) -> str:
 
 
 @pytest.mark.audit
-@pytest.mark.xdist_group("spark")
 def test_killed_after_its_draw(tmp_path: Path) -> None:
     """Group 3 was drawn, its executor died, it was drawn again: one of the draws is published."""
     pytest.importorskip("pyspark", reason="needs the extra 'spark'")
@@ -54,7 +53,6 @@ def test_killed_after_its_draw(tmp_path: Path) -> None:
 
 
 @pytest.mark.audit
-@pytest.mark.xdist_group("spark")
 def test_spark_connect(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="needs the extra 'spark' with Spark Connect")
     need_java()

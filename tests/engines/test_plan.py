@@ -15,8 +15,6 @@ from congenial.release.plan import Plan
 from congenial.release.verification import verify
 from tests.plain_reports import plain_reports
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
