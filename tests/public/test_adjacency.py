@@ -6,9 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
+from congenial.public import lattice
 from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import Invariants
 from congenial.public.statements import at_least, count, linear, margin, structural_zeros, total
@@ -272,3 +274,32 @@ def test_weights_are_ordered_exactly():
     for heavy, light in ((more, Fraction(1)), (Fraction(1), more)):
         both = SemiAdjacent(public).joint_l1([(("g", "y"), heavy), (("g", "x"), light)])
         assert both.value == 4 * more
+
+
+@pytest.mark.parametrize("name", CROSSING)
+def test_level_totals_are_the_margins(name):
+    """The people on each level decide a*; they must be right for every conforming table."""
+    schema, statements, _ = CROSSING[name]
+    for databases in conforming(schema, statements, 3).values():
+        table = table_of(schema, databases[0])
+        published = Invariants(schema, statements).evaluate(table)
+        counts = table.marginal(published.bases).counts.reshape(-1)
+        people = np.bincount(published.atoms, weights=counts)
+        for block in published.blocks:
+            told = published.level_totals(block)
+            if told is None:
+                continue
+            for level, totals in zip(block.features.T, told, strict=True):
+                truth = np.bincount(level, weights=people[block.atoms])
+                assert totals.tolist() == truth.tolist()
+
+
+def test_a_fractional_solution_still_gives_the_margins():
+    """Four corners of a cube form a basis of determinant 2: halves must not be cut off."""
+    matrix = sp.csr_matrix(
+        np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1], [0, 0, 1, 1]], dtype=np.int64)
+    )
+    values = np.array([2, 1, 1, 1])
+    x = lattice.solution(matrix, values)
+    assert np.allclose(matrix @ x, values)
+    assert lattice.atom_totals(matrix, values) is None

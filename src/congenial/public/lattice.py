@@ -174,18 +174,21 @@ def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
         np.subtract.at(remaining, parents[children], values[children])
         x = remaining[innermost]
     else:
-        x = np.array(_exact_solution(matrix, values), dtype=np.int64)
+        found = _exact_solution(matrix, values)
+        if any(value.denominator != 1 for value in found):
+            return None
+        x = np.array([int(value) for value in found], dtype=np.int64)
     return x if np.array_equal(matrix @ x, values) else None
 
 
-def _exact_solution(matrix: sp.csr_matrix, values: Ints) -> list[int]:
-    """The whole part of some solution, by exact elimination; the caller verifies it."""
+def _exact_solution(matrix: sp.csr_matrix, values: Ints) -> list[Fraction]:
+    """Some rational solution, by exact elimination, if there is one; the caller verifies it."""
     width = matrix.shape[1]
     augmented = sp.hstack([matrix, sp.csr_matrix(values.reshape(-1, 1))], format="csr")
-    x = [0] * width
+    x = [Fraction(0)] * width
     for pivot, row in echelon(augmented).items():
         if pivot < width:
-            x[pivot] = int(row.get(width, Fraction(0)))
+            x[pivot] = row.get(width, Fraction(0))
     return x
 
 
@@ -200,7 +203,7 @@ def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
         whole = np.maximum(totals[of_row[sides[:, 0]]], 1)
         if np.allclose(matrix @ (share / whole), values, atol=0.1, rtol=0):
             return share / whole
-    return np.array(_exact_solution(matrix, values), dtype=float)
+    return np.array([float(value) for value in _exact_solution(matrix, values)])
 
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
