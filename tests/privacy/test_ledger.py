@@ -43,7 +43,7 @@ def test_opens_again_with_what_it_was_given(place: str) -> None:
     assert again.spent() == Loss()
     assert again.spent_words() == "epsilon = 0"
     assert [event.kind for event in again.events()] == ["open", "budget"]
-    assert promise(again).same_pairs(Guarantee.pure(1, under=ReplaceOne(SCHEMA)))
+    assert promise(again).adjacency.same(ReplaceOne(SCHEMA))
 
 
 def test_refuses_another_population(place: str, ledger: Ledger) -> None:

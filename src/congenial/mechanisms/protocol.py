@@ -60,6 +60,12 @@ class Mechanism(ABC):
     def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
         """Build the mechanism that just meets the target on the table over `table`."""
         names, adjacency = tuple(table), target.adjacency
+        if not isinstance(adjacency, Adjacency):
+            raise GuaranteeError(
+                f"'{cls.name}' promises something about pairs of databases, and the target is "
+                f"about {adjacency.metric}.",
+                remedy="Give a target over AddRemove, ReplaceOne or SemiAdjacent.",
+            )
         if not isinstance(target.tradeoff, cls.targets):
             kinds = " or ".join(kind.__name__ for kind in cls.targets)
             raise GuaranteeError(

@@ -14,6 +14,7 @@ from congenial.data.selection import select
 from congenial.errors import BundleError
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
+from congenial.public.adjacency import Adjacency, SemiAdjacent
 from congenial.public.invariants import Invariants
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ class Release:
         return self.guarantee.adjacency.mandates
 
     @property
+    def adjacency(self) -> Adjacency:
+        """The databases a person's own data can be changed between; the ledger counts over these.
+
+        The promise may be about other pairs (secrets, distributions) of the same population.
+        """
+        pairs = self.guarantee.adjacency
+        return pairs if isinstance(pairs, Adjacency) else SemiAdjacent(pairs.mandates)
+
+    @property
     def drawn(self) -> Any:
         """The values as drawn, before any projection."""
         return self.values if self.raw is None else self.raw
@@ -75,7 +85,7 @@ class Release:
         """The mechanism rebuilt from its description."""
         from congenial.mechanisms.calibrate import rebuild
 
-        return rebuild(self.description, self.guarantee.adjacency)
+        return rebuild(self.description, self.adjacency)
 
     # ---- sums and intervals ------------------------------------------------------------------
 

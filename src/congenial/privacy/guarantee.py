@@ -20,7 +20,9 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
-from congenial.public.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.public.adjacency import SemiAdjacent
+from congenial.public.kinds import read_pairs
+from congenial.public.pairs import Pairs
 from congenial.public.universe import Universe
 
 Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]
@@ -51,7 +53,7 @@ class Guarantee:
     mechanism returns one with its basis and assumptions filled in.
     """
 
-    adjacency: Adjacency
+    adjacency: Pairs
     tradeoff: Tradeoff
     basis: Basis = "theorem"
     assumptions: tuple[str, ...] = ()
@@ -66,24 +68,24 @@ class Guarantee:
             )
 
     @classmethod
-    def pure(cls, epsilon: Fraction | int | str | float, under: Adjacency) -> Guarantee:
+    def pure(cls, epsilon: Fraction | int | str | float, under: Pairs) -> Guarantee:
         """Pure epsilon per person."""
         return cls(under, Pure(epsilon))
 
     @classmethod
     def approximate(
-        cls, epsilon: Fraction | int | str | float, delta: float, under: Adjacency
+        cls, epsilon: Fraction | int | str | float, delta: float, under: Pairs
     ) -> Guarantee:
         """(epsilon, delta) per person."""
         return cls(under, Approximate(epsilon, delta))
 
     @classmethod
-    def zero_concentrated(cls, rho: Fraction | int | str | float, under: Adjacency) -> Guarantee:
+    def zero_concentrated(cls, rho: Fraction | int | str | float, under: Pairs) -> Guarantee:
         """rho-zCDP per person."""
         return cls(under, ZeroConcentrated(rho))
 
     @classmethod
-    def gaussian(cls, mu: Fraction | int | str | float, under: Adjacency) -> Guarantee:
+    def gaussian(cls, mu: Fraction | int | str | float, under: Pairs) -> Guarantee:
         """mu-Gaussian differential privacy per person."""
         return cls(under, Gaussian(mu))
 
@@ -101,37 +103,16 @@ class Guarantee:
         """The databases among which the promise holds."""
         return Universe(self.adjacency.mandates)
 
-    def same_pairs(self, other: Guarantee) -> bool:
-        """Whether both promises are about exactly the same pairs of databases."""
-        mine, theirs = self.adjacency, other.adjacency
-        return (
-            mine.schema.digest == theirs.schema.digest
-            and mine.metric == theirs.metric
-            and mine.records == theirs.records
-            and mine.mandates == theirs.mandates
-        )
-
-    def covers_pairs_of(self, other: Guarantee) -> bool:
-        """IND(other) is a subset of IND(self) (semi-dp, Definition 20, part 1)."""
-        mine, theirs = self.adjacency, other.adjacency
-        return (
-            mine.schema.digest == theirs.schema.digest
-            and mine.metric == theirs.metric
-            and theirs.records <= mine.records
-            and _conforms(theirs, mine)
-        )
-
     def __le__(self, other: Guarantee) -> bool:
         """Weaker than or equal to `other` in the partial order of semi-dp, Definition 20."""
-        return other.covers_pairs_of(self) and self.tradeoff <= other.tradeoff
+        return other.adjacency.covers(self.adjacency) and self.tradeoff <= other.tradeoff
 
     def compose(self, other: Guarantee) -> Guarantee:
         """Both releases together, over the same pairs; refused with the reason otherwise."""
-        if not self.same_pairs(other):
+        if not self.adjacency.same(other.adjacency):
             raise GuaranteeError(
-                f"two promises about different pairs cannot be added: {self.universe.words}, "
-                f"{self.adjacency.records} record(s), against {other.universe.words}, "
-                f"{other.adjacency.records} record(s).",
+                f"two promises about different pairs cannot be added: {self.adjacency.words}, "
+                f"against {other.adjacency.words}.",
                 remedy="Re-price both over the databases that agree with all published figures.",
             )
         return replace(
@@ -186,13 +167,21 @@ class Guarantee:
                 return "Every result of this release is exactly as likely under one as the other."
             return (
                 f"No result of this release is more than {odds(f.eps)} times as likely under one "
-                f"as under the other (epsilon = {number(f.eps)} per person)."
+                f"as under the other (epsilon = {number(f.eps)} {self.adjacency.subject})."
             )
         if isinstance(f, Approximate):
-            return f"That is, {_slack_words(f.eps, float(f.dlt))}"
+            return f"That is, {self._slack_words(f.eps, float(f.dlt))}"
         epsilon = f.epsilon(self.stated_delta)
         return (
-            f"The promise is {f.words}; in particular, {_slack_words(epsilon, self.stated_delta)}"
+            f"The promise is {f.words}; in particular, "
+            f"{self._slack_words(epsilon, self.stated_delta)}"
+        )
+
+    def _slack_words(self, epsilon: Fraction | float, delta: float) -> str:
+        return (
+            f"the probability of any event under one {self.adjacency.side} is at most "
+            f"{odds(epsilon)} times its probability under the other, plus {small(delta)} "
+            f"(epsilon = {number(epsilon)}, delta = {small(delta)} {self.adjacency.subject})."
         )
 
     def _repr_html_(self) -> str:
@@ -212,16 +201,10 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a bundle or a ledger; schema and mandates are written beside it."""
-        adjacency = self.adjacency
         return {
             "domain": self.domain,
             "universe": self.universe.words,
-            "adjacency": {
-                "metric": adjacency.metric,
-                "records": adjacency.records,
-                "reading": getattr(adjacency, "reading", None),
-                "words": adjacency.words,
-            },
+            "adjacency": self.adjacency.to_dict(),
             "tradeoff": self.tradeoff.to_dict(),
             "basis": self.basis,
             "assumptions": list(self.assumptions),
@@ -233,14 +216,8 @@ class Guarantee:
     @classmethod
     def from_dict(cls, mandates: Any, data: dict[str, Any]) -> Guarantee:
         """Inverse of `to_dict`, given the mandates (with their schema) written beside it."""
-        told = data["adjacency"]
-        adjacency: Adjacency = (
-            SemiAdjacent(mandates, told["reading"])
-            if told["metric"] == "replace-one"
-            else AddRemove(mandates.schema, told["records"])
-        )
         return cls(
-            adjacency,
+            read_pairs(mandates, data["adjacency"]),
             Tradeoff.from_dict(data["tradeoff"]),
             data["basis"],
             tuple(data["assumptions"]),
@@ -248,28 +225,6 @@ class Guarantee:
             data["citation"],
             data["stated_delta"],
         )
-
-
-def _conforms(inner: Adjacency, outer: Adjacency) -> bool:
-    """Whether every pair of `inner` satisfies the mandates of `outer`."""
-    mandates = outer.mandates
-    known = dict(
-        zip(inner.mandates.statements, inner.mandates.to_dict()["statements"], strict=True)
-    )
-    return all(
-        statement in known and known[statement] == told
-        for statement, told in zip(
-            mandates.statements, mandates.to_dict()["statements"], strict=True
-        )
-    )
-
-
-def _slack_words(epsilon: Fraction | float, delta: float) -> str:
-    return (
-        f"the probability of any event under one dataset is at most {odds(epsilon)} times its "
-        f"probability under the other, plus {small(delta)} (epsilon = {number(epsilon)}, "
-        f"delta = {small(delta)} per person)."
-    )
 
 
 def odds(epsilon: Fraction | float) -> str:

@@ -12,8 +12,8 @@ docs/errata).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +24,7 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.errors import MandateError, StructureError
 from congenial.public.invariants import Invariants
+from congenial.public.pairs import Pairs
 from congenial.public.support import images
 
 Reading = Literal["robust", "existential", "literal"]
@@ -46,25 +47,13 @@ class Supremum:
         return "exact" if self.exact else "upper bound"
 
 
-class Adjacency(ABC):
+class Adjacency(Pairs):
     """A relation between databases; `schema` says what a record is."""
-
-    schema: Schema
-
-    @property
-    @abstractmethod
-    def metric(self) -> str:
-        """How distance between databases is counted."""
 
     @property
     @abstractmethod
     def records(self) -> int:
         """The largest number of records in which adjacent databases differ (a)."""
-
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """The pairs that must look alike, as a clause of the promise."""
 
     @abstractmethod
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
@@ -74,10 +63,24 @@ class Adjacency(ABC):
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i * ||phi_i u||_2^2`."""
 
-    @property
-    def mandates(self) -> Invariants:
-        """The mandates both databases satisfy; none unless the relation says so."""
-        return Invariants(self.schema)
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these (semi-dp, Definition 20, part 1)."""
+        return (
+            isinstance(other, Adjacency)
+            and self.schema.digest == other.schema.digest
+            and self.metric == other.metric
+            and other.records <= self.records
+            and other.mandates.implies(self.mandates)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, records and words; `reading` where the relation has one."""
+        return {
+            "metric": self.metric,
+            "records": self.records,
+            "reading": getattr(self, "reading", None),
+            "words": self.words,
+        }
 
     def l1(self, names: Sequence[str]) -> Supremum:
         """Delta_1 of the table over `names`."""
@@ -104,6 +107,11 @@ class AddRemove(Adjacency):
             raise MandateError(
                 f"max_rows = {self.max_rows} is not a positive number.", remedy="Use 1 or more."
             )
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> AddRemove:
+        """Inverse of `to_dict`."""
+        return cls(mandates.schema, data["records"])
 
     @property
     def metric(self) -> str:
@@ -160,6 +168,11 @@ class SemiAdjacent(Adjacency):
                 f"no proved adjacency for these mandates ({what}).",
                 remedy="Mandate nested totals or margins, without bounds.",
             )
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SemiAdjacent:
+        """Inverse of `to_dict`."""
+        return cls(mandates, data["reading"])
 
     @property
     def metric(self) -> str:

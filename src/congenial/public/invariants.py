@@ -319,6 +319,12 @@ class Invariants:
         published = self.values is not None and other.values is not None
         return Invariants(self.schema, tuple(statements), tuple(values) if published else None)
 
+    def implies(self, other: Invariants) -> bool:
+        """Whether every statement of `other` is among these, with the same figures."""
+        mine = dict(zip(self.statements, self.to_dict()["statements"], strict=True))
+        told = zip(other.statements, other.to_dict()["statements"], strict=True)
+        return all(statement in mine and mine[statement] == one for statement, one in told)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data (statements and their published figures) for a bundle or a ledger."""
         figures = self.values or (None,) * len(self.statements)

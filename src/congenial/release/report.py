@@ -200,7 +200,7 @@ def _protected(release: Release) -> str:
 
 
 def _records_words(release: Release) -> str:
-    adjacency = release.guarantee.adjacency
+    adjacency = release.adjacency
     if adjacency.metric != "replace-one":
         return (
             f"The two datasets compared by the promise differ by what one person adds: at most "
@@ -254,12 +254,12 @@ def _exactly(value: Fraction) -> str:
 
 
 def _parameters(release: Release) -> list[tuple[str, object]]:
-    description, guarantee = release.description, release.guarantee
+    description = release.description
     rows: list[tuple[str, object]] = [("Per person (the promise)", _loss_words(release))]
     scale, names = description.scale, release.table
     if description.norm == "l1":
         rows.append(("Per cell (the noise)", f"eps_cell = {_exactly(scale)}"))
-        most = guarantee.adjacency.l1(names)
+        most = release.adjacency.l1(names)
         moved = f"{number(most.value)} ({most.footing})"
         rows.append(("Most that a compared pair differs by", f"{moved}, summed over all cells"))
         rows.append(
@@ -274,7 +274,7 @@ def _parameters(release: Release) -> list[tuple[str, object]]:
         rows.append(
             ("Per cell (the noise)", f"sigma = {sigma:.6g} (sigma squared = {number(scale)})")
         )
-        most = guarantee.adjacency.l2_squared(names)
+        most = release.adjacency.l2_squared(names)
         moved = f"{number(most.value)} ({most.footing})"
         rows.append(
             ("Most that a compared pair differs by", f"{moved}, sum of squares over all cells")
@@ -300,7 +300,7 @@ def _promise(release: Release, promise: str) -> str:
         ("Universe: which datasets", guarantee.universe.words),
         (
             "Adjacency: which pairs",
-            f"{adjacency.words} ({adjacency.metric}, at most {adjacency.records})",
+            f"{adjacency.words} ({adjacency.metric})",
         ),
         ("Trade-off: how alike", guarantee.likelihood_clause()),
         ("Parameters", f"{_loss_words(release)} per person"),

@@ -84,7 +84,7 @@ def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
         Check(
             "the promise follows from the description",
             release.mechanism.guarantee.tradeoff == promised.tradeoff
-            and told["records"] == promised.adjacency.records,
+            and told == promised.adjacency.to_dict(),
         ),
         Check(
             "the promise in words is the one in numbers",
