@@ -16,10 +16,14 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
 from congenial.public.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import publish
-from congenial.public.statements import count, linear, structural_zeros, total
+from congenial.public.statements import count, linear, margin, structural_zeros, total
 
 THREE = Schema.from_dict({"x": {"levels": ["a", "b", "c"]}})
 TWO_BY_THREE = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})
+TWO_BY_TWO = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b"]}})
+SEX_BY_AGE = Schema.from_dict(
+    {"sex": {"levels": ["f", "m", "x"]}, "age": {"edges": [0, 18], "top": "18+"}}
+)
 AGES = Schema.from_dict({"age": {"edges": [0, 5, 18, 65], "top": "65+"}})
 
 
@@ -77,6 +81,27 @@ UNIVERSES = (
         _table(AGES, [0, 1, 1, 0]),
         (total(), structural_zeros("age < 5")),
         ("age",),
+    ),
+    Universe(
+        "both margins", _table(TWO_BY_TWO, [[1, 1], [0, 1]]), (margin("g"), margin("x")), ("g", "x")
+    ),
+    Universe(
+        "margins of 2 x 3",
+        _table(TWO_BY_THREE, [[1, 0, 1], [0, 1, 0]]),
+        (margin("g"), margin("x")),
+        ("g", "x"),
+    ),
+    Universe(
+        "crossing groups",
+        _table(SEX_BY_AGE, [[1, 0], [0, 0], [0, 1]]),
+        (total(), count("sex = 'f'"), count("age >= 18")),
+        ("sex", "age"),
+    ),
+    Universe(
+        "crossing, no total",
+        _table(TWO_BY_TWO, [[1, 0], [1, 1]]),
+        (count("g = 'p'"), count("x = 'a'")),
+        ("g", "x"),
     ),
     Universe(
         "empty group", _table(TWO_BY_THREE, [[0, 0, 0], [2, 0, 0]]), (total(by="g"),), ("g", "x")

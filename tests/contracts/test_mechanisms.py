@@ -13,6 +13,7 @@ from congenial.audit.exact import adjacent_pairs, exact_audit, outputs
 from congenial.data.table import Table
 from congenial.errors import MandateError
 from congenial.mechanisms.calibrate import rebuild
+from congenial.mechanisms.errors import SimulatedLaw
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure
@@ -22,6 +23,7 @@ from congenial.sampling.randomness import SeededRandomness
 from tests.contracts.cases import cases
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test
+SEED = SeededRandomness(20_261_115)
 CASES = cases()
 DISCRETE = [case for case in CASES if not case.mechanism.description.continuous]
 CONTINUOUS = [case for case in CASES if case.mechanism.description.continuous]
@@ -50,6 +52,8 @@ def test_no_adjacent_pair_breaks_the_promise_and_some_pair_attains_it(case):
 
 def _claimed_tight(mechanism) -> bool:
     table = mechanism.description.table
+    if mechanism.description.nonnegative:
+        return False  # the normaliser price is a bound
     if mechanism.description.norm == "l1":
         return mechanism.adjacency.l1(table).exact
     return mechanism.adjacency.l2_squared(table).exact
@@ -82,12 +86,11 @@ def test_density_sums_to_one(case):
     assert mass > 0.99
 
 
-def observed_and_expected(mechanism, sampler, table, draws):
+def observed_and_expected(mechanism, drawn, table):
     """Counts of sampled outputs and their expectation under the density, rare outputs pooled."""
-    truth = mechanism.query(table)
-    noise = sampler(draws).reshape(draws, -1)
-    rows, counts = np.unique(noise, axis=0, return_counts=True)
-    mass = np.exp(mechanism.log_density(truth + rows.reshape(-1, *truth.shape), table))
+    draws = len(drawn)
+    rows, counts = np.unique(drawn.reshape(draws, -1), axis=0, return_counts=True)
+    mass = np.exp(mechanism.log_density(rows.reshape(-1, *mechanism.shape), table))
     common = mass * draws >= 8
     observed = np.append(counts[common], draws - counts[common].sum())
     expected = np.append(mass[common] * draws, draws - mass[common].sum() * draws)
@@ -98,17 +101,18 @@ def observed_and_expected(mechanism, sampler, table, draws):
 def test_sampler_and_density_agree(case):
     """Pearson's test at ALPHA over all outputs expected at least 8 times; and it can fail."""
     mechanism, table, draws = case.mechanism, case.universe.table, 20_000
-    randomness = SeededRandomness(20_261_115)
-    observed, expected = observed_and_expected(
-        mechanism, lambda n: mechanism.noise(randomness, n), table, draws
-    )
+    truth = mechanism.query(table)
+    drawn = mechanism.draw(truth, SEED, draws)
+    observed, expected = observed_and_expected(mechanism, drawn, table)
     assert p_value(observed, expected) > ALPHA
     sharper = replace(
         mechanism, description=replace(mechanism.description, scale=_less_noise(mechanism))
     )
-    observed, expected = observed_and_expected(
-        mechanism, lambda n: sharper.noise(randomness, n), table, draws
-    )
+    drawn = sharper.draw(truth, SEED, draws)
+    observed, expected = observed_and_expected(mechanism, drawn, table)
+    if len(observed) < 3:  # one conforming output, or every output too rare to be counted
+        assert case.universe.label in ("one person", "crossing groups"), "no power here"
+        return
     assert p_value(observed, expected) < ALPHA, "a sampler with 20 % less noise went unnoticed"
 
 
@@ -124,7 +128,7 @@ def p_value(observed, expected) -> float:
     return float(stats.chi2.sf(statistic, len(observed) - 1))
 
 
-@all_cases
+@pytest.mark.parametrize("case", [c for c in CASES if c.mechanism.additive], ids=str)
 def test_error_law_is_the_law_of_the_noise(case):
     """Kolmogorov-type check of the stated half-widths against draws, at ALPHA."""
     mechanism, draws = case.mechanism, 20_000
@@ -136,7 +140,7 @@ def test_error_law_is_the_law_of_the_noise(case):
     for level in (0.5, 0.9, 0.99):
         inside = int(np.count_nonzero(error <= law.interval(level)))
         assert stats.binom.cdf(inside, draws, level) > ALPHA
-        if error.max() > 0:
+        if error.max() > 0 and not isinstance(law, SimulatedLaw):
             below = int(np.count_nonzero(error < law.interval(level)))
             assert stats.binom.sf(below - 1, draws, level) > ALPHA
     spread = float((noise[:, cells.reshape(-1)].sum(axis=1) ** 2.0).mean())
@@ -160,7 +164,8 @@ def test_release_agrees_with_every_published_figure(case):
     mechanism, universe = case.mechanism, case.universe
     release = mechanism.release(universe.table, SeededRandomness(3))
     groups = support(mechanism.description.support, universe.release)
-    assert groups.sums_agree(release.values, mechanism.query(universe.table))
+    assert groups.agrees(release.values)
+    assert groups.agrees(mechanism.query(universe.table))
 
 
 @all_cases

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from congenial.audit.exact import adjacent_pairs, exact_audit
-from congenial.mechanisms.congenial import Congenial
+from congenial.mechanisms.congenial import Congenial, CongenialCounts
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.public.adjacency import ReplaceOne, SemiAdjacent
@@ -71,13 +71,9 @@ def test_a_mandate_missing_from_the_support_is_caught():
 def test_a_hole_at_plus_one_is_caught():
     """congenial-dp's printed quantile (ceil without -1) never draws +1."""
     mechanism, table = congenial(VOTING), VOTING.table
-    randomness = SeededRandomness(5)
-
-    def holed(draws):
-        noise = mechanism.noise(randomness, 4 * draws).reshape(4 * draws, -1)
-        return noise[~np.any(noise == 1, axis=1)][:draws]
-
-    observed, expected = observed_and_expected(mechanism, holed, table, 4_000)
+    noise = mechanism.noise(SeededRandomness(5), 16_000).reshape(16_000, -1)
+    holed = noise[~np.any(noise == 1, axis=1)][:4_000] + mechanism.query(table)
+    observed, expected = observed_and_expected(mechanism, holed, table)
     assert p_value(observed, expected) < ALPHA
 
 
@@ -92,3 +88,12 @@ def test_a_window_centred_on_the_data_is_caught():
     mechanism = congenial(VOTING)
     wrong = Windowed(mechanism.adjacency, mechanism.description)
     assert audit(wrong, VOTING).violations(Pure(EPSILON))
+
+
+def test_counts_above_zero_without_their_price_are_caught():
+    """eps_cell = epsilon / Delta_1 is right for equalities only; m >= 0 is conditioned on too."""
+    mechanism = CongenialCounts.calibrate(Guarantee.pure(EPSILON, VOTING.adjacency), ("age",))
+    assert audit(mechanism, VOTING).violations(Pure(EPSILON)) == []
+    scale = EPSILON / VOTING.adjacency.l1(VOTING.release).value
+    unpriced = replace(mechanism, description=replace(mechanism.description, scale=scale))
+    assert audit(unpriced, VOTING).violations(Pure(EPSILON))

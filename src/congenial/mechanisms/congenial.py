@@ -1,9 +1,9 @@
-"""Congenial: integer noise given equality mandates of laminar structure.
+"""Congenial: integer noise, or counts, given equality mandates.
 
 congenial-dp, section 2, with its errata: the loss is eps_cell * Delta_1(S) per person, not "epsilon
 per cell", and equality mandates cost nothing in the normaliser because the conforming tables form a
-translate of one lattice. Draws are exact and independent (sampling/), not the end of a Markov
-chain.
+translate of one lattice. Nonnegativity is different: conditioning on it has a price
+(`privacy.normaliser`). Draws are exact and independent (sampling/), not the end of a Markov chain.
 """
 
 from __future__ import annotations
@@ -16,64 +16,66 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.mechanisms.additive import eps_per_cell, sigma_squared
+from congenial.mechanisms.errors import Simulation
 from congenial.mechanisms.protocol import ErrorLaw, Mechanism, register
+from congenial.privacy.normaliser import Price, largest_eps_cell, normaliser_price
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
 from congenial.public.support import LOOSE, Support, support
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.families import cell_law, grouped_noise
-from congenial.sampling.laminar import GroupedNoise
-from congenial.sampling.lattice_gaussian import GroupedGaussian
+from congenial.sampling.conditioned import ConditionedCounts, ConditionedNoise
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.sums import subset_sum_law
 
 
 class Conditioned(Mechanism):
-    """Shared by both families: noise given that groups of known total sum to zero."""
+    """Shared by all three: a law on the tables that agree with every published figure."""
 
     conditions = True
 
-    def __post_init__(self) -> None:
-        # A structure without a sampler is refused here, before anything is published or drawn.
-        _ = self.support
-
     @cached_property
     def support(self) -> Support:
-        """The groups of released cells whose totals are published."""
+        """The groups of released cells whose sums are published, or tied by what is."""
         return support(self.description.support, self.description.table)
 
-    @cached_property
-    def grouped(self) -> GroupedNoise | GroupedGaussian:
-        """Noise that sums to zero in each group."""
-        labels = np.where(self.support.labels >= 0, self.support.labels, -1).reshape(-1)
-        return grouped_noise(self.family, labels, self.description.scale)
+
+class ConditionedAdditive(Conditioned):
+    """Noise given that every published sum of it is zero."""
+
+    def __post_init__(self) -> None:
+        # A structure without a sampler is refused here, before anything is published or drawn.
+        _ = self.conditioned
 
     @cached_property
-    def free(self) -> DoubleGeometric | DiscreteGaussian:
-        """Noise of a cell that belongs to no published sum."""
-        return cell_law(self.family, self.description.scale)
+    def conditioned(self) -> ConditionedNoise:
+        """The law of the noise."""
+        return ConditionedNoise(self.family, self.description.scale, self.support)
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""
-        u = self.grouped.draw_many(randomness, draws).reshape(draws, -1)
-        loose = np.flatnonzero(self.support.labels.reshape(-1) == LOOSE)
-        if len(loose):
-            u[:, loose] = self.free.draw(randomness, draws * len(loose)).reshape(draws, -1)
-        return u.reshape(draws, *self.shape)
+        return self.conditioned.draw_many(randomness, draws).reshape(draws, *self.shape)
 
     def log_density(self, y: Any, table: Table) -> Any:
         """log p(y | x) = log of the unconditioned law of u = y - phi(x), minus log Z."""
         u = np.asarray(y, dtype=np.int64) - self.query(table)
-        u = u.reshape(*u.shape[: u.ndim - len(self.shape)], -1)
-        loose = self.support.labels.reshape(-1) == LOOSE
-        conditioned = self.grouped.log_density(np.where(loose, 0, u))
-        return conditioned + np.sum(self.free.log_pmf(u[..., loose]), axis=-1)
+        return self.conditioned.log_density(u.reshape(*u.shape[: u.ndim - len(self.shape)], -1))
+
+    @property
+    def normalised(self) -> bool:
+        """Whether `log_density` includes the normaliser, which is unknown for some large tables."""
+        return self.conditioned.log_Z_ties is not None
+
+    @cached_property
+    def _simulation(self) -> Simulation:
+        return Simulation(self.conditioned)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of the noise in sums of cells: m of the k cells of every group a sum meets.
 
-        Groups are independent; sums that meet groups in the same way share one law.
+        Groups are independent; sums that meet groups in the same way share one law. Where groups
+        are tied the law is simulated.
         """
+        if self.support.ties:
+            return list(self._simulation.laws(np.asarray(index).reshape(-1), sums))
         flat, labels = np.asarray(index).reshape(-1), self.support.labels.reshape(-1)
         loose = np.bincount(flat[(flat >= 0) & (labels == LOOSE)], minlength=sums)
         inside = (flat >= 0) & (labels >= 0)
@@ -87,13 +89,13 @@ class Conditioned(Mechanism):
             parts = sorted(map(tuple, met[start[i] : start[i + 1]].tolist()))
             key = (tuple(parts), int(loose[i]))
             if key not in known:
-                known[key] = subset_sum_law(parts, self.free, int(loose[i]))
+                known[key] = subset_sum_law(parts, self.conditioned.cell, int(loose[i]))
             laws.append(known[key])
         return laws
 
 
 @register
-class Congenial(Conditioned):
+class Congenial(ConditionedAdditive):
     """A protected table that agrees with every published figure.
 
     Formula: p(y | x) ~ exp(-eps_cell * ||y - phi(x)||_1) on { y integer : group totals of y are
@@ -121,7 +123,64 @@ class Congenial(Conditioned):
 
 
 @register
-class CongenialGaussian(Conditioned):
+class CongenialCounts(Conditioned):
+    """A protected table of nonnegative counts that agrees with every published figure.
+
+    Formula: p(m | x) ~ exp(-eps_cell * ||m - phi(x)||_1) on { m integer, m >= 0 : published sums of
+    m are as published }. Assumes the published figures hold for the data (checked at release).
+
+    Formal guarantee: for any two conforming databases that differ in at most a* records, the log-
+    likelihood ratio of any release is at most eps_cell * Delta_1(S) (the adjacency price) plus a
+    bound on log Z(s')/Z(s) (the normaliser price, `price`): conditioning on signs depends on the
+    data. Making the counts nonnegative afterwards (`project`) is free, and better unless an analyst
+    needs the exact law of nonnegative counts.
+
+    Edge cases: as for `Congenial`. The law depends on the data: there is no law of the error that
+    holds for every table, so no interval; `congenial infer` uses the density instead. The time a
+    draw takes depends on the data too (docs/known-limits).
+
+    Source: congenial-dp, section 2; the price is ours (docs/explanation/what-a-mandate-costs).
+    """
+
+    name = "congenial_counts"
+    family = "double_geometric"
+    targets = (Pure,)
+    nonnegative = True
+    additive = False
+    citation = "Gong and Meng 2020 (congenial-dp), section 2, with the price of nonnegativity"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """The largest eps per cell whose two prices together stay within epsilon per person."""
+        assert isinstance(target, Pure)
+        distance = int(adjacency.l1(table).value)
+        known = support(adjacency.mandates, table)
+        replaced = adjacency.metric == "replace-one"
+        return largest_eps_cell(Fraction(target.eps), known, distance, replaced)
+
+    @cached_property
+    def price(self) -> Price:
+        """The normaliser price, in epsilon per person."""
+        distance = int(self.adjacency.l1(self.description.table).value)
+        replaced = self.adjacency.metric == "replace-one"
+        return normaliser_price(self.description.scale, self.support, distance, replaced)
+
+    def _given(self, truth: Any) -> ConditionedCounts:
+        return ConditionedCounts(self.family, self.description.scale, self.support, truth)
+
+    def draw(self, truth: Any, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of m given phi(x): array of shape (draws, *shape)."""
+        return self._given(truth).draw_many(randomness, draws).reshape(draws, *self.shape)
+
+    def log_density(self, y: Any, table: Table) -> Any:
+        """log p(y | x), the normaliser of this very table included."""
+        m = np.asarray(y, dtype=np.int64)
+        flat = m.reshape(*m.shape[: m.ndim - len(self.shape)], -1)
+        return self._given(self.query(table)).log_density(flat)
+
+
+@register
+class CongenialGaussian(ConditionedAdditive):
     """The same with discrete Gaussian noise: a table that agrees with every published figure, zCDP.
 
     Formula: p(y | x) ~ exp(-||y - phi(x)||_2^2 / (2 sigma^2)) on the tables with the published

@@ -40,7 +40,10 @@ class ErrorLaw(Protocol):
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Additive noise on a table, y = phi(x) + u, with the law of u given by `description`."""
+    """A law of released tables y around phi(x), given by `description`.
+
+    Most are additive: y = phi(x) + u, where the law of u does not depend on x.
+    """
 
     adjacency: Adjacency
     description: Description
@@ -50,6 +53,8 @@ class Mechanism(ABC):
     targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
     conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
     citation: ClassVar[str]
+    nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
+    additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
 
     @classmethod
     @abstractmethod
@@ -80,7 +85,10 @@ class Mechanism(ABC):
             )
         scale = cls.scale_for(target.tradeoff, adjacency, names)
         support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
-        return cls(adjacency, Description(cls.name, names, cls.family, scale, support))
+        return cls(
+            adjacency,
+            Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative),
+        )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -108,12 +116,12 @@ class Mechanism(ABC):
         randomness = SystemRandomness() if randomness is None else randomness
         self.check(table)
         truth = self.query(table)
-        noise = self.noise(randomness, 1)[0]
+        values = self.draw(truth, randomness, 1)[0]
         return Release(
             name=name,
             description=self.description,
             guarantee=self.guarantee,
-            values=truth + noise,
+            values=values,
             randomness=randomness.label,
             publishable=randomness.publishable,
         )
@@ -131,26 +139,42 @@ class Mechanism(ABC):
         """phi(x): the confidential table on the released axes."""
         return table.marginal(self.description.table).counts
 
-    @abstractmethod
-    def noise(self, randomness: Randomness, draws: int) -> Any:
-        """Independent draws of u: array of shape (draws, *shape)."""
+    def draw(self, truth: Any, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of y given phi(x) = truth: array of shape (draws, *shape)."""
+        return truth + self.noise(randomness, draws)
+
+    def noise(self, randomness: Randomness, draws: int) -> Any:  # noqa: ARG002
+        """Independent draws of u: array of shape (draws, *shape); additive mechanisms only."""
+        raise StructureError(
+            f"the noise of '{self.name}' depends on the data.", remedy="Use draw, or release."
+        )
 
     @abstractmethod
     def log_density(self, y: Any, table: Table) -> Any:
         """log p(y | table), -inf off the support; y may have leading dimensions of its own."""
 
     @property
+    def normalised(self) -> bool:
+        """Whether `log_density` is complete; otherwise a constant, the same for every table and y,
+        is left out.
+        """
+        return True
+
+    @property
     def _cell_axes(self) -> tuple[int, ...]:
         """The dimensions of y that are cells, counted from the end."""
         return tuple(range(-len(self.shape), 0))
 
-    @abstractmethod
-    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
-        """Laws of the noise in several sums of cells.
+    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:  # noqa: ARG002
+        """Laws of the noise in several sums of cells; additive mechanisms only.
 
         `index` has the table's shape and names the sum (0 .. sums - 1) each cell belongs to, -1 for
         none.
         """
+        raise StructureError(
+            f"the error of '{self.name}' depends on the data, so no interval holds for all.",
+            remedy="Use nonnegative = 'project' for intervals, or infer from the density.",
+        )
 
     def error_law(self, cells: Any) -> ErrorLaw:
         """Law of the noise in the sum over `cells` (boolean array of the table's shape)."""

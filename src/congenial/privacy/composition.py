@@ -16,8 +16,10 @@ from math import exp, inf, isqrt, nextafter
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import pure_to_zcdp, zcdp_epsilon
 from congenial.privacy.description import Description
+from congenial.privacy.normaliser import normaliser_price
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
+from congenial.public.support import support
 
 ZERO = Fraction(0)
 
@@ -92,10 +94,19 @@ def joint_loss(descriptions: Sequence[Description], adjacency: Adjacency) -> Los
     pure = adjacency.joint_l1(l1) if l1 else None
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in descriptions), ZERO)
+    signs = [_sign_price(d, adjacency) for d in descriptions if d.nonnegative]
     return Loss(
-        epsilon=(pure.value if pure else ZERO) + numerics,
+        epsilon=(pure.value if pure else ZERO) + numerics + sum(signs, ZERO),
         rho=square.value / 2 if square else ZERO,
         discrete=any(d.family == "discrete_gaussian" for d in descriptions),
         mass=sum((d.mass_lost for d in descriptions), ZERO),
-        exact=(pure is None or pure.exact) and (square is None or square.exact),
+        exact=(pure is None or pure.exact) and (square is None or square.exact) and not signs,
     )
+
+
+def _sign_price(description: Description, adjacency: Adjacency) -> Fraction:
+    """What a release given counts >= 0 adds, over the pairs of this adjacency."""
+    distance = int(adjacency.l1(description.table).value)
+    known = support(description.support, description.table)
+    replaced = adjacency.metric == "replace-one"
+    return normaliser_price(description.scale, known, distance, replaced).value

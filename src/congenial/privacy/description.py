@@ -34,9 +34,10 @@ class Description:
 
     `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
     squared for the Gaussian ones, exactly as used by the sampler. `support`: the mandates on which
-    u is conditioned (none: u is independent in every cell). `log_ratio_error` (H) bounds |log p~/p|
-    of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0 for exact
-    samplers.
+    u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
+    too, which makes the law of u depend on x and has a price. `log_ratio_error` (H) bounds
+    |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
+    for exact samplers.
     """
 
     mechanism: str
@@ -45,6 +46,7 @@ class Description:
     scale: Fraction
     support: Invariants
     post_processing: Literal["none", "project"] = "none"
+    nonnegative: bool = False
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
 
@@ -56,6 +58,11 @@ class Description:
         if self.scale <= 0:
             raise GuaranteeError(
                 f"the noise scale of '{self.mechanism}' is {self.scale}; it must be positive."
+            )
+        if self.nonnegative and self.family != "double_geometric":
+            raise GuaranteeError(
+                f"what conditioning {self.family} noise on counts >= 0 costs is not proved.",
+                remedy="Use nonnegative = 'project', which is free, or give epsilon without delta.",
             )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
 
@@ -79,6 +86,7 @@ class Description:
             "law": LAWS[self.family],
             "parameter": {"eps_cell" if self.norm == "l1" else "sigma_squared": str(self.scale)},
             "support": self.support.to_dict(),
+            "nonnegative": self.nonnegative,
             "base_measure": "uniform",
             "post_processing": self.post_processing,
             "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
@@ -101,6 +109,7 @@ class Description:
             scale=Fraction(next(iter(data["parameter"].values()))),
             support=Invariants.from_dict(schema, data["support"]),
             post_processing=data["post_processing"],
+            nonnegative=data.get("nonnegative", False),
             log_ratio_error=Fraction(data["numerics"]["H"]),
             mass_lost=Fraction(data["numerics"]["tau"]),
         )

@@ -50,7 +50,7 @@ def blocks(matrix: sp.csr_matrix) -> list[Block]:
     known: dict[bytes, Ints | None] = {}  # thousands of counties have the same few patterns
     found = []
     for atoms in _components(matrix):
-        dense = _dense(columns, atoms)
+        dense = dense_rows(columns, atoms)
         key = bytes(str(dense.shape), "ascii") + dense.tobytes()
         if key not in known:
             known[key] = _one_way(dense)
@@ -75,7 +75,7 @@ def _two_way(edges: Ints, rows: int) -> list[Block]:
     return found
 
 
-def _dense(columns: sp.csc_matrix, atoms: Ints) -> Ints:
+def dense_rows(columns: sp.csc_matrix, atoms: Ints) -> Ints:
     """The rows that touch some atoms, restricted to them."""
     starts, stops = columns.indptr[atoms], columns.indptr[atoms + 1]
     entries = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])

@@ -194,7 +194,7 @@ class Invariants:
         """People in each fixed atom (1, 2, ...), when values and a laminar structure give them."""
         if self.values is None or self.structure not in ("laminar", "none"):
             return None
-        return lattice.atom_totals(self.matrix, self._flat_values())
+        return lattice.atom_totals(self.matrix, self.flat_values)
 
     def level_totals(self, block: Block) -> list[Ints] | None:
         """People on each level of each feature of a one-way block, once figures are published.
@@ -204,17 +204,19 @@ class Invariants:
         """
         if self.values is None or block.features is None or block.atoms.min() == 0:
             return None
-        x = self._some_solution[block.atoms - 1]
+        x = self.some_solution[block.atoms - 1]
         return [
             np.rint(np.bincount(level, weights=x)).astype(np.int64) for level in block.features.T
         ]
 
     @cached_property
-    def _some_solution(self) -> Any:
+    def some_solution(self) -> Any:
         """Real atom totals (not those of the data) that agree with every published figure."""
-        return lattice.solution(self.matrix, self._flat_values())
+        return lattice.solution(self.matrix, self.flat_values)
 
-    def _flat_values(self) -> Ints:
+    @cached_property
+    def flat_values(self) -> Ints:
+        """All published figures, in the order of the matrix's rows."""
         assert self.values is not None
         flat = [v.reshape(-1) for v in self.values if v is not None]
         return np.concatenate(flat) if flat else np.zeros(0, dtype=np.int64)

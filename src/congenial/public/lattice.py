@@ -8,7 +8,7 @@ size is that of the mandates, not of the table.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import prod
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,21 @@ def echelon(matrix: sp.csr_matrix) -> dict[int, Row]:
                 remedy="Mandate nested totals, margins, or fewer statistics.",
             )
     return pivots
+
+
+def kernel(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Integer vectors, one per row, that span { z : matrix @ z = 0 } over the rationals."""
+    form = echelon(matrix)
+    rows: list[Row] = []
+    for free in sorted(set(range(matrix.shape[1])) - set(form)):
+        rows.append({free: Fraction(1)})
+        rows[-1].update({pivot: -row[free] for pivot, row in form.items() if free in row})
+    entries = []
+    for i, row in enumerate(rows):
+        whole = lcm(*(value.denominator for value in row.values()))
+        entries += [(i, column, int(value * whole)) for column, value in row.items()]
+    at = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    return sp.csr_matrix((at[:, 2], (at[:, 0], at[:, 1])), shape=(len(rows), matrix.shape[1]))
 
 
 def _subtract(row: Row, other: Row, factor: Fraction) -> list[int]:

@@ -1,20 +1,27 @@
-"""What the mandates fix on a released table: groups of cells whose sums are known, and free cells.
+"""What the mandates fix on a released table: groups of cells whose sums are known or tied to each
+other, and free cells.
 
 A table may leave out attributes the mandates mention (counts per county are mandated, sex by age is
-released). Then a sum over released cells is known exactly when it is a sum of whole atoms: released
-cells and atoms are joined into connected components, and each component's total is known.
+released). A weighted sum over released cells is known exactly when its weights, seen as weights of
+atoms, are a combination of the mandates. Weights of atoms that show a common released cell must be
+equal, so released cells and atoms are joined into connected components: the *groups*. Where the
+mandates fix every group's sum, groups are independent of each other; sums that are only fixed
+together (the margins of a table) are a `Tie`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from congenial.errors import StructureError
+from congenial.public import lattice
+from congenial.public.blocks import blocks, dense_rows
 from congenial.public.invariants import Invariants
 from congenial.public.lattice import Ints
 
@@ -51,21 +58,54 @@ def images(invariants: Invariants, names: tuple[str, ...]) -> Images:
 
 
 @dataclass(frozen=True)
+class Tie:
+    """Groups whose sums T are fixed only together: `equations @ T = values`.
+
+    `features`, for the margins of a table of groups: each group's level on each feature.
+    """
+
+    groups: Ints
+    equations: Ints
+    values: Ints | None = field(repr=False)
+    features: Ints | None = field(repr=False)
+
+    @cached_property
+    def rank(self) -> int:
+        """Number of independent equations."""
+        return lattice.rank(sp.csr_matrix(self.equations))
+
+    @cached_property
+    def balanced(self) -> bool:
+        """Whether the equations fix the total of all groups of the tie."""
+        more = np.vstack([self.equations, np.ones((1, len(self.groups)), dtype=np.int64)])
+        return lattice.rank(sp.csr_matrix(more)) == self.rank
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Levels of each feature, for the margins of a table of groups."""
+        if self.features is None:
+            return None
+        return tuple(int(level.max()) + 1 for level in self.features.T)
+
+
+@dataclass(frozen=True)
 class Support:
-    """Partition of a released table's cells into groups of known total, frozen and loose cells.
+    """Partition of a released table's cells into groups, frozen and loose cells.
 
     `labels` has the table's shape: a group number, FROZEN, or LOOSE. The noise of a conditioned
-    mechanism sums to zero in each group and is zero on frozen cells; the set of conforming tables
-    is a translate of that lattice, which is why conditioning on it has no normaliser price.
+    mechanism sums to zero in each group (`ties`: satisfies the equations), and is zero on frozen
+    cells; the set of conforming tables is a translate of that lattice, which is why conditioning on
+    it has no normaliser price. `totals` are the groups' published sums, -1 where they are tied.
     """
 
     names: tuple[str, ...]
     labels: Ints = field(repr=False)
     totals: Ints | None = field(repr=False)
+    ties: tuple[Tie, ...] = ()
 
     @property
     def groups(self) -> int:
-        """Number of groups of known total."""
+        """Number of groups, of known or tied sums."""
         return int(self.labels.max(initial=-1)) + 1
 
     @cached_property
@@ -75,35 +115,63 @@ class Support:
         return np.bincount(flat[flat >= 0], minlength=self.groups).astype(np.int64)
 
     @cached_property
+    def tied(self) -> Any:
+        """Which groups belong to a tie."""
+        found = np.zeros(self.groups, dtype=bool)
+        for tie in self.ties:
+            found[tie.groups] = True
+        return found
+
+    @cached_property
     def loose(self) -> int:
         """Cells that belong to no known sum."""
         return int(np.count_nonzero(self.labels == LOOSE))
 
-    @property
+    @cached_property
     def degrees_of_freedom(self) -> int:
         """Independent directions in which conforming released tables differ."""
-        return int(np.sum(np.maximum(self.sizes - 1, 0))) + self.loose
+        alone = int(np.sum(np.maximum(self.sizes[~self.tied] - 1, 0)))
+        together = sum(int(self.sizes[tie.groups].sum()) - tie.rank for tie in self.ties)
+        return alone + together + self.loose
 
-    def sums_agree(self, left: Ints, right: Ints) -> bool:
-        """Whether two tables have equal group totals and agree on frozen cells."""
-        difference = (left - right).reshape(-1)
-        flat = self.labels.reshape(-1)
-        sums = np.zeros(self.groups, dtype=np.int64)
-        np.add.at(sums, flat[flat >= 0], difference[flat >= 0])
-        return not np.any(sums) and not np.any(difference[flat == FROZEN])
+    @property
+    def structure(self) -> str:
+        """What the mandates make of the table, in words."""
+        if not self.groups:
+            return "no published sum"
+        if not self.ties:
+            return "independent groups of known total"
+        shapes = {tie.shape for tie in self.ties}
+        if any(shape is None for shape in shapes):
+            return "groups tied by linear equations"
+        if len(shapes) == 1:
+            levels = " x ".join(map(str, shapes.pop() or ()))
+            return f"{levels} groups of which the margins are known"
+        return "groups of which the margins are known"
+
+    def sums(self, table: Any) -> Any:
+        """Sum of each group."""
+        flat, values = self.labels.reshape(-1), np.asarray(table).reshape(-1)
+        found = np.zeros(self.groups, dtype=values.dtype)
+        np.add.at(found, flat[flat >= 0], values[flat >= 0])
+        return found
+
+    def agrees(self, table: Any) -> bool:
+        """Whether a table has every published sum, and nothing where nothing can be."""
+        if np.any(np.asarray(table).reshape(-1)[self.labels.reshape(-1) == FROZEN]):
+            return False
+        if self.totals is None:
+            return True
+        sums = self.sums(table)
+        alone = np.array_equal(sums[~self.tied], self.totals[~self.tied])
+        return alone and all(
+            tie.values is not None and np.array_equal(tie.equations @ sums[tie.groups], tie.values)
+            for tie in self.ties
+        )
 
 
 def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
-    """The groups that laminar mandates fix on the table over `names`.
-
-    Raises StructureError for mandates whose groups do not decouple, or that bound a statistic.
-    """
-    if invariants.structure not in ("none", "laminar"):
-        raise StructureError(
-            f"the mandates cross ({', '.join(s.label for s in invariants.equalities)}): neither "
-            "nests in the other, and no mechanism for that is offered yet.",
-            remedy="Publish nested figures, for example a count within each cell of another total.",
-        )
+    """The groups that the mandates make on the table over `names`."""
     if invariants.bounds:
         raise StructureError(
             f"'{invariants.bounds[0].label}' only bounds a statistic; no exact mechanism keeps "
@@ -112,19 +180,52 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
         )
     schema = invariants.schema
     shape = tuple(len(schema.axis(name).levels) for name in names)
-    seen = images(invariants, names)
-    labels, totals = _components(invariants, seen)
-    return Support(names, _over_table(invariants, names, shape, labels), totals)
+    empty = _empty_atoms(invariants)
+    labels, of_atom, count = _groups(invariants, images(invariants, names), empty)
+    matrix = _on_groups(invariants, of_atom, count, empty)
+    found = list(blocks(matrix)) if lattice.rank(matrix) < count else []
+    sums = _some_sums(invariants, of_atom, count)
+    totals = None if sums is None else sums.copy()
+    ties = []
+    for block in found:
+        equations = dense_rows(matrix.tocsc(), block.atoms)
+        values = None if sums is None else np.rint(equations @ sums[block.atoms])
+        ties.append(
+            Tie(
+                block.atoms,
+                equations,
+                None if values is None else values.astype(np.int64),
+                block.features,
+            )
+        )
+        if totals is not None:
+            totals[block.atoms] = -1
+    fixed = None if totals is None else np.rint(totals).astype(np.int64)
+    return Support(names, _over_table(invariants, names, shape, labels), fixed, tuple(ties))
 
 
-def _components(invariants: Invariants, seen: Images) -> tuple[Ints, Ints | None]:
-    """Label of each key (group, FROZEN or LOOSE) and the groups' totals."""
-    known = invariants.atom_totals
+def _empty_atoms(invariants: Invariants) -> Any:
+    """Atoms 1, 2, ... of which the published figures say that nobody is in them."""
+    matrix = invariants.matrix
+    nobody = np.zeros(matrix.shape[1], dtype=bool)
+    if invariants.values is None:
+        return nobody
+    if invariants.atom_totals is not None:
+        return invariants.atom_totals == 0
+    positive = np.asarray(matrix.min(axis=1).todense()).reshape(-1) >= 0
+    zero = positive & (invariants.flat_values == 0)
+    nobody[np.unique(matrix[np.flatnonzero(zero)].indices)] = True
+    return nobody
+
+
+def _groups(invariants: Invariants, seen: Images, empty: Any) -> tuple[Ints, Ints, int]:
+    """Label of each key (group, FROZEN or LOOSE), group of each atom 1, 2, ... (-1: none), and the
+    number of groups.
+    """
     atoms = int(invariants.atoms.max(initial=0)) + 1
-    people = None if known is None else np.concatenate([[1], known])  # the loose atom may hold some
+    alive = np.concatenate([[True], ~empty])  # the loose atom may hold people
     cells = invariants.atoms >= 0
-    if people is not None:
-        cells &= people[np.maximum(invariants.atoms, 0)] > 0
+    cells &= alive[np.maximum(invariants.atoms, 0)]
     pair = np.unique(seen.key[cells] * atoms + invariants.atoms[cells])
     key, atom = pair // atoms, pair % atoms
     graph = sp.coo_matrix(
@@ -139,12 +240,44 @@ def _components(invariants: Invariants, seen: Images) -> tuple[Ints, Ints | None
     present, numbered = np.unique(labels[fixed], return_inverse=True)
     labels[(labels == loose) & (labels >= 0)] = LOOSE
     labels[fixed] = numbered
-    if people is None:
-        return labels, None
-    of_component = np.zeros(int(component.max(initial=0)) + 1, dtype=np.int64)
-    used = np.unique(atom[atom > 0])
-    np.add.at(of_component, component[seen.keys + used], people[used])
-    return labels, of_component[present]
+    number = np.full(int(component.max(initial=0)) + 1, -1, dtype=np.int64)
+    number[present] = np.arange(len(present))
+    of_atom = np.where(empty, -1, number[component[seen.keys + 1 :]])
+    return labels, of_atom, len(present)
+
+
+def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) -> sp.csr_matrix:
+    """Equations that the mandates imply for the sums of groups.
+
+    Weights v of groups are known when v, spread over the atoms, is a combination of the mandates:
+    orthogonal to their kernel. Where no group merges atoms, the mandates themselves are these.
+    """
+    alive = np.flatnonzero(~empty)
+    matrix, group = invariants.matrix[:, alive], of_atom[alive]
+    kept = np.flatnonzero(group >= 0)
+    spread = sp.csr_matrix(
+        (np.ones(len(kept), dtype=np.int64), (kept, group[kept])), shape=(len(alive), count)
+    )
+    if len(kept) == count == len(alive):
+        return (matrix @ spread).tocsr()
+    if lattice.rank(matrix) == len(alive):  # every atom's sum is known
+        return sp.identity(count, dtype=np.int64, format="csr")
+    merged = (lattice.kernel(matrix) @ spread).tocsr()
+    merged.eliminate_zeros()
+    return lattice.kernel(merged)
+
+
+def _some_sums(invariants: Invariants, of_atom: Ints, count: int) -> Any:
+    """Group sums that agree with every published figure; those of untied groups are the true ones.
+
+    None before figures are published.
+    """
+    if invariants.values is None:
+        return None
+    known = invariants.atom_totals
+    x = invariants.some_solution if known is None else known.astype(float)
+    kept = of_atom >= 0
+    return np.bincount(of_atom[kept], weights=x[kept], minlength=count)
 
 
 def _over_table(

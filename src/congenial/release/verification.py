@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from congenial.errors import BundleError, CongenialError
 from congenial.mechanisms.release import Release
-from congenial.public.support import FROZEN, support
+from congenial.public.support import support
 from congenial.release.bundle import (
     DIGEST,
     INDEX,
@@ -98,12 +96,7 @@ def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
 
 def _agrees(release: Release, values: Any) -> bool:
     """Known sums are as published, and cells known to be empty are."""
-    groups = support(release.description.support, release.table)
-    flat, values = groups.labels.reshape(-1), values.reshape(-1)
-    sums = np.zeros(groups.groups, dtype=values.dtype)
-    np.add.at(sums, flat[flat >= 0], values[flat >= 0])
-    known = groups.totals is None or np.array_equal(sums, groups.totals)
-    return bool(known and not np.any(values[flat == FROZEN]))
+    return support(release.description.support, release.table).agrees(values)
 
 
 def _same_table(folder: Path, release: Release) -> bool:

@@ -1,0 +1,131 @@
+"""Laws of error found by simulation, where groups are tied and no closed form is known.
+
+The noise of an additive mechanism does not depend on the data, so anybody can draw it: half-widths
+are upper confidence bounds of quantiles (wrong with probability at most 1e-6 each), never plain
+sample quantiles, so that intervals keep their level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from congenial.errors import StructureError
+from congenial.public.support import FROZEN
+from congenial.sampling.conditioned import ConditionedNoise
+from congenial.sampling.randomness import SeededRandomness
+from congenial.sampling.sums import subset_sum_law
+
+DRAWS = 10_000
+FALSE_ALARM = 1e-6
+Part = tuple[int, ...]  # a tie's make (-1: one group or loose cells) and the cells taken of it
+
+_SEED = 20200101  # public: everybody gets the same intervals
+
+
+@dataclass(frozen=True)
+class SimulatedLaw:
+    """Law of the noise in one sum, from independent draws of it."""
+
+    draws: Any
+
+    @cached_property
+    def _sizes(self) -> Any:
+        return np.sort(np.abs(self.draws))
+
+    @property
+    def variance(self) -> float:
+        """Estimated from the draws; the mean is zero by symmetry."""
+        return float(np.mean(self.draws.astype(float) ** 2))
+
+    def interval(self, level: float) -> float:
+        """h with P(|noise| <= h) >= level, up to the stated false-alarm rate."""
+        # The k-th smallest of n is above the level quantile unless k or more fell below it.
+        n = len(self._sizes)
+        k = int(stats.binom.isf(FALSE_ALARM, n, level)) + 1
+        if k > n:
+            raise StructureError(
+                f"a level of {level} needs more than {n:,} simulated draws.",
+                remedy="Ask for a lower level, such as 0.99.",
+            )
+        return float(self._sizes[k - 1])
+
+    @property
+    def lo(self) -> int:
+        """Smallest noise seen."""
+        return int(self.draws.min())
+
+    @property
+    def probs(self) -> Any:
+        """Relative frequency from `lo` upwards."""
+        return np.bincount(self.draws - self.lo) / len(self.draws)
+
+
+class Simulation:
+    """Draws of sums of noise on a table with ties: independent parts, each from a pool of draws.
+
+    Cells of one group are exchangeable, so what a sum's law depends on is how many cells it takes
+    of each group, tie by tie (its signature).
+    """
+
+    def __init__(self, noise: ConditionedNoise) -> None:
+        self._noise = noise
+        self._rng = np.random.default_rng(_SEED)
+        source = SeededRandomness(_SEED)
+        self._makes = [
+            (sampler, places, sampler.draw_many(source, DRAWS)) for sampler, places in noise.ties()
+        ]
+        self._laws: dict[tuple[Part, ...], SimulatedLaw] = {}
+
+    def laws(self, index: Any, sums: int) -> list[SimulatedLaw]:
+        """The law of each sum; `index` names the sum each cell belongs to (-1: none)."""
+        found = []
+        for parts in self._signatures(index, sums):
+            if parts not in self._laws:
+                total = np.zeros(DRAWS, dtype=np.int64)
+                for part in parts:
+                    total += self._draws(part)
+                self._laws[parts] = SimulatedLaw(total)
+            found.append(self._laws[parts])
+        return found
+
+    def _signatures(self, index: Any, sums: int) -> list[tuple[Part, ...]]:
+        support = self._noise.support
+        flat = support.labels.reshape(-1)
+        parts: list[list[Part]] = [[] for _ in range(sums)]
+        for make, (sampler, places, _) in enumerate(self._makes):
+            groups = int(sampler.labels.max()) + 1
+            inside = index[places]
+            tie, cell = np.nonzero(inside >= 0)
+            key = (tie * sums + inside[tie, cell]) * groups + sampler.labels[cell]
+            keys, met = np.unique(key, return_counts=True)
+            taken = np.zeros((len(np.unique(keys // groups)), groups), dtype=np.int64)
+            pair, row = np.unique(keys // groups, return_inverse=True)
+            taken[row, keys % groups] = met
+            for i, counts in zip((pair % sums).tolist(), taken.tolist(), strict=True):
+                parts[i].append((make, *counts))
+        alone = (index >= 0) & ~np.append(support.tied, False)[flat] & (flat != FROZEN)
+        width = support.groups + 3
+        keys, met = np.unique(index[alone] * width + flat[alone] + 2, return_counts=True)
+        for i, label, m in zip((keys // width).tolist(), keys % width - 2, met, strict=True):
+            size = int(support.sizes[label]) if label >= 0 else 0
+            parts[i].append((-1, int(m), size))
+        return [tuple(sorted(one)) for one in parts]
+
+    def _draws(self, part: Part) -> Any:
+        """Fresh draws of one part of a sum."""
+        make, *taken = part
+        if make < 0:
+            m, size = taken
+            groups, loose = ([(m, size)], 0) if size else ([], m)
+            law: Any = subset_sum_law(groups, self._noise.cell, loose)
+            return law.lo + self._rng.choice(len(law.probs), DRAWS, p=law.probs / law.probs.sum())
+        sampler, _, pool = self._makes[make]
+        first = np.concatenate(
+            [np.flatnonzero(sampler.labels == g)[:m] for g, m in enumerate(taken)]
+        )
+        return pool[self._rng.permutation(DRAWS)][:, first].sum(axis=1)
