@@ -79,3 +79,61 @@ def onto(schema: Schema, u, names):
         base = {axis.base: i for axis, i in zip(full, index, strict=True)}
         out[tuple(int(axis.of_base[base[axis.base]]) for axis in axes)] += u[index]
     return out
+
+
+def distances(databases):
+    """Records in which each two databases differ."""
+    array = np.array(databases)
+    return np.stack([np.count_nonzero(array != x, axis=1) for x in array])
+
+
+def literal_a(databases) -> int:
+    """Definition 13 as printed: the nearest of all pairs that have x and y, worst over x and y."""
+    array, apart = np.array(databases), distances(databases)
+    worst = 0
+    for i in range(array.shape[1]):
+        values = np.unique(array[:, i])
+        for x in values:
+            for y in values:
+                pairs = apart[np.ix_(array[:, i] == x, array[:, i] == y)]
+                worst = max(worst, int(pairs.min()))
+    return worst
+
+
+def existential_a(schema: Schema, databases) -> int:
+    """sup over X, i, y of the distance between tables to the nearest Y with Y_i = y."""
+    array = np.array(databases)
+    tables = np.stack([table_of(schema, d).counts.reshape(-1) for d in databases])
+    worst = 0
+    for table in np.unique(tables, axis=0):
+        apart = np.abs(tables - table).sum(axis=1) // 2
+        for i in range(array.shape[1]):
+            for y in np.unique(array[:, i]):
+                worst = max(worst, int(apart[array[:, i] == y].min()))
+    return worst
+
+
+def remark_14(databases) -> tuple[int, int]:
+    """a_min and a_maxmin: over pairs of different databases."""
+    apart = distances(databases)
+    if len(databases) == 1:
+        return 0, 0
+    nearest = np.where(apart == 0, apart.max() + 1, apart).min(axis=1)
+    return int(nearest.min()), int(nearest.max())
+
+
+def generating_a(schema: Schema, databases) -> int:
+    """Least a whose differences generate those of all conforming tables; by Hermite forms."""
+    from flint import fmpz_mat
+
+    def form(rows):
+        array = np.unique(np.stack(rows).reshape(len(rows), -1), axis=0)
+        hermite = fmpz_mat(array.tolist()).hnf()
+        return [row for row in hermite.tolist() if any(row)]
+
+    everything = differences(schema, databases, len(databases[0]))
+    whole = form(everything)
+    for a in range(len(databases[0]) + 1):
+        if form([u for u in everything if np.abs(u).sum() <= 2 * a]) == whole:
+            return a
+    raise AssertionError

@@ -87,6 +87,7 @@ def examine(plan: Plan, want: str | None = None) -> Document:
 
 def _release(one: ReleaseCheck) -> Document:
     from congenial.privacy.description import LAWS
+    from congenial.release.costs import mandate_costs
 
     description = one.mechanism.description
     l1 = description.norm == "l1"
@@ -106,6 +107,25 @@ def _release(one: ReleaseCheck) -> Document:
         "sigma_squared": None if l1 else description.scale,
         "per_person": one.guarantee.tradeoff.words,
         "nonnegative": one.section.nonnegative,
+        "structure": one.support.structure,
+        "normaliser_price": None
+        if one.price is None
+        else {
+            "epsilon": one.price.value,
+            "gamma": one.price.value / (description.scale * one.sensitivity.value),
+            "basis": one.price.basis,
+        },
+        "mandate_costs": [
+            {
+                "label": cost.label,
+                "loss": cost.loss,
+                "loss_without": cost.loss_without,
+                "deviation": cost.deviation,
+                "deviation_without": cost.deviation_without,
+                "trivial": cost.trivial,
+            }
+            for cost in mandate_costs(one.mechanism)
+        ],
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
         "errors": [
@@ -210,6 +230,7 @@ def _show_release(one: Document, want: str | None) -> None:
             **scale,
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
+            **_price_words(one),
         }
     )
     paragraph("")
@@ -229,9 +250,39 @@ def _show_release(one: Document, want: str | None) -> None:
         ],
         numbers="sums,standard deviation,within,at",
     )
+    _show_costs(one)
     if want is not None:
         needs = "this table does not show it"
         for parameter, value in (one["wanted"] or {}).items():
             exact = "published exactly"
             needs = f"needs {parameter} = {number(value)} per person" if value else exact
         paragraph(f"{want}: {needs}.", style="bold")
+
+
+def _price_words(one: Document) -> Document:
+    """The two prices apart, where counts are conditioned to be nonnegative."""
+    from congenial.privacy.guarantee import number
+
+    price = one["normaliser_price"]
+    if price is None:
+        return {}
+    adjacency = one["eps_per_cell"] * one["sensitivity"]["value"]
+    return {
+        "Adjacency price": f"epsilon {number(adjacency)} (records that may differ)",
+        "Normaliser price": f"epsilon {number(price['epsilon'])} (counts >= 0), gamma = "
+        f"{number(price['gamma'])}; {price['basis']}",
+    }
+
+
+def _show_costs(one: Document) -> None:
+    """One line a mandate: what it costs in the promise and in error."""
+    if not one["mandate_costs"]:
+        return
+    rows = []
+    for cost in one["mandate_costs"]:
+        without, error = cost["loss_without"], cost["deviation_without"]
+        loss = "-" if without is None else f"{without:.4g} -> {cost['loss']:.4g}"
+        noise = "-" if error is None else f"{error:.3g} -> {cost['deviation']:.3g}"
+        rows.append((cost["label"], loss, noise, "changes nothing" if cost["trivial"] else ""))
+    paragraph("")
+    table(("mandate", "loss at equal noise", "deviation at equal loss", "note"), rows)

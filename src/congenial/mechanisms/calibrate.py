@@ -41,7 +41,9 @@ def _choose(target: Guarantee) -> type[Mechanism]:
     fitting = [
         mechanism
         for mechanism in REGISTRY.values()
-        if isinstance(target.tradeoff, mechanism.targets) and mechanism.conditions == mandated
+        if isinstance(target.tradeoff, mechanism.targets)
+        and mechanism.conditions == mandated
+        and mechanism.additive  # counts given that none is negative are drawn on request only
     ]
     fitting.sort(key=lambda mechanism: mechanism.family in ("laplace", "gaussian"))
     if not fitting:

@@ -32,6 +32,9 @@ class SimulatedLaw:
     """Law of the noise in one sum, from independent draws of it."""
 
     draws: Any
+    fixed: bool = False  # the sum is published: its noise is zero for sure, not just in these draws
+
+    basis = "simulated: half-widths are upper confidence bounds from draws of the public noise law"
 
     @cached_property
     def _sizes(self) -> Any:
@@ -40,10 +43,13 @@ class SimulatedLaw:
     @property
     def variance(self) -> float:
         """Estimated from the draws; the mean is zero by symmetry."""
-        return float(np.mean(self.draws.astype(float) ** 2))
+        found = float(np.mean(self.draws.astype(float) ** 2))
+        return 0.0 if self.fixed else max(found, 1 / len(self.draws))
 
     def interval(self, level: float) -> float:
         """h with P(|noise| <= h) >= level, up to the stated false-alarm rate."""
+        if self.fixed:
+            return 0.0
         # The k-th smallest of n is above the level quantile unless k or more fell below it.
         n = len(self._sizes)
         k = int(stats.binom.isf(FALSE_ALARM, n, level)) + 1
@@ -89,7 +95,7 @@ class Simulation:
                 total = np.zeros(DRAWS, dtype=np.int64)
                 for part in parts:
                     total += self._draws(part)
-                self._laws[parts] = SimulatedLaw(total)
+                self._laws[parts] = SimulatedLaw(total, all(map(self._fixed, parts)))
             found.append(self._laws[parts])
         return found
 
@@ -115,6 +121,17 @@ class Simulation:
             size = int(support.sizes[label]) if label >= 0 else 0
             parts[i].append((-1, int(m), size))
         return [tuple(sorted(one)) for one in parts]
+
+    def _fixed(self, part: Part) -> bool:
+        """Whether the part is a sum of whole groups that the equations fix."""
+        make, *taken = part
+        if make < 0:
+            return taken[0] == taken[1]
+        sampler = self._makes[make][0]
+        whole = np.bincount(sampler.labels)
+        return bool(np.all((taken == whole) | (np.array(taken) == 0))) and sampler.fixes(
+            np.array(taken) > 0
+        )
 
     def _draws(self, part: Part) -> Any:
         """Fresh draws of one part of a sum."""

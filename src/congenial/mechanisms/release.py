@@ -18,7 +18,7 @@ from congenial.public.adjacency import Adjacency, SemiAdjacent
 from congenial.public.invariants import Invariants
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.protocol import Mechanism
+    from congenial.mechanisms.protocol import ErrorLaw, Mechanism
 
 EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
 
@@ -113,8 +113,8 @@ class Release:
         """
         self._check_level(level)
         cells = select(condition, self.schema, self.table)
-        half = self.mechanism.error_law(cells).interval(level)
-        return _around(np.sum(self.drawn[cells]), half, level)
+        law = self.mechanism.error_law(cells)
+        return _around(np.sum(self.drawn[cells]), law, law.interval(level), level)
 
     def intervals(self, names: str | Sequence[str], level: float) -> Any:
         """Intervals for every cell of a margin: an Arrow table of estimate, low, high, exact."""
@@ -127,7 +127,8 @@ class Release:
         laws = self.mechanism.error_laws(cell, len(estimate))
         half = {id(law): law.interval(level) for law in {id(law): law for law in laws}.values()}
         found = [
-            _around(value, half[id(law)], level) for value, law in zip(estimate, laws, strict=True)
+            _around(value, law, half[id(law)], level)
+            for value, law in zip(estimate, laws, strict=True)
         ]
         columns = self._label_columns(tuple(names))
         for part in ("estimate", "low", "high", "exact"):
@@ -210,10 +211,12 @@ def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -
     return index
 
 
-def _around(estimate: Any, half: float, level: float) -> Interval:
+def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval:
     # The truth is not negative: a draw below zero is taken as zero plus the same reach upwards.
     value = _plain(estimate)
-    return Interval(value, max(0, value - half), max(0, value) + half, level, half == 0)
+    basis = getattr(law, "basis", EXACT_LAW)
+    low, high = max(0, value - half), max(0, value) + half
+    return Interval(value, low, high, level, law.variance == 0, basis)
 
 
 def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:

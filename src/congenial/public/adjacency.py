@@ -5,9 +5,8 @@ Three relations: `ReplaceOne` (one person's record replaced; n is public), `AddR
 differ in at most a* records). All three answer the same question: the supremum, over differences u
 of adjacent tables, of a weighted sum of norms of the released parts of u.
 
-For mandates of laminar structure every difference u is a sum of at most a* moves of one person
-inside one atom, which gives closed forms (semi-dp, Theorem 16 in the robust reading; see
-docs/errata).
+How many records that takes is worked out in `readings`; how far tables move, in closed form in
+`moves` and by listing all differences in `differences`.
 """
 
 from __future__ import annotations
@@ -17,34 +16,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.errors import MandateError, StructureError
+from congenial.public.differences import Differences, differences
+from congenial.public.groups import Groups
 from congenial.public.invariants import Invariants
+from congenial.public.moves import Moves, Weighted
 from congenial.public.pairs import Pairs
-from congenial.public.support import images
+from congenial.public.readings import Metric, Reach, Reading, reach
+from congenial.public.statements import total
+from congenial.public.suprema import Supremum as Supremum  # named from here by those who price
 
-Reading = Literal["robust", "existential", "literal"]
-Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
-
-
-@dataclass(frozen=True)
-class Supremum:
-    """A number with its footing: attained by some adjacent pair, or a proved upper bound.
-
-    Sizes of groups that are not published are taken as large, which makes the number a bound.
-    """
-
-    value: Fraction
-    exact: bool
-
-    @property
-    def footing(self) -> str:
-        """In words: "exact" or "upper bound"."""
-        return "exact" if self.exact else "upper bound"
+SELECTOR = "nearest table, first in the order of the schema"
 
 
 class Adjacency(Pairs):
@@ -95,8 +82,8 @@ class Adjacency(Pairs):
 class AddRemove(Adjacency):
     """Symmetric difference: a person adds or removes at most `max_rows` rows; n is not public.
 
-    Group privacy: S = { u integer : ||u||_1 <= max_rows }. Mandates cannot be kept under this
-    relation and are refused.
+    Group privacy: S = { u integer : ||u||_1 <= max_rows }. With mandates, and one row per person,
+    use `SemiAdjacent(published, metric="symmetric difference")`.
     """
 
     schema: Schema
@@ -109,8 +96,10 @@ class AddRemove(Adjacency):
             )
 
     @classmethod
-    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> AddRemove:
-        """Inverse of `to_dict`."""
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> Adjacency:
+        """Inverse of `to_dict`, also of what `SemiAdjacent` writes under this metric."""
+        if mandates.statements:
+            return SemiAdjacent.from_dict(mandates, data)
         return cls(mandates.schema, data["records"])
 
     @property
@@ -143,41 +132,48 @@ class SemiAdjacent(Adjacency):
     """Conforming databases at most a* records apart (semi-dp, Definition 13, robust reading).
 
     a* is the least number of records that always lets one person have any answer the mandates leave
-    open, others compensating. For laminar mandates it is exact: 2 when two or more groups of people
-    are told apart by the mandates, else 1. Where margins cross it is one more than the number of
-    crossing margins with two or more non-empty levels, which is attained when there are enough
-    people. Before the values are published, groups are assumed to be non-empty, which can only
-    enlarge a* and the sensitivities.
+    open, others compensating, and lets differences of look-alikes reach every direction in which
+    conforming tables differ. Before the figures are published it is a bound for all their values.
+    `a_star` says how it was found; mandates for which nothing is proved are refused.
 
-    Mandates of any other structure, and bounds, are refused.
+    `reading`: "robust"; "existential" (one conforming database per person and answer, picked by a
+    stored rule, with a table at most `records` moves away); "literal" (as printed, to reproduce).
+    `metric`: "replace-one", n public; "symmetric difference", where one person comes or leaves and
+    others may have to. `within`: compare databases farther apart than a*; never nearer.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["0", "1"]}})
+    >>> both = Invariants(schema, (total(by="sex"), total(by="ill")))
+    >>> SemiAdjacent(both).a_star.words, SemiAdjacent(both, "existential").records
+    ('3 (upper bound, by closed form)', 2)
     """
 
     published: Invariants
     reading: Reading = "robust"
+    metric: Metric = "replace-one"
+    within: int | None = None
 
     def __post_init__(self) -> None:
-        mandates, reading = self.published, self.reading
-        if reading != "robust":
+        least = int(self.reach.star.value)
+        if self.within is not None and self.within < least:
             raise StructureError(
-                f"reading = '{reading}' is not built yet.",
-                remedy="Use reading = 'robust', which promises more.",
-            )
-        if mandates.structure == "general" or mandates.bounds:
-            what = mandates.bounds[0].label if mandates.bounds else mandates.structure
-            raise StructureError(
-                f"no proved adjacency for these mandates ({what}).",
-                remedy="Mandate nested totals or margins, without bounds.",
+                f"within = {self.within} is below a* = {least}. {self._left_out(self.within)}",
+                remedy=f"Use {least} or more, or leave it out.",
             )
 
     @classmethod
     def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SemiAdjacent:
         """Inverse of `to_dict`."""
-        return cls(mandates, data["reading"])
+        return cls(mandates, data["reading"], data["metric"], data.get("within"))
 
-    @property
-    def metric(self) -> str:
-        """Hamming distance; the number of people is public."""
-        return "replace-one"
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, records, reading and words; the selector and a wider reach where there is one."""
+        more = {"selector": self.selector} if self.selector else {}
+        return super().to_dict() | more | ({"within": self.within} if self.within else {})
+
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these; a selected pair is never a close one."""
+        same = isinstance(other, SemiAdjacent) and self.selector == other.selector
+        return same and super().covers(other)
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]
@@ -190,170 +186,146 @@ class SemiAdjacent(Adjacency):
         return self.published
 
     @cached_property
-    def _people(self) -> Any:
-        """People in each atom (0 is the loose one), `inf` where unknown."""
-        atoms = self.mandates.atoms
-        present = np.zeros(int(atoms.max(initial=0)) + 1, dtype=bool)
-        present[atoms[atoms >= 0]] = True
-        people = np.where(present, np.inf, 0.0)
-        known = self.mandates.atom_totals
-        if known is not None:
-            people[1:] = np.where(present[1:], known, 0)
-        return people
+    def reach(self) -> Reach:
+        """The reading's distance, what reaches every free direction, and connectedness."""
+        return reach(self.published, self.reading, self.metric)
 
-    @cached_property
-    def _crossings(self) -> int:
-        """Most features with two or more non-empty levels in one block; 0 without blocks."""
-        return max((len(levels) for levels in self._open_levels), default=0)
-
-    @cached_property
-    def _open_levels(self) -> list[list[int]]:
-        """For each block: non-empty levels of its features, those with two or more."""
-        found = []
-        for block in self.published.blocks:
-            levels = block.levels
-            totals = self.published.level_totals(block)
-            if totals is not None:
-                levels = tuple(int(np.count_nonzero(t)) for t in totals)
-            found.append([number for number in levels if number >= 2])
-        return found
+    @property
+    def a_star(self) -> Supremum:
+        """a*, with how it was found."""
+        return self.reach.star
 
     @property
     def records(self) -> int:
-        """a*: 1 + crossing margins; at least 2 when people of two different groups exist."""
-        return max(2 if np.count_nonzero(self._people) >= 2 else 1, 1 + self._crossings)
+        """The records (existential: moves of the table; else by symmetric difference: rows) in
+        which adjacent databases may differ: a*, or `within`.
+        """
+        return self.within or int(self.a_star.value)
+
+    @property
+    def selector(self) -> str:
+        """The stored rule that picks the one database of the existential reading; else empty."""
+        return SELECTOR if self.reading == "existential" else ""
 
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
+        if self.metric == "symmetric difference":
+            return (
+                f"any two datasets that agree with {self._agree_with} and differ in at most "
+                f"{_counted(self.records, 'row')}, enough for any one person to be in it, with any "
+                "answer the figures allow, or not"
+            )
+        if self.reading == "existential":
+            return (
+                f"any dataset that agrees with {self._agree_with}, any one person and any answer "
+                "the figures allow that person, and of the datasets that agree and give the person "
+                f"this answer the one that a stored rule picks ({self.selector}; its table is at "
+                f"most {_counted(self.records, 'move')} away)"
+            )
         people = "one person's record" if self.records == 1 else f"{self.records} people's records"
-        if not self.mandates.equalities and not self.mandates.zeros:
+        if not self.mandates.statements:
             return f"two datasets of the same size that differ in {people}"
-        return (
-            f"any two datasets that agree with {self._agree_with} and differ in at most "
-            f"{people}, enough for any one person to be given any answer the figures allow"
-        )
+        told = f"any two datasets that agree with {self._agree_with} and differ in at most {people}"
+        if self.reading == "literal":
+            return f"{told}, the literal reading, which may leave some people without a look-alike"
+        return f"{told}, enough for any one person to be given any answer the figures allow"
 
     @property
     def _agree_with(self) -> str:
         told = ["the published figures"] if self.mandates.equalities else []
+        told += ["the public bounds"] if self.mandates.bounds else []
         told += ["what is impossible by definition"] if self.mandates.zeros else []
-        return " and ".join(told)
+        return " and ".join(told) or "each other in size"
+
+    def _left_out(self, within: int) -> str:
+        """What a smaller number of records would and would not protect."""
+        kept = (
+            "It would protect any two datasets that agree with the figures and differ in at most "
+            f"{_counted(within, 'record')}."
+        )
+        if within < self.reach.distance.value:
+            return (
+                f"{kept} But somebody can be in a dataset where none within that distance gives "
+                "them some answer the figures allow: that answer could be ruled out with certainty."
+            )
+        return (
+            f"{kept} But differences of such datasets do not reach every direction in which "
+            "datasets that agree with the figures differ: a release could tell some of them apart "
+            "with certainty."
+        )
+
+    # ---- sensitivities -----------------------------------------------------------------------
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
-        """a* people make the dearest move of their atom: twice the weights of tables that see it.
+        """sup over u of `sum_i w_i ||phi_i u||_1`: by listing all u where few, else in closed form.
 
-        With one release the value is attained: moves can always be directed so that none cancel.
+        With one release under nested mandates the value is attained.
         """
-        releases = _merged(releases)
-        if self.published.blocks:
-            return self._crossing_l1(releases)
-        price = self._dearest(releases)
-        order = sorted(range(len(price)), key=lambda atom: -price[atom])
-        left, value, known = self.records, Fraction(0), True
-        for atom in order:
-            movers = int(min(left, self._people[atom]))
-            value += 2 * movers * price[atom]
-            left -= movers
-            known = known and (movers == 0 or self._known(atom))
-        first = int(order[0])
-        together = bool(self._people[first] >= self.records) and self._at_once(first, releases)
-        return Supremum(value, known and (len(releases) == 1 or together))
+        return self._joint(_merged(releases), square=False)
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
-        """m people make the same move: 2 m^2 times the weights; a bound if atoms are small."""
-        releases = _merged(releases)
-        if self.published.blocks:
-            return self._crossing_l2_squared(releases)
-        price = self._dearest(releases)
-        movers = int(
-            min(self.records, sum(p for p, v in zip(self._people, price, strict=True) if v))
+        """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
+        return self._joint(_merged(releases), square=True)
+
+    def _joint(self, releases: list[Weighted], *, square: bool) -> Supremum:
+        closed = self._in_closed_form(releases, square)
+        if closed.exact or (self.mandates.values is None and self._moves.nested):
+            return closed
+        listed = self.listed(tuple(names for names, _ in releases))
+        if listed is None:
+            return closed
+        norms = np.stack(
+            [
+                np.square(listed.seen(i)).sum(axis=1)
+                if square
+                else np.abs(listed.seen(i)).sum(axis=1)
+                for i in range(len(releases))
+            ],
+            axis=1,
         )
-        if movers == 0:
-            return Supremum(Fraction(0), True)
-        best = max(range(len(price)), key=lambda atom: (price[atom], self._people[atom]))
-        alone = bool(self._people[best] >= movers) and self._known(best)
-        exact = alone and (len(releases) == 1 or self._at_once(best, releases))
-        return Supremum(2 * movers**2 * price[best], exact)
+        weights = [weight for _, weight in releases]
+        value = max(
+            sum((w * int(norm) for w, norm in zip(weights, row, strict=True)), Fraction(0))
+            for row in np.unique(norms, axis=0)
+        )
+        return Supremum(value, listed.exact, "enumeration")
 
-    def _crossing_l1(self, releases: Sequence[Weighted]) -> Supremum:
-        """2 a* per table, or what kernel vectors of the margins reach where atoms show one cell."""
-        total = sum((w * self._largest_norm(names) for names, w in releases), Fraction(0))
-        return Supremum(total, False)
+    def _in_closed_form(self, releases: list[Weighted], square: bool) -> Supremum:
+        if self.metric == "symmetric difference" and self._moves.groups.loose:
+            # Everybody may enter one cell that no figure counts.
+            rows = self.records**2 if square else self.records
+            weights = sum((w for _, w in releases), Fraction(0))
+            return Supremum(rows * weights, not self.mandates.bounds)
+        found = (self._moves.joint_l2_squared if square else self._moves.joint_l1)(releases)
+        if self.mandates.bounds or self.reading == "existential":  # fewer pairs than were counted
+            return Supremum(found.value, False, found.by)
+        return found
 
-    def _crossing_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
-        """As `_crossing_l1`; norm 2m has square at most 2 m^2, or m^2 when four cells share it."""
-        total = Fraction(0)
-        for names, weight in releases:
-            norm = self._largest_norm(names)
-            apart = self._shown_apart(names)
-            square = norm if apart and self._crossings == 2 else norm**2 // (4 if apart else 2)
-            total += weight * square
-        return Supremum(total, False)
+    @cached_property
+    def _moves(self) -> Moves:
+        moves = self.records // 2 if self.metric == "symmetric difference" else self.records
+        return Moves(Groups(self.published), moves)
 
-    def _shown_apart(self, names: tuple[str, ...]) -> bool:
-        """Whether every atom shows one released cell and no two atoms show the same one.
+    @cached_property
+    def _lists(self) -> dict[tuple[tuple[str, ...], ...], Differences | None]:
+        return {}
 
-        Only then is phi u the kernel vector itself; cells of several atoms add up and can double.
-        """
-        seen = images(self.published, names)
-        cells = self.published.atoms >= 0
-        pairs = np.unique(np.stack([self.published.atoms[cells], seen.key[cells]]), axis=1)
-        once = len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1]
-        return once and seen.other == 1
-
-    def _largest_norm(self, names: tuple[str, ...]) -> int:
-        """Largest ||phi u||_1 over u in S(A_a*), for mandates with crossing margins.
-
-        Where every atom shows a single released cell, u is a kernel vector of the margins: for two
-        margins those of norm at most 6 are swaps (4) and hexagons (6, on three levels of both).
-        """
-        if np.any(self._varies(names) & (self._people > 0)) or self._crossings != 2:
-            return 2 * self.records
-        hexagon = any(len(levels) == 2 and min(levels) >= 3 for levels in self._open_levels)
-        return 6 if hexagon else 4
-
-    def _known(self, atom: int) -> bool:
-        """Whether the people this atom is said to have are sure to exist."""
-        only = np.count_nonzero(self._people) == 1  # then everybody is in it, and one is enough
-        return bool(np.isfinite(self._people[atom]) or only)
-
-    def _dearest(self, releases: Sequence[Weighted]) -> list[Fraction]:
-        """For each atom: weights of the releases in which some move inside the atom can be seen."""
-        sees = np.stack([self._varies(names) & (self._people > 0) for names, _ in releases], axis=1)
-        patterns, of_atom = np.unique(sees, axis=0, return_inverse=True)
-        weights = [w for _, w in releases]
-        prices = [
-            sum((w for w, seen in zip(weights, row, strict=True) if seen), Fraction(0))
-            for row in patterns
-        ]
-        return [prices[i] for i in of_atom.reshape(-1)]
-
-    def _varies(self, names: tuple[str, ...]) -> Any:
-        """Which atoms show two or more different cells of the table over `names`."""
-        seen = images(self.mandates, names)
-        atoms = self.mandates.atoms
-        cells = atoms >= 0
-        low = np.full(len(self._people), np.iinfo(np.int64).max)
-        high = np.full(len(self._people), -1)
-        np.minimum.at(low, atoms[cells], seen.key[cells])
-        np.maximum.at(high, atoms[cells], seen.key[cells])
-        return (high > low) | ((high >= 0) & (seen.other > 1))
-
-    def _at_once(self, atom: int, releases: Sequence[Weighted]) -> bool:
-        """Whether one move inside the atom is seen by every release that can see any (sufficient
-        test).
-
-        Attributes outside the mandates can all change at once; of the cells inside, the first is
-        compared with every other one.
-        """
-        cells = np.flatnonzero(self.mandates.atoms == atom)
-        together = np.ones(len(cells), dtype=bool)
-        for names, _ in releases:
-            seen = images(self.mandates, names)
-            if self._varies(names)[atom] and seen.other == 1:
-                together &= seen.key[cells] != seen.key[cells[0]]
-        return bool(np.any(together))
+    def listed(self, tables: tuple[tuple[str, ...], ...]) -> Differences | None:
+        """All differences of look-alikes as some tables see them, or None if they are too many."""
+        if tables not in self._lists:
+            queries = [total(by=names) for names in tables]
+            by_rows = self.metric == "symmetric difference"
+            found = differences(
+                self.published,
+                queries,
+                self.records if by_rows else 2 * self.records,
+                sum_kept=not by_rows,
+            )
+            if found is not None and self.reading == "existential":
+                found = Differences(found.rows, found.maps, False)
+            self._lists[tables] = found
+        return self._lists[tables]
 
 
 def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
@@ -362,6 +334,10 @@ def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
     for names, weight in releases:
         weights[names] = weights.get(names, Fraction(0)) + weight
     return list(weights.items())
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def ReplaceOne(schema: Schema) -> SemiAdjacent:

@@ -34,7 +34,12 @@ class ErrorRow:
 
 
 def error_rows(mechanism: Mechanism, level: float = 0.95) -> list[ErrorRow]:
-    """Errors of the whole table, each one-way margin, and single cells; worst cell of each."""
+    """Errors of the whole table, each one-way margin, and single cells; worst cell of each.
+
+    Empty for a mechanism whose error depends on the data.
+    """
+    if not mechanism.additive:
+        return []
     names = mechanism.description.table
     wanted: list[tuple[str, ...]] = [(), *((name,) for name in names)]
     if len(names) > 1:

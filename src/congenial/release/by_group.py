@@ -114,6 +114,12 @@ class ByGroup:
         return support(self.mechanism.description.support, self.mechanism.description.table)
 
     def _refuse_ties(self) -> None:
+        if self._support.ties or not self.mechanism.additive:
+            raise StructureError(
+                "figures that cross, and counts given that none is negative, are not drawn group "
+                "by group yet.",
+                remedy="Leave out by: the table is then drawn in one place.",
+            )
         labels, at = self._support.labels.reshape(-1), self._slice.reshape(-1)
         inside = labels >= 0
         pairs = np.unique(labels[inside] * self.groups + at[inside])

@@ -139,9 +139,10 @@ class ReleaseSection(Section):
             raise ValueError("delta must be below 1")
         if not set(self.by) <= set(self.table):
             raise ValueError("by must name axes of the table")
-        if self.nonnegative == "condition":
+        if self.nonnegative == "condition" and (self.epsilon is None or self.delta is not None):
             raise ValueError(
-                "nonnegative = 'condition' is not built yet; use 'project', which is free"
+                "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
+                "pure promises only; use 'project', which is free"
             )
         return self
 

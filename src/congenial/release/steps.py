@@ -29,13 +29,15 @@ from congenial.errors import (
     PlanError,
     PredicateError,
 )
-from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.calibrate import AUTO, calibrate
+from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.projection import project
 from congenial.mechanisms.protocol import Mechanism
 from congenial.mechanisms.release import Release
 from congenial.privacy.composition import Loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.ledger import Ledger
+from congenial.privacy.normaliser import Price
 from congenial.privacy.pricing import Repricing
 from congenial.public.adjacency import Supremum
 from congenial.public.invariants import Invariants
@@ -59,6 +61,7 @@ class ReleaseCheck:
     sensitivity: Supremum
     support: Support
     errors: list[ErrorRow]
+    price: Price | None  # of conditioning on counts >= 0, part of the promise
     wanted: tuple[str, Fraction] | None  # the parameter the plan gives, and what a wish needs
 
 
@@ -121,6 +124,7 @@ def _check_release(
         adjacency.l1(table) if mechanism.description.norm == "l1" else adjacency.l2_squared(table),
         support(mechanism.description.support, table),
         error_rows(mechanism),
+        mechanism.price if isinstance(mechanism, CongenialCounts) else None,
         wanted,
     )
 
@@ -128,7 +132,7 @@ def _check_release(
 def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanism:
     """The mechanism of one release section over the databases that agree with `mandates`."""
     target = section.target(plan.adjacency(mandates))
-    mechanism = calibrate(section.mechanism, target, section.table)
+    mechanism = calibrate(_asked(section), target, section.table)
     if mandates.equalities and not mechanism.conditions:
         raise MandateError(
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
@@ -146,6 +150,19 @@ def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanis
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     return mechanism
+
+
+def _asked(section: ReleaseSection) -> str:
+    """The mechanism a release section asks for: conditioning on signs is a law of its own."""
+    if section.nonnegative != "condition":
+        return section.mechanism
+    if section.mechanism not in (AUTO, CongenialCounts.name):
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'condition' does not go with mechanism = "
+            f"'{section.mechanism}'.",
+            remedy="Use mechanism = 'auto', or nonnegative = 'project'.",
+        )
+    return CongenialCounts.name
 
 
 def _with(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from congenial.mechanisms.release import EXACT_LAW, Release
+from congenial.public.support import support
 from congenial.release import pictures
 from congenial.release.page import LARGEST_TABLE, Column, amount, folded_table, section, text
 from congenial.release.views import (
@@ -32,7 +33,8 @@ HINT = (
 def values_section(release: Release) -> str:
     """Margins, one piece of the table, the law of the noise, and the table itself."""
     draw, small = pictures.available(), release.values.size <= MOST_CELLS
-    parts = [_reading(), "" if draw else HINT]
+    additive = release.mechanism.additive
+    parts = [_reading(release), "" if draw else HINT]
     for name in one_way(release):
         rows = shown(release, (name,))
         chart = pictures.margin_chart(release, name, rows) if draw else None
@@ -44,17 +46,29 @@ def values_section(release: Release) -> str:
         parts.append(_sums(release, piece.names, rows, chart))
     if draw and small and piece is not None and len(release.table) > 1:
         parts.append(_cells(release, piece))
-    if small:
+    if small and additive:
         parts.append(_noise(release, draw))
     parts.append(_table(release, small))
     return section("values", "Values and their uncertainty", *parts)
 
 
-def _reading() -> str:
-    why = EXACT_LAW.removeprefix("exact: ")
+def _reading(release: Release) -> str:
+    if not release.mechanism.additive:
+        return (
+            "<p>Points are counts as drawn. They were drawn given that no count is negative, so "
+            "their error depends on the confidential table and no interval holds for all of them; "
+            "<code>congenial infer</code> works from the law itself.</p>"
+        )
+    tied = bool(support(release.description.support, release.table).ties)
+    why = (
+        "simulated from the law of the noise, which is public (half-widths are upper confidence "
+        "bounds)"
+        if tied
+        else f"exact because {EXACT_LAW.removeprefix('exact: ')}"
+    )
     return (
-        f"<p>Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, exact "
-        f"because {text(why)}. A sum that is published exactly has no interval and is marked by a "
+        f"<p>Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, "
+        f"{text(why)}. A sum that is published exactly has no interval and is marked by a "
         "diamond. Axes need not start at zero.</p>"
     )
 
@@ -105,6 +119,8 @@ def _figure(chart: Any, alternative: str, caption: str) -> str:
 def _width_words(sums: Sequence[Shown]) -> str:
     """How wide the intervals are, because on a long scale they can be narrower than a point."""
     noisy = [one for one in sums if not one.exact]
+    if noisy and all(one.low == one.high for one in noisy):
+        return "Values without intervals."
     if not noisy:
         return "All of these follow from published figures: they are exact."
     half = max(max(one.high - one.drawn, one.drawn - one.low) for one in noisy)

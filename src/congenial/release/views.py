@@ -42,6 +42,8 @@ class Shown:
 def shown(release: Release, names: Sequence[str]) -> list[Shown]:
     """The cells of the margin over `names` with their intervals, in table order."""
     names = tuple(names)
+    if not release.mechanism.additive:
+        return _bare(release, names)
     intervals = release.intervals(names, LEVEL)
     values = np.asarray(release.margin(*names)).reshape(-1).tolist()
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
@@ -52,6 +54,18 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
         Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], exact[id(law)])
         for value, law, row in zip(values, laws, zip(*columns, strict=True), strict=True)
     ]
+
+
+def _bare(release: Release, names: tuple[str, ...]) -> list[Shown]:
+    """The same where errors have no law that holds for every table: values without intervals."""
+    values = np.asarray(release.margin(*names))
+    axes = release.schema.axes(names)
+    found = []
+    for at in np.ndindex(*values.shape):
+        labels = tuple(axis.levels[i] for axis, i in zip(axes, at, strict=True))
+        value = float(values[at])
+        found.append(Shown(labels, value, value, value, value, False))
+    return found
 
 
 @dataclass(frozen=True)
@@ -139,6 +153,8 @@ def _membership(release: Release, seen: Any) -> list[str]:
             return NO_SUM
         if label == FROZEN or known.sizes[label] == 1:
             return EXACT
+        if known.tied[label]:
+            return "in sums that are published"
         if known.totals is not None and inside[label] == known.sizes[label]:
             return f"{known.sizes[label]:,} cells; sum published exactly: {known.totals[label]:,}"
         return "part of a larger published sum"

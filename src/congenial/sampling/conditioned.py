@@ -14,8 +14,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from congenial.errors import StructureError
+from congenial.public.lattice import rank
 from congenial.public.support import LOOSE, Support, Tie
 from congenial.sampling.bounded import BoundedGroups
 from congenial.sampling.discrete import DiscreteGaussian
@@ -80,6 +82,11 @@ class TiedNoise:
         """n independent exact draws, shape (n, cells)."""
         drawn: Ints = self._part.draw_many(randomness, n).reshape(n, -1)
         return drawn if self._grid is None else drawn[:, self._grid]
+
+    def fixes(self, groups: Any) -> bool:
+        """Whether the sum over these whole groups follows from the equations."""
+        more = np.vstack([self._tie.equations, np.asarray(groups, dtype=np.int64)[None, :]])
+        return rank(sp.csr_matrix(more)) == self._tie.rank
 
     def holds(self, u: Ints) -> Any:
         """Whether the equations hold, for noise of shape (..., cells)."""

@@ -1,0 +1,83 @@
+"""What each mandate costs: the release as planned, beside the same release without that mandate.
+
+At equal noise, a mandate that lets more records differ makes the promise weaker; at equal promise,
+it takes more noise. Both are worked out from public inputs, one mandate at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from congenial.errors import CongenialError
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.protocol import Mechanism
+from congenial.privacy.composition import joint_loss
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.public.adjacency import SemiAdjacent
+from congenial.public.invariants import Invariants
+from congenial.public.statements import Statement
+from congenial.release.accuracy import error_rows
+
+
+@dataclass(frozen=True)
+class MandateCost:
+    """One mandate of one release, with and without it.
+
+    `loss`: what the same noise promises with the mandate published, `loss_without` if it were not,
+    both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
+    the noisiest cell, at equal promise. None where the release cannot be built without the mandate,
+    or where errors depend on the data.
+    """
+
+    label: str
+    loss: float
+    loss_without: float | None
+    deviation: float | None
+    deviation_without: float | None
+
+    @property
+    def trivial(self) -> bool:
+        """Whether publishing it changes nothing (congenial-dp, Example 5.1)."""
+        same = self.loss == self.loss_without and self.deviation == self.deviation_without
+        return same and self.deviation is not None
+
+
+def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
+    """The cost of every mandate of a mechanism that keeps them, in the order they were written."""
+    mandates = mechanism.adjacency.mandates
+    return [_cost(mechanism, mandates, statement) for statement in mandates.equalities]
+
+
+def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> MandateCost:
+    tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
+    loss, deviation = _parameter(tradeoff), _deviation(mechanism)
+    try:
+        adjacency = SemiAdjacent(_without(mandates, statement))
+        other = calibrate(type(mechanism), Guarantee(adjacency, tradeoff), description.table)
+        law = replace(description, support=adjacency.mandates)
+        before = _parameter(joint_loss([law], adjacency).tradeoff)
+    except CongenialError:
+        return MandateCost(statement.label, loss, None, deviation, None)
+    return MandateCost(statement.label, loss, before, deviation, _deviation(other))
+
+
+def _without(mandates: Invariants, statement: Statement) -> Invariants:
+    kept = [i for i, s in enumerate(mandates.statements) if s != statement]
+    values = None if mandates.values is None else tuple(mandates.values[i] for i in kept)
+    return Invariants(mandates.schema, tuple(mandates.statements[i] for i in kept), values)
+
+
+def _parameter(tradeoff: Tradeoff) -> float:
+    """The one number of a promise: epsilon, rho or mu."""
+    if isinstance(tradeoff, ZeroConcentrated):
+        return float(tradeoff.rho)
+    if isinstance(tradeoff, Gaussian):
+        return float(tradeoff.mu)
+    return float(tradeoff.eps) if isinstance(tradeoff, Pure | Approximate) else float("nan")
+
+
+def _deviation(mechanism: Mechanism) -> float | None:
+    """Standard deviation of the noisiest cell."""
+    rows = error_rows(mechanism)
+    return rows[-1].standard_deviation if rows else None
