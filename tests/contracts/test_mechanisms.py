@@ -110,7 +110,7 @@ def test_sampler_and_density_agree(case):
     )
     drawn = sharper.draw(truth, SEED, draws)
     observed, expected = observed_and_expected(mechanism, drawn, table)
-    if len(observed) < 3:  # one conforming output, or every output too rare to be counted
+    if len(observed) < 2:  # one conforming output, or every output too rare to be counted
         assert case.universe.label in ("one person", "crossing groups"), "no power here"
         return
     assert p_value(observed, expected) < ALPHA, "a sampler with 20 % less noise went unnoticed"

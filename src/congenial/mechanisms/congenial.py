@@ -41,8 +41,8 @@ class Conditioned(Mechanism):
 class ConditionedAdditive(Conditioned):
     """Noise given that every published sum of it is zero."""
 
-    def __post_init__(self) -> None:
-        # A structure without a sampler is refused here, before anything is published or drawn.
+    def refuse_unfit(self) -> None:
+        """Refuse a structure without a sampler."""
         _ = self.conditioned
 
     @cached_property

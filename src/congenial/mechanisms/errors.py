@@ -7,6 +7,7 @@ sample quantiles, so that intervals keep their level.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,13 +16,15 @@ import numpy as np
 from scipy import stats
 
 from congenial.errors import StructureError
-from congenial.public.support import FROZEN
+from congenial.public.support import FROZEN, Support
 from congenial.sampling.conditioned import ConditionedNoise
-from congenial.sampling.randomness import SeededRandomness
+from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.sums import subset_sum_law
 
 DRAWS = 10_000
 FALSE_ALARM = 1e-6
+NUMBERS = 20_000_000  # cells drawn at most when whole tables are simulated
+Draw = Callable[[Randomness, int], Any]
 Part = tuple[int, ...]  # a tie's make (-1: one group or loose cells) and the cells taken of it
 
 _SEED = 20200101  # public: everybody gets the same intervals
@@ -69,6 +72,30 @@ class SimulatedLaw:
     def probs(self) -> Any:
         """Relative frequency from `lo` upwards."""
         return np.bincount(self.draws - self.lo) / len(self.draws)
+
+
+def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[SimulatedLaw]:
+    """The law of each sum, from whole tables of noise; as many as fit `NUMBERS`, at least 200.
+
+    A sum of whole groups of known total is fixed.
+    """
+    flat = support.labels.reshape(-1)
+    inside, width = (index >= 0) & (flat != FROZEN), support.groups + 3
+    keys, met = np.unique(index[inside] * width + flat[inside] + 2, return_counts=True)
+    label = keys % width - 2
+    whole = (label >= 0) & (met == support.sizes[np.maximum(label, 0)]) if len(keys) else label > 0
+    broken = np.zeros(sums, dtype=bool)
+    broken[keys[~whole] // width] = True
+    draws = int(np.clip(NUMBERS // index.size, 200, DRAWS))
+    source, rows = SeededRandomness(_SEED), max(1, 4_000_000 // index.size)
+    found = np.zeros((sums, draws), dtype=np.int64)
+    for start in range(0, draws, rows):
+        u = draw(source, min(rows, draws - start))
+        u = u.reshape(len(u), -1)
+        block = np.zeros((sums, len(u)), dtype=np.int64)
+        np.add.at(block, index[inside], u[:, inside].T)
+        found[:, start : start + len(u)] = block
+    return [SimulatedLaw(one, not b) for one, b in zip(found, broken.tolist(), strict=True)]
 
 
 class Simulation:

@@ -56,6 +56,12 @@ class Mechanism(ABC):
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
     additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
 
+    def __post_init__(self) -> None:
+        self.refuse_unfit()
+
+    def refuse_unfit(self) -> None:  # noqa: B027 - most have nothing to refuse
+        """Refuse a structure that cannot be drawn, before anything is published or spent."""
+
     @classmethod
     @abstractmethod
     def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
@@ -64,7 +70,18 @@ class Mechanism(ABC):
     @classmethod
     def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
         """Build the mechanism that just meets the target on the table over `table`."""
-        names, adjacency = tuple(table), target.adjacency
+        names, adjacency = tuple(table), cls._fitting(target, tuple(table))
+        scale = cls.scale_for(target.tradeoff, adjacency, names)
+        support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
+        return cls(
+            adjacency,
+            Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative),
+        )
+
+    @classmethod
+    def _fitting(cls, target: Guarantee, names: tuple[str, ...]) -> Adjacency:
+        """The target's adjacency; refused where this mechanism cannot meet such a target."""
+        adjacency = target.adjacency
         if not isinstance(adjacency, Adjacency):
             raise GuaranteeError(
                 f"'{cls.name}' promises something about pairs of databases, and the target is "
@@ -83,12 +100,7 @@ class Mechanism(ABC):
                 "figures fix every cell.",
                 remedy="Publish the table exactly, or drop a mandate.",
             )
-        scale = cls.scale_for(target.tradeoff, adjacency, names)
-        support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
-        return cls(
-            adjacency,
-            Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative),
-        )
+        return adjacency
 
     @property
     def guarantee(self) -> Guarantee:

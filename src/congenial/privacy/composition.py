@@ -89,7 +89,7 @@ def joint_loss(descriptions: Sequence[Description], adjacency: Adjacency) -> Los
                     "figures it is priced over.",
                     remedy="Publish that figure first; the release revealed it.",
                 )
-    l1 = [(d.table, d.scale) for d in descriptions if d.norm == "l1"]
+    l1 = [term for d in descriptions if d.norm == "l1" for term in d.terms]
     l2 = [(d.table, 1 / d.scale) for d in descriptions if d.norm == "l2"]
     pure = adjacency.joint_l1(l1) if l1 else None
     square = adjacency.joint_l2_squared(l2) if l2 else None

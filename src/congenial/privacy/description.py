@@ -35,7 +35,9 @@ class Description:
     `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
     squared for the Gaussian ones, exactly as used by the sampler. `support`: the mandates on which
     u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
-    too, which makes the law of u depend on x and has a price. `log_ratio_error` (H) bounds
+    too, which makes the law of u depend on x and has a price. `levels`: coarser tables C_l with an
+    eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l
+    u||_1). `log_ratio_error` (H) bounds
     |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
     for exact samplers.
     """
@@ -47,6 +49,7 @@ class Description:
     support: Invariants
     post_processing: Literal["none", "project"] = "none"
     nonnegative: bool = False
+    levels: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
 
@@ -65,6 +68,11 @@ class Description:
                 remedy="Use nonnegative = 'project', which is free, or give epsilon without delta.",
             )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
+
+    @property
+    def terms(self) -> tuple[tuple[tuple[str, ...], Fraction], ...]:
+        """Every table whose norm weighs in the law, with its scale: the released one last."""
+        return (*self.levels, (self.table, self.scale))
 
     @property
     def norm(self) -> Literal["l1", "l2"]:
@@ -87,6 +95,7 @@ class Description:
             "parameter": {"eps_cell" if self.norm == "l1" else "sigma_squared": str(self.scale)},
             "support": self.support.to_dict(),
             "nonnegative": self.nonnegative,
+            "levels": [{"table": list(names), "eps": str(eps)} for names, eps in self.levels],
             "base_measure": "uniform",
             "post_processing": self.post_processing,
             "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
@@ -110,6 +119,9 @@ class Description:
             support=Invariants.from_dict(schema, data["support"]),
             post_processing=data["post_processing"],
             nonnegative=data.get("nonnegative", False),
+            levels=tuple(
+                (tuple(one["table"]), Fraction(one["eps"])) for one in data.get("levels", ())
+            ),
             log_ratio_error=Fraction(data["numerics"]["H"]),
             mass_lost=Fraction(data["numerics"]["tau"]),
         )
