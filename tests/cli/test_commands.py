@@ -271,7 +271,7 @@ def test_demo_ends_with_bundle_report_and_promise(run: Callable[..., Any], tmp_p
         )
     assert "No result of this release is more than 2.72 times as likely" in told
     assert "Spent: epsilon = 1.5 of epsilon = 4." in told
-    assert told.count("17 of 17 checks hold") == 2
+    assert told.count("18 of 18 checks hold") == 2
     again = run("demo", "--out", folder)
     assert again.code == 6
     assert "already there" in again.err

@@ -251,7 +251,7 @@ def test_what_can_be_worked_out_again_is_checked(written):
     assert "table.parquet has the schema's labels" in failed(labels)
     assert failed(text) == {"table.csv says the same"}
     assert failed(words) == {"the promise in words is the one in numbers"}
-    assert failed(records) == {"the promise follows from the description"}
+    assert failed(records) == {"the promise is about the pairs it names"}
 
 
 def _refresh(folder, index):

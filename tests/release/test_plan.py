@@ -85,7 +85,7 @@ def test_rows_per_person():
         ("epsilon = 0.1", "epsilon = 1\nrho = 1", "exactly one of epsilon, rho, mu"),
         ("epsilon = 0.1", "rho = 1\ndelta = 0.1", "delta goes with epsilon"),
         ("epsilon = 0.1", "epsilon = 1\ndelta = 1", "delta must be below 1"),
-        ("epsilon = 0.1", 'epsilon = 1\nnonnegative = "condition"', "use 'project', which is free"),
+        ("epsilon = 0.1", 'rho = 1\nnonnegative = "condition"', "use 'project', which is free"),
         ("epsilon = 0.1", "epsilom = 0.1", "Did you mean 'epsilon'?"),
         ('name = "t"', 'name = "../t"', "release.0.name"),
         ('table = ["sex", "age"]', "table = []", "release.0.table"),

@@ -251,7 +251,7 @@ def _entry(entry: Entry) -> Document:
         "who": entry.who,
         "status": entry.status,
         "counted": entry.counted,
-        "table": list(entry.description.table),
+        "table": list(getattr(entry.description, "table", ())),
         "bundle_digest": entry.bundle_digest,
         "plan_digest": entry.plan_digest,
     }

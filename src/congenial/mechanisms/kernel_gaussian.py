@@ -23,6 +23,7 @@ from congenial.mechanisms.protocol import ErrorLaw
 from congenial.privacy.tradeoff import Gaussian, Tradeoff
 from congenial.public.adjacency import Adjacency
 from congenial.public.support import LOOSE, Support
+from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.exact import Floats
 from congenial.sampling.randomness import Randomness
 
@@ -33,11 +34,11 @@ class KernelProjection:
     """Orthogonal projection of tables on { u : every published sum of u is zero }.
 
     With s the group sums of u, D their sizes and E the equations of a tie, it takes E^T (E D E^T)^+
-    E s of a group from each of its cells; a group of known total loses its mean, frozen cells become
-    zero, loose cells stay.
+    E s of a group from each of its cells; a group of known total loses its mean, frozen cells
+    become zero, loose cells stay.
 
-    Proposition 26: if phi(x) + e is f-private among conforming databases, so is phi(x) + P e, because
-    phi(x) - P phi(x) is the same for all of them.
+    Proposition 26: if phi(x) + e is f-private among conforming databases, so is phi(x) + P e,
+    because phi(x) - P phi(x) is the same for all of them.
     """
 
     def __init__(self, support: Support) -> None:
@@ -124,6 +125,10 @@ class KernelGaussian(Conditioned):
             raise GuaranteeError("mu = 0 asks for no information at all.", remedy="Use mu > 0.")
         return adjacency.l2_squared(table).value / mu**2
 
+    def refuse_unfit(self) -> None:
+        """Bounds are refused by the support."""
+        _ = self.support
+
     @cached_property
     def projection(self) -> KernelProjection:
         """The projection on the kernel of the mandates."""
@@ -134,9 +139,8 @@ class KernelGaussian(Conditioned):
         from scipy.special import ndtri
 
         cells = self.support.labels.size
-        words = randomness.words(draws * cells) >> np.uint64(11)
-        uniform = (words.astype(float) + 0.5) * 2.0**-53  # centred in their cell: never 0 or 1
-        plain = ndtri(uniform).reshape(draws, cells) * float(self.description.scale) ** 0.5
+        normal = ndtri(uniform_doubles(randomness, draws * cells)).reshape(draws, cells)
+        plain = normal * float(self.description.scale) ** 0.5
         return self.projection.apply(plain).reshape(draws, *self.shape)
 
     def log_density(self, y: Any, table: Table) -> Any:

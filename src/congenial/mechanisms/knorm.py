@@ -20,7 +20,7 @@ from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.errors import SimulatedLaw
 from congenial.mechanisms.protocol import ErrorLaw
-from congenial.privacy.description import Description, Family
+from congenial.privacy.description import Family
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.public.adjacency import Adjacency
@@ -38,8 +38,8 @@ def largest_gauge(records: int, hull: int) -> int:
 
     A table with zero margins and l1 norm at most 2 a splits into circuits of half-lengths m_1, m_2,
     ... with sum at most a. A chord cuts a circuit of half-length m into one of half-length b and
-    one of m - b + 1, so its gauge is at most ceil((m - 1) / (b - 1)); for b = 2 and 3 one circuit of
-    half-length a is the worst.
+    one of m - b + 1, so its gauge is at most ceil((m - 1) / (b - 1)); for b = 2 and 3 one circuit
+    of half-length a is the worst.
     """
     return -(-(records - 1) // (hull - 1))
 
@@ -90,8 +90,8 @@ class KNorm(Conditioned):
             )
         return cls(built.adjacency, replace(built.description, family=FAMILIES[records]))
 
-    def __post_init__(self) -> None:
-        # A structure without a sampler is refused here, before anything is published or drawn.
+    def refuse_unfit(self) -> None:
+        """Mandates other than both margins of tables of single cells, and tables too large."""
         _ = self._parts
 
     @property
@@ -167,7 +167,9 @@ class KNorm(Conditioned):
     def _draws(self) -> Any:
         """Draws of the public noise law, fewer for larger tables, whose draws take longer."""
         largest = max((r - 1) * (c - 1) for (r, c) in (s.shape for s, _ in self._parts))
-        draws = 10_000 if largest <= 9 else 4000 if largest <= 25 else 1000 if largest <= 49 else 400
+        draws = (
+            10_000 if largest <= 9 else 4000 if largest <= 25 else 1000 if largest <= 49 else 400
+        )
         return self.noise(SeededRandomness(_SEED), draws).reshape(draws, -1)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.tradeoff import Pure
+from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.exact import Floats
 from congenial.sampling.randomness import Randomness
 
@@ -78,12 +79,12 @@ class NormNoise:
         if self.norm == "l2":
             from scipy.special import ndtri
 
-            z = ndtri(np.exp(-_exponential(randomness, n * d))).reshape(n, d)
+            z = ndtri(uniform_doubles(randomness, n * d)).reshape(n, d)
             radius = _exponential(randomness, n * d).reshape(n, d).sum(axis=1)
             return np.asarray(self.scale * (radius / np.linalg.norm(z, axis=1))[:, None] * z)
-        uniform = np.exp(-_exponential(randomness, n * d)).reshape(n, d)
+        inside = uniform_doubles(randomness, n * d).reshape(n, d)
         radius = _exponential(randomness, n * (d + 1)).reshape(n, d + 1).sum(axis=1)
-        return np.asarray(self.scale * radius[:, None] * signs * uniform)
+        return np.asarray(self.scale * radius[:, None] * signs * inside)
 
     def log_density(self, v: npt.ArrayLike) -> Any:
         """-||v|| / scale - log(d! vol(unit ball) scale^d), for v of shape (..., d)."""
@@ -99,6 +100,4 @@ class NormNoise:
 
 
 def _exponential(randomness: Randomness, n: int) -> Floats:
-    """Exponential with rate 1 from 53 random bits centred in their cell."""
-    words = randomness.words(n) >> np.uint64(11)
-    return np.asarray(-np.log((words.astype(np.float64) + 0.5) * 2.0**-53))
+    return np.asarray(-np.log(uniform_doubles(randomness, n)))

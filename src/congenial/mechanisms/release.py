@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +43,19 @@ class Release:
     Inference uses the drawn values, whose law is known exactly; projected values look like counts
     but have no closed-form law.
     """
+
+    kind: ClassVar[str] = "table"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "table.parquet, table.csv",
+            "the protected table: one row per cell, column `count`; `count_as_drawn`, where there "
+            "is one, holds the values before they were made nonnegative: use it to infer",
+        ),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        "release.to_pandas()",
+        'release.interval("<condition>", 0.90)',
+    )
 
     name: str
     description: Description
@@ -173,6 +187,30 @@ class Release:
             columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))
         return pa.table(columns)
 
+    def payload(self) -> dict[str, bytes]:
+        """The files of a bundle that hold the table."""
+        import pyarrow.parquet as pq
+
+        table, parquet = self.to_arrow(), io.BytesIO()
+        pq.write_table(table, parquet)
+        return {"table.parquet": parquet.getvalue(), "table.csv": table_csv(table)}
+
+    @classmethod
+    def from_payload(
+        cls,
+        *,
+        name: str,
+        description: Description,
+        guarantee: Guarantee,
+        randomness: str,
+        publishable: bool,
+        payload: Mapping[str, bytes],
+    ) -> Release:
+        """Inverse of `payload`; refuses a table that is not the schema's."""
+        shape = tuple(a.size for a in guarantee.adjacency.schema.axes(description.table))
+        values, raw = _read_table(payload["table.parquet"], shape)
+        return cls(name, description, guarantee, values, randomness, publishable, raw)
+
     def to_pandas(self) -> Any:
         """The same as a pandas frame (extra `frames`)."""
         return self.to_arrow().to_pandas()
@@ -191,6 +229,38 @@ class Release:
         return (
             f"<h4>Release '{escape(self.name)}': {axes}</h4>{warning}{self.guarantee._repr_html_()}"
         )
+
+
+def table_csv(table: Any) -> bytes:
+    """An Arrow table as CSV."""
+    import pyarrow.csv as pacsv
+
+    text = io.BytesIO()
+    pacsv.write_csv(table, text)
+    return text.getvalue()
+
+
+def _read_table(content: bytes, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Values, and values as drawn where they were projected."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    cells = int(np.prod(shape, dtype=np.int64))
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        if file.metadata.num_rows != cells:
+            raise BundleError(
+                f"table.parquet has {file.metadata.num_rows} rows; the schema has {cells} cells.",
+                remedy="Get a fresh copy of the bundle.",
+            )
+        table = file.read()
+    except (OSError, pa.ArrowException):
+        raise BundleError(
+            "table.parquet cannot be read.", remedy="Get a fresh copy of the bundle."
+        ) from None
+    values = table["count"].to_numpy().reshape(shape)
+    projected = "count_as_drawn" in table.column_names
+    return values, table["count_as_drawn"].to_numpy().reshape(shape) if projected else None
 
 
 def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -> Any:

@@ -107,7 +107,7 @@ class Budget:
     def say(self, loss: Loss) -> str:
         """`loss` in words, in the budget's unit; the reason when it has no amount there."""
         try:
-            return self._say(self.spent(loss))
+            return self._say(self.spent(loss)) + _beside(loss)
         except GuaranteeError as error:
             return f"{in_words(loss)} ({error.what.rstrip('.')})"
 
@@ -142,10 +142,18 @@ class Budget:
 def in_words(loss: Loss) -> str:
     """A loss as a trade-off function in words; part by part where no closed form joins them."""
     if not loss.rho and not loss.mass:
-        return f"epsilon = {number(loss.epsilon)}"
+        return f"epsilon = {number(loss.epsilon)}" + _beside(loss)
     parts = {"epsilon": loss.epsilon, "rho": loss.rho}
     said = " and ".join(f"{name} = {number(part)}" for name, part in parts.items() if part)
-    return f"{said}, with windows" if loss.mass else said
+    return (f"{said}, with windows" if loss.mass else said) + _beside(loss)
+
+
+def _beside(loss: Loss) -> str:
+    """What no amount can say: releases without any promise to persons."""
+    if not loss.silent:
+        return ""
+    releases = "1 release" if loss.silent == 1 else f"{loss.silent} releases"
+    return f", beside {releases} that promise nothing about persons"
 
 
 def _positive(name: str, value: Amount) -> Fraction:

@@ -15,7 +15,7 @@ from math import exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import pure_to_zcdp, zcdp_epsilon
-from congenial.privacy.description import Description
+from congenial.privacy.description import AnyDescription, Description, RecordDescription
 from congenial.privacy.normaliser import normaliser_price
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
@@ -39,6 +39,7 @@ class Loss:
     discrete: bool = False
     mass: Fraction = ZERO
     exact: bool = True
+    silent: int = 0  # releases that promise nothing about persons
 
     @property
     def tradeoff(self) -> Tradeoff:
@@ -74,7 +75,7 @@ def _root_up(square: Fraction) -> Fraction | float:
     return nextafter(nextafter(float(square), inf) ** 0.5, inf)
 
 
-def joint_loss(descriptions: Sequence[Description], adjacency: Adjacency) -> Loss:
+def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> Loss:
     """Price all releases at once over the adjacency's pairs.
 
     Raises GuaranteeError when a release was conditioned on figures that the adjacency does not fix:
@@ -89,19 +90,42 @@ def joint_loss(descriptions: Sequence[Description], adjacency: Adjacency) -> Los
                     "figures it is priced over.",
                     remedy="Publish that figure first; the release revealed it.",
                 )
-    l1 = [term for d in descriptions if d.norm == "l1" for term in d.terms]
-    l2 = [(d.table, 1 / d.scale) for d in descriptions if d.norm == "l2"]
+    tables = [d for d in descriptions if isinstance(d, Description)]
+    records = [d for d in descriptions if isinstance(d, RecordDescription)]
+    l1 = [term for d in tables if d.norm == "l1" for term in d.terms]
+    l2 = [(d.table, 1 / d.scale) for d in tables if d.norm == "l2"]
     pure = adjacency.joint_l1(l1) if l1 else None
     square = adjacency.joint_l2_squared(l2) if l2 else None
-    numerics = sum((2 * d.log_ratio_error for d in descriptions), ZERO)
-    signs = [_sign_price(d, adjacency) for d in descriptions if d.nonnegative]
+    numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
+    signs = [_sign_price(d, adjacency) for d in tables if d.nonnegative]
+    each = [_record_loss(d, adjacency) for d in records]
     return Loss(
-        epsilon=(pure.value if pure else ZERO) + numerics + sum(signs, ZERO),
-        rho=square.value / 2 if square else ZERO,
-        discrete=any(d.family == "discrete_gaussian" for d in descriptions),
-        mass=sum((d.mass_lost for d in descriptions), ZERO),
-        exact=(pure is None or pure.exact) and (square is None or square.exact) and not signs,
+        epsilon=(pure.value if pure else ZERO)
+        + numerics
+        + sum(signs, ZERO)
+        + sum((epsilon for epsilon, _ in each), ZERO),
+        rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
+        discrete=any(d.family == "discrete_gaussian" for d in tables) or any(r for _, r in each),
+        mass=sum((d.mass_lost for d in tables), ZERO),
+        exact=(pure is None or pure.exact)
+        and (square is None or square.exact)
+        and not signs
+        and not records,
+        silent=sum(not d.persons for d in records),
     )
+
+
+def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[Fraction, Fraction]:
+    """Pure and zCDP loss of a release known by its loss per record, `adjacency.records` apart."""
+    a = adjacency.records
+    if adjacency.metric == "replace-one":
+        return a * description.epsilon, a**2 * description.rho
+    if description.added is None and description.persons:
+        raise GuaranteeError(
+            f"'{description.mechanism}' has no promise for records added or removed.",
+            remedy="Use a ledger with one row per person (replace-one).",
+        )
+    return a * (description.added or ZERO), ZERO
 
 
 def _sign_price(description: Description, adjacency: Adjacency) -> Fraction:

@@ -88,6 +88,7 @@ class Description:
         """Plain data; the schema is written beside it, once."""
         return {
             "version": VERSION,
+            "kind": "table",
             "mechanism": self.mechanism,
             "table": list(self.table),
             "family": self.family,
@@ -105,12 +106,7 @@ class Description:
     @classmethod
     def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> Description:
         """Inverse of `to_dict`; refuses versions it does not know."""
-        if data.get("version") != VERSION:
-            raise BundleError(
-                f"mechanism description has version {data.get('version')!r}; this software reads "
-                f"version {VERSION}.",
-                remedy="Use the version of congenial named in the bundle.",
-            )
+        _check_version(data)
         return cls(
             mechanism=data["mechanism"],
             table=tuple(data["table"]),
@@ -124,4 +120,86 @@ class Description:
             ),
             log_ratio_error=Fraction(data["numerics"]["H"]),
             mass_lost=Fraction(data["numerics"]["tau"]),
+        )
+
+
+@dataclass(frozen=True)
+class RecordDescription:
+    """A release that is no table: synthetic records, or statistics of numbers.
+
+    The ledger knows it by what replacing one record does to it, on any database: `epsilon` (pure)
+    and `rho` (zCDP) per replaced record, `added` (pure) per record added or removed where that is
+    known. For a records apart it counts a * epsilon and a^2 * rho. `persons` is False for a release
+    that promises nothing about persons; it is recorded, and named beside every total. `law` is
+    plain data from which an analyst can write down the law.
+    """
+
+    mechanism: str
+    schema: Schema
+    law: Mapping[str, Any]
+    epsilon: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    added: Fraction | None = None
+    persons: bool = True
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0 or self.rho < 0:
+            raise GuaranteeError(f"the loss of '{self.mechanism}' is negative.")
+        if self.persons and not self.epsilon and not self.rho:
+            raise GuaranteeError(
+                f"'{self.mechanism}' states no loss per record.",
+                remedy="Give epsilon or rho, or persons=False for a release that promises none.",
+            )
+
+    @property
+    def support(self) -> Invariants:
+        """Figures the release was conditioned on: none."""
+        return Invariants(self.schema)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the schema is written beside it, once."""
+        return {
+            "version": VERSION,
+            "kind": "records",
+            "mechanism": self.mechanism,
+            "law": dict(self.law),
+            "per_record": {
+                "epsilon": str(self.epsilon),
+                "rho": str(self.rho),
+                "added": None if self.added is None else str(self.added),
+            },
+            "persons": self.persons,
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> RecordDescription:
+        """Inverse of `to_dict`; refuses versions it does not know."""
+        _check_version(data)
+        loss = data["per_record"]
+        return cls(
+            mechanism=data["mechanism"],
+            schema=schema,
+            law=data["law"],
+            epsilon=Fraction(loss["epsilon"]),
+            rho=Fraction(loss["rho"]),
+            added=None if loss["added"] is None else Fraction(loss["added"]),
+            persons=data["persons"],
+        )
+
+
+AnyDescription = Description | RecordDescription
+
+
+def read_description(schema: Schema, data: Mapping[str, Any]) -> AnyDescription:
+    """The description that `to_dict` wrote, of whichever kind."""
+    kind = RecordDescription if data.get("kind") == "records" else Description
+    return kind.from_dict(schema, data)
+
+
+def _check_version(data: Mapping[str, Any]) -> None:
+    if data.get("version") != VERSION:
+        raise BundleError(
+            f"mechanism description has version {data.get('version')!r}; this software reads "
+            f"version {VERSION}.",
+            remedy="Use the version of congenial named in the bundle.",
         )

@@ -14,7 +14,7 @@ from congenial.data.schema import Schema
 from congenial.errors import LedgerError, MandateError
 from congenial.privacy.budget import Budget
 from congenial.privacy.composition import Loss, joint_loss
-from congenial.privacy.description import Description
+from congenial.privacy.description import AnyDescription, read_description
 from congenial.privacy.roles import Role, check_grant
 from congenial.privacy.store import Event
 from congenial.public.adjacency import AddRemove, Adjacency, SemiAdjacent
@@ -41,7 +41,7 @@ class Entry:
     at: str
     who: str
     status: Status
-    description: Description = field(repr=False)
+    description: AnyDescription = field(repr=False)
     guarantee: dict[str, Any] = field(repr=False)
     plan_digest: str = ""
     bundle_digest: str = ""
@@ -92,11 +92,11 @@ class State:
         """Joint loss of all counted releases."""
         return self.price([entry.description for entry in self.counted])
 
-    def price(self, descriptions: Sequence[Description]) -> Loss:
+    def price(self, descriptions: Sequence[AnyDescription]) -> Loss:
         """Joint loss of some releases over the current universe."""
         return joint_loss(descriptions, self.adjacency)
 
-    def with_release(self, description: Description) -> Loss:
+    def with_release(self, description: AnyDescription) -> Loss:
         """Joint loss of all counted releases and one more."""
         return self.price([*(entry.description for entry in self.counted), description])
 
@@ -233,7 +233,7 @@ def _reserved(schema: Schema, event: Event, payload: dict[str, Any]) -> Entry:
         at=event.at,
         who=event.who,
         status="reserved",
-        description=Description.from_dict(schema, payload["description"]),
+        description=read_description(schema, payload["description"]),
         guarantee=payload["guarantee"],
         plan_digest=payload["plan_digest"],
     )

@@ -30,7 +30,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BudgetError, LedgerError
 from congenial.privacy.budget import Budget
 from congenial.privacy.composition import Loss
-from congenial.privacy.description import Description
+from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.history import (
     STEPS,
@@ -70,7 +70,7 @@ class Recordable(Protocol):
         """What the curator calls it."""
 
     @property
-    def description(self) -> Description:
+    def description(self) -> AnyDescription:
         """The law of its noise."""
 
     @property
@@ -237,7 +237,7 @@ class Ledger:
         """What is spent, in the budget's unit: "epsilon = 1.5"."""
         return say(self._state(), self.spent())
 
-    def preview(self, description: Description) -> Preview:
+    def preview(self, description: AnyDescription) -> Preview:
         """What one more release would cost, and whether the budget allows it; writes nothing."""
         state = self._state()
         check_description(state, description)
@@ -322,7 +322,7 @@ class Ledger:
         return repricing
 
     def reserve(
-        self, description: Description, guarantee: Guarantee, name: str, plan_digest: str = ""
+        self, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str = ""
     ) -> Reservation:
         """Give a release its share of the budget, checked against every counted release.
 
@@ -382,7 +382,7 @@ _NEXT = {
 
 
 def _append_reserve(
-    log: Log, description: Description, guarantee: Guarantee, name: str, plan_digest: str
+    log: Log, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str
 ) -> str:
     release = uuid4().hex[:12]
     payload = {

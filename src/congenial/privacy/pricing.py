@@ -9,7 +9,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BudgetError, GuaranteeError, LedgerError
 from congenial.privacy.budget import in_words
 from congenial.privacy.composition import Loss
-from congenial.privacy.description import Description
+from congenial.privacy.description import AnyDescription
 from congenial.privacy.history import State, join_mandates
 from congenial.public.invariants import Invariants
 
@@ -61,13 +61,13 @@ def check_schema(state: State, schema: Schema) -> None:
         )
 
 
-def check_description(state: State, description: Description) -> None:
+def check_description(state: State, description: AnyDescription) -> None:
     """Refuse a release of another population, or given other figures than those published."""
     check_schema(state, description.support.schema)
     join_mandates(state.mandates, description.support)
 
 
-def refusal(state: State, description: Description, name: str) -> BudgetError | None:
+def refusal(state: State, description: AnyDescription, name: str) -> BudgetError | None:
     """Why the budget does not allow a release, if it does not."""
     check_description(state, description)
     after, budget = state.with_release(description), state.budget

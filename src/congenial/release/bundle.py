@@ -14,10 +14,12 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,17 +27,62 @@ from congenial._version import __version__
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.mechanisms.release import Release
-from congenial.privacy.description import Description
+from congenial.privacy.description import AnyDescription, read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.invariants import Invariants
 
 FORMAT = 1
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
+# kind of release -> module and class that reads its part of a bundle
+KINDS = {
+    "table": ("congenial.mechanisms.release", "Release"),
+    "statistics": ("congenial.mechanisms.distribution.release", "StatisticsRelease"),
+    "synthetic records": ("congenial.synthesis.release", "SyntheticRelease"),
+}
 LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
 
 
-def write(release: Release, folder: Path, promise: str, report: str) -> Prepared:
+class Bundled(Protocol):
+    """What a bundle needs of a release, whatever it holds."""
+
+    kind: ClassVar[str]
+    contents: ClassVar[tuple[tuple[str, str], ...]]
+    usage: ClassVar[tuple[str, ...]]
+
+    @property
+    def name(self) -> str:
+        """What the curator calls it."""
+
+    @property
+    def description(self) -> AnyDescription:
+        """The law of what was drawn."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+
+    @property
+    def randomness(self) -> str:
+        """Where the noise came from."""
+
+    @property
+    def publishable(self) -> bool:
+        """Whether that was the system's generator."""
+
+    @property
+    def schema(self) -> Schema:
+        """What a record is."""
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly."""
+
+    def payload(self) -> dict[str, bytes]:
+        """The files that hold what was released."""
+
+
+def write(release: Bundled, folder: Path, promise: str, report: str) -> Prepared:
     """Write the bundle under a temporary name; `Prepared.publish` moves it to `folder`."""
     check_absent(folder)
     partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
@@ -89,15 +136,9 @@ class Prepared:
             ) from None
 
 
-def _files(release: Release, promise: str, report: str) -> dict[str, bytes]:
-    import pyarrow.parquet as pq
-
-    table = release.to_arrow()
-    parquet = io.BytesIO()
-    pq.write_table(table, parquet)
+def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
     return {
-        "table.parquet": parquet.getvalue(),
-        "table.csv": table_csv(table),
+        **release.payload(),
         "schema.json": _json(release.schema.to_dict()),
         "published.json": _json(release.published.to_dict()),
         "published.csv": published_csv(release.published).encode(),
@@ -107,10 +148,11 @@ def _files(release: Release, promise: str, report: str) -> dict[str, bytes]:
     }
 
 
-def _write_index(release: Release, folder: Path, promise: str) -> str:
+def _write_index(release: Bundled, folder: Path, promise: str) -> str:
     files = sorted(path.name for path in folder.iterdir())
     index = {
         "format": FORMAT,
+        "kind": release.kind,
         "name": release.name,
         "software": f"congenial {__version__}",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -128,35 +170,64 @@ def _write_index(release: Release, folder: Path, promise: str) -> str:
     return digest
 
 
-def read(folder: str | Path) -> Release:
-    """Read a bundle back as a Release; what is damaged or unknown is refused.
+def read(folder: str | Path) -> Any:
+    """Read a bundle back; what is damaged or unknown is refused.
+
+    Returns a `Release` for a protected table, and the release of its own kind for anything else.
 
     >>> release = read("bundles/sex-by-age")            # doctest: +SKIP
     >>> release.interval("age >= 65", 0.90)             # doctest: +SKIP
     """
     folder = Path(folder)
     index = read_index(folder)
+    kind = index.get("kind", Release.kind)
+    if kind not in KINDS:
+        raise BundleError(
+            f"this software does not know bundles of the kind {kind!r}.",
+            remedy="Use the version of congenial that wrote it.",
+        )
     try:
         schema = Schema.from_dict(_parse(folder / "schema.json"), None)
         published = Invariants.from_dict(schema, _parse(folder / "published.json"))
-        description = Description.from_dict(schema, index["description"])
+        description = read_description(schema, index["description"])
         published.join(description.support)  # refuses a support with other figures
-        guarantee = Guarantee.from_dict(published, index["guarantee"])
-        values, raw = _read_table(folder, schema, description)
-        return Release(
+        module, name = KINDS[kind]
+        return getattr(import_module(module), name).from_payload(
             name=str(index["name"]),
             description=description,
-            guarantee=guarantee,
-            values=values,
-            raw=raw,
+            guarantee=Guarantee.from_dict(published, index["guarantee"]),
             randomness=str(index["randomness"]),
             publishable=bool(index["publishable"]),
+            payload=_Payload(folder, set(index["files"])),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
         raise BundleError(
             f"'{folder}' is not a bundle this software can read ({type(reason).__name__}).",
             remedy="Run `congenial verify` on it, or get a fresh copy.",
         ) from None
+
+
+class _Payload(Mapping[str, bytes]):
+    """The files of a bundle by name, read when they are asked for."""
+
+    def __init__(self, folder: Path, names: set[str]) -> None:
+        self._folder, self._names = folder, names
+
+    def __getitem__(self, name: str) -> bytes:
+        if name not in self._names or Path(name).name != name:
+            raise KeyError(name)
+        try:
+            return (self._folder / name).read_bytes()
+        except OSError:
+            raise BundleError(
+                f"'{self._folder / name}' cannot be read.", remedy="Get a fresh copy of the bundle."
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def read_index(folder: Path) -> dict[str, Any]:
@@ -171,38 +242,6 @@ def read_index(folder: Path) -> dict[str, Any]:
             remedy="Use the version of congenial that wrote it.",
         )
     return index
-
-
-def _read_table(folder: Path, schema: Schema, description: Description) -> tuple[Any, Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    shape = tuple(len(axis.levels) for axis in schema.axes(description.table))
-    cells = int(np.prod(shape, dtype=np.int64))
-    try:
-        file = pq.ParquetFile(folder / "table.parquet")
-        if file.metadata.num_rows != cells:
-            raise BundleError(
-                f"table.parquet has {file.metadata.num_rows} rows; the schema has {cells} cells.",
-                remedy="Get a fresh copy of the bundle.",
-            )
-        table = file.read()
-    except (OSError, pa.ArrowException):
-        raise BundleError(
-            f"'{folder}/table.parquet' cannot be read.", remedy="Get a fresh copy of the bundle."
-        ) from None
-    values = table["count"].to_numpy().reshape(shape)
-    projected = "count_as_drawn" in table.column_names
-    return values, table["count_as_drawn"].to_numpy().reshape(shape) if projected else None
-
-
-def table_csv(table: Any) -> bytes:
-    """An Arrow table as CSV."""
-    import pyarrow.csv as pacsv
-
-    text = io.BytesIO()
-    pacsv.write_csv(table, text)
-    return text.getvalue()
 
 
 def published_csv(published: Invariants) -> str:
@@ -222,13 +261,18 @@ def published_csv(published: Invariants) -> str:
     return out.getvalue()
 
 
-def _readme(release: Release, promise: str) -> str:
+def _readme(release: Bundled, promise: str) -> str:
     warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
-    drawn = (
-        "count_as_drawn holds the values before they were made nonnegative; use it to infer.\n"
-        if release.raw is not None
-        else ""
+    files = (
+        *release.contents,
+        ("published.csv, .json", "the figures published exactly"),
+        ("schema.json", "what the cells mean"),
+        ("release.json", "mechanism, guarantee, software, and the digest of every file"),
+        ("report.html", "the same for reading; opens without a network"),
+        ("DIGEST.txt", "SHA-256 of release.json; compare it with the one the publisher announced"),
     )
+    listed = "\n".join(f"{name:<27}{what}" for name, what in files)
+    usage = "\n".join(f"  {line}" for line in release.usage)
     return f"""{warning}{release.name}
 {"=" * len(release.name)}
 
@@ -236,27 +280,21 @@ What is promised
 {promise}
 
 Files
-table.parquet, table.csv   the protected table: one row per cell, column `count`
-published.csv, .json       the figures published exactly
-schema.json                what the cells mean
-release.json               mechanism, guarantee, software, and the digest of every file
-report.html                the same for reading; opens without a network
-DIGEST.txt                 SHA-256 of release.json; compare it with the one the publisher announced
-{drawn}
+{listed}
+
 How to use it
   import congenial
   release = congenial.read("<this folder>")
-  release.to_pandas()
-  release.interval("<condition>", 0.90)
-or, without Python, read table.csv. The noise law is in release.json under "description".
+{usage}
+or, without Python, read the CSV files. The law is in release.json under "description".
 Check the folder with: congenial verify <this folder> --digest <announced digest>
 """
 
 
-def _citation(release: Release) -> str:
+def _citation(release: Bundled) -> str:
     return f"""cff-version: 1.2.0
-message: If you use this table, please cite it and the software that protected it.
-title: {json.dumps(f"{release.name}: protected table")}
+message: If you use this release, please cite it and the software that protected it.
+title: {json.dumps(f"{release.name}: protected {release.kind}")}
 type: dataset
 version: {json.dumps(f"congenial {__version__}")}
 authors:

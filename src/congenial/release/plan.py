@@ -128,6 +128,8 @@ class ReleaseSection(Section):
     nonnegative: Literal["no", "project", "condition"] = "no"
     basis: Literal["theorem"] | None = None
     by: list[str] = []
+    levels: list[list[str]] | None = None
+    shares: list[Positive] | None = None
 
     @model_validator(mode="after")
     def _one_promise(self) -> ReleaseSection:
@@ -139,6 +141,10 @@ class ReleaseSection(Section):
             raise ValueError("delta must be below 1")
         if not set(self.by) <= set(self.table):
             raise ValueError("by must name axes of the table")
+        if self.shares is not None and len(self.shares) != len(self.levels or []) + 1:
+            raise ValueError("shares must have one number for each level and one for the cells")
+        if self.levels is not None and (self.epsilon is None or self.delta is not None):
+            raise ValueError("levels needs epsilon without delta")
         if self.nonnegative == "condition" and (self.epsilon is None or self.delta is not None):
             raise ValueError(
                 "nonnegative = 'condition' needs epsilon without delta: its price is proved for "

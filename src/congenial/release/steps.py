@@ -31,6 +31,7 @@ from congenial.errors import (
 )
 from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.projection import project
 from congenial.mechanisms.protocol import Mechanism
 from congenial.mechanisms.release import Release
@@ -132,7 +133,7 @@ def _check_release(
 def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanism:
     """The mechanism of one release section over the databases that agree with `mandates`."""
     target = section.target(plan.adjacency(mandates))
-    mechanism = calibrate(_asked(section), target, section.table)
+    mechanism = _calibrated(section, target)
     if mandates.equalities and not mechanism.conditions:
         raise MandateError(
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
@@ -150,6 +151,23 @@ def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanis
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     return mechanism
+
+
+def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
+    if section.levels is None:
+        return calibrate(_asked(section), target, section.table)
+    if section.mechanism not in (AUTO, CongenialHierarchy.name) or section.by:
+        raise PlanError(
+            f"release '{section.name}': levels goes with mechanism = 'auto' and without by.",
+            remedy="Leave the other key out.",
+        )
+    if section.nonnegative == "condition":
+        raise PlanError(
+            f"release '{section.name}': what nonnegative = 'condition' costs with levels is not "
+            "proved.",
+            remedy="Use nonnegative = 'project', which is free.",
+        )
+    return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
 
 
 def _asked(section: ReleaseSection) -> str:
