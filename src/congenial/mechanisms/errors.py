@@ -83,7 +83,8 @@ def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[Simu
     inside, width = (index >= 0) & (flat != FROZEN), support.groups + 3
     keys, met = np.unique(index[inside] * width + flat[inside] + 2, return_counts=True)
     label = keys % width - 2
-    whole = (label >= 0) & (met == support.sizes[np.maximum(label, 0)]) if len(keys) else label > 0
+    sizes = np.append(support.sizes, 0)
+    whole = (label >= 0) & (met == sizes[np.maximum(label, -1)])
     broken = np.zeros(sums, dtype=bool)
     broken[keys[~whole] // width] = True
     draws = int(np.clip(NUMBERS // index.size, 200, DRAWS))

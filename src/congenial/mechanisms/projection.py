@@ -9,17 +9,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from congenial.errors import StructureError
+from congenial.mechanisms.baselines.whole import nearest
 from congenial.mechanisms.release import Release
-from congenial.public.support import LOOSE, support
+from congenial.public.support import LOOSE, Support, Tie, support
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 
 def project(release: Release, randomness: Randomness | None = None) -> Release:
     """The release with `values` moved to the nearest nonnegative integer table (least squares).
 
-    Cells of a group keep their published total; cells of no group are cut at zero. The draw is kept
+    Cells of a group keep their published total, tied groups keep what is published about them
+    together, and cells of no group are cut at zero. The draw is kept
     in `raw`. Ties are broken at random so that no cell is favoured.
     """
     if release.description.continuous:
@@ -33,19 +36,29 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
     labels = groups.labels.reshape(-1)
     drawn = release.drawn.reshape(-1)
     values = np.where(labels == LOOSE, np.maximum(drawn, 0), drawn)
+    order = np.argsort(labels, kind="stable")
+    start = np.searchsorted(labels[order], np.arange(groups.groups + 1))
     broken = np.unique(labels[(values < 0) & (labels >= 0)])
-    if len(broken):
-        order = np.argsort(labels, kind="stable")
-        start = np.searchsorted(labels[order], np.arange(groups.groups + 1))
-        for group in broken:
-            cells = order[start[group] : start[group + 1]]
-            values[cells] = project_group(drawn[cells], randomness)
+    for group in broken[~groups.tied[broken]]:
+        cells = order[start[group] : start[group + 1]]
+        values[cells] = project_group(drawn[cells], randomness)
+    for tie in groups.ties:
+        if np.any(np.isin(tie.groups, broken)):
+            cells = np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
+            values[cells] = _project_tie(drawn[cells], tie, groups, randomness)
     return replace(
         release,
         values=values.reshape(release.values.shape),
         raw=release.drawn,
         description=replace(release.description, post_processing="project"),
     )
+
+
+def _project_tie(x: Any, tie: Tie, groups: Support, randomness: Randomness) -> Any:
+    """The nearest whole y >= 0 whose group sums satisfy the tie's equations, as those of x do."""
+    of_cell = np.repeat(np.arange(len(tie.groups)), groups.sizes[tie.groups])
+    matrix = sp.csr_matrix(tie.equations[:, of_cell])
+    return nearest(x, matrix, matrix @ x, lower=0, randomness=randomness)
 
 
 def project_group(x: Any, randomness: Randomness) -> Any:

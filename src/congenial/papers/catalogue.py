@@ -1,0 +1,105 @@
+"""Which tables, figures and studies there are, how to run them, and how results are written.
+
+Papers are modules that are only imported when asked for. A result is plain data; here it becomes
+JSON, CSV and, where it has a chart and the extra `report` is installed, PNG and SVG.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from congenial.errors import CongenialError
+from congenial.papers.charts import chart
+from congenial.papers.item import Item, Study
+from congenial.release import pictures
+
+PAPERS: dict[str, str] = {
+    "congenial-dp": "congenial.papers.congenial_dp",
+    "semi-dp": "congenial.papers.semi_dp",
+    "partially-private-data": "congenial.papers.partially_private_data",
+    "distribution-privacy": "congenial.papers.distribution_privacy",
+    "pseudo-posterior": "congenial.papers.pseudo_posterior",
+}
+
+
+def items(paper: str) -> dict[str, Item]:
+    """The tables, figures and studies of one paper, by name."""
+    if paper not in PAPERS:
+        raise CongenialError(
+            f"no paper is called '{paper}'.", remedy=f"Use one of {', '.join(PAPERS)}."
+        )
+    found: dict[str, Item] = importlib.import_module(PAPERS[paper]).ITEMS
+    return found
+
+
+def listing(papers: Iterable[str] = PAPERS) -> list[dict[str, str]]:
+    """One row per item: paper, item, title, source, and the data files it reads."""
+    return [
+        {
+            "paper": paper,
+            "item": name,
+            "title": item.title,
+            "source": item.source,
+            "files": ", ".join(item.files),
+        }
+        for paper in papers
+        for name, item in items(paper).items()
+    ]
+
+
+def run(paper: str, item: str, study: Study) -> dict[str, Any]:
+    """The result of one item: columns, rows, notes and perhaps a chart, with what made it."""
+    known = items(paper)
+    if item not in known:
+        raise CongenialError(
+            f"'{paper}' has no item '{item}'.", remedy=f"Use one of {', '.join(known)}."
+        )
+    one = known[item]
+    found = one.run(study)
+    _check(paper, item, found)
+    return {
+        "paper": paper,
+        "item": item,
+        "title": one.title,
+        "source": one.source,
+        "seed": study.seed,
+        "quick": study.quick,
+        **found,
+    }
+
+
+def _check(paper: str, item: str, found: dict[str, Any]) -> None:
+    """A result is a table; a chart names its columns."""
+    width = len(found["columns"])
+    assert all(len(row) == width for row in found["rows"]), f"{paper} {item}: ragged rows"
+    chart = found.get("chart") or {}
+    named = [chart[key] for key in ("x", "y", "by", "facet") if chart.get(key)]
+    assert set(named) <= set(found["columns"]), f"{paper} {item}: the chart names no column"
+
+
+def write(result: dict[str, Any], folder: str | Path) -> list[Path]:
+    """Save a result of `run` as PAPER-ITEM.json and .csv, and .png and .svg if it has a chart.
+
+    The folder is made if need be; files of an earlier run are replaced.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    stem = f"{result['paper']}-{result['item']}"
+    written = [place / f"{stem}.json", place / f"{stem}.csv"]
+    written[0].write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    with written[1].open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(result["columns"])
+        table.writerows(result["rows"])
+    if result.get("chart") and pictures.available():
+        drawn = chart(result)
+        for ending in ("png", "svg"):
+            written.append(place / f"{stem}.{ending}")
+            options = {"scale_factor": 2} if ending == "png" else {}
+            drawn.save(str(written[-1]), format=ending, **options)
+    return written

@@ -1,0 +1,100 @@
+"""Pictures of results, drawn with Altair and rendered offline like those of a release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from congenial.errors import BundleError
+from congenial.release import pictures
+
+KINDS = ("line", "bar", "points", "box")
+_COLOURS = (
+    pictures.BLUE,
+    pictures.VERMILION,
+    pictures.GREEN,
+    pictures.PURPLE,
+    "#E69F00",
+    "#56B4E9",
+    pictures.GREY,
+    pictures.INK,
+)
+
+
+def chart(result: dict[str, Any]) -> Any:
+    """The result's picture: column y against x, a colour for each value of `by`, panels by `facet`.
+
+    Fields get plain names (x, y, by, facet), so that no label is read as a Vega expression.
+    """
+    if not pictures.available():
+        raise BundleError(
+            "pictures need the extra 'report'.",
+            remedy="Install it: pip install 'congenial[report]'.",
+        )
+    alt, spec = pictures._altair(), result["chart"]
+    named = {key: spec[key] for key in ("x", "y", "by", "facet") if spec.get(key)}
+    at = {key: result["columns"].index(column) for key, column in named.items()}
+    points = [{key: row[i] for key, i in at.items()} for row in result["rows"]]
+    points = [p for p in points if p["y"] is not None and p["x"] is not None]
+    base = alt.Chart(alt.Data(values=points)).encode(x=_x(spec, points), y=_y(spec))
+    if "by" in at:
+        base = base.encode(**_colour(spec, points))
+    drawn = _marked(base, spec["kind"], "by" in at)
+    title = alt.Title(result["title"], subtitle=result["source"], anchor="start", offset=12)
+    if "facet" in at:
+        seen = _seen(points, "facet")
+        columns = 1 if len(seen) % 2 else 2  # an odd number of panels is a column of wide ones
+        width = pictures.WIDTH if columns == 1 else 260
+        panels = alt.Facet("facet:N", title=None, sort=seen)
+        drawn = drawn.properties(width=width, height=180).facet(facet=panels, columns=columns)
+        drawn = drawn.resolve_scale(y="independent" if spec.get("y_free") else "shared")
+    else:
+        drawn = drawn.properties(width=pictures.WIDTH, height=300)
+    return pictures._styled(drawn.properties(title=title))
+
+
+def _seen(points: list[dict[str, Any]], key: str) -> list[Any]:
+    """Values in the order they come: the order of the rows is the order of the picture."""
+    return list(dict.fromkeys(p[key] for p in points))
+
+
+def _x(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
+    alt = pictures._altair()
+    numbers = all(isinstance(p["x"], int | float) for p in points)
+    title = spec.get("x_title", spec["x"])
+    if spec["x"] == spec.get("by"):  # the legend says it
+        return alt.X("x:N", sort=_seen(points, "x"), axis=None)
+    if not numbers or spec["kind"] in ("bar", "box"):
+        axis = alt.Axis(labelAngle=0, labelLimit=140)
+        return alt.X("x:N", title=title, sort=_seen(points, "x"), axis=axis)
+    scale = alt.Scale(type="log", nice=False) if spec.get("x_log") else alt.Scale(zero=False)
+    return alt.X("x:Q", title=title, scale=scale)
+
+
+def _y(spec: dict[str, Any]) -> Any:
+    alt = pictures._altair()
+    zero = spec["kind"] == "bar"
+    scale = alt.Scale(type="log", nice=False) if spec.get("y_log") else alt.Scale(zero=zero)
+    return alt.Y("y:Q", title=spec.get("y_title", spec["y"]), scale=scale)
+
+
+def _colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]:
+    alt, kinds = pictures._altair(), _seen(points, "by")
+    colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(kinds))]
+    legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=320)
+    scale = alt.Scale(domain=kinds, range=colours)
+    found = {"color": alt.Color("by:N", scale=scale, legend=legend)}
+    if spec["kind"] in ("bar", "box") and spec["x"] != spec["by"]:
+        found["xOffset"] = alt.XOffset("by:N", sort=kinds)
+    return found
+
+
+def _marked(base: Any, kind: str, coloured: bool) -> Any:
+    """Marks of one kind; a single series is blue."""
+    colour = {} if coloured else {"color": pictures.BLUE}
+    if kind == "bar":
+        return base.mark_bar(**colour)
+    if kind == "box":
+        return base.mark_boxplot(size=14, **colour)
+    if kind == "line":
+        return base.mark_line(strokeWidth=1.8, point={"size": 18}, **colour)
+    return base.mark_point(filled=True, size=22, opacity=0.6, **colour)

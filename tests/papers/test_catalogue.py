@@ -1,0 +1,104 @@
+"""The catalogue: names, lazy imports, results as files, pictures."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from congenial.errors import CongenialError, DataError
+from congenial.papers import catalogue, charts, item
+from congenial.papers.charts import KINDS, chart
+from congenial.papers.item import Item, Study
+from congenial.release import pictures
+
+RESULT = {
+    "paper": "congenial-dp",
+    "item": "made-up",
+    "title": "A title",
+    "source": "our test",
+    "columns": ["method", "x", "y", "panel"],
+    "rows": [
+        ["a.b", 1, 2.5, "p"],
+        ["a.b", 2, 3.5, "q"],
+        ["c[0]", 1, 1.5, "p"],
+        ["c[0]", 2, None, "q"],
+    ],
+    "notes": [],
+}
+
+
+def test_unknown_names_say_what_there_is():
+    with pytest.raises(CongenialError, match=r"no paper is called 'census'.*congenial-dp"):
+        catalogue.items("census")
+    with pytest.raises(CongenialError, match=r"has no item 'table-9'.*table-1"):
+        catalogue.run("congenial-dp", "table-9", Study())
+
+
+def test_papers_are_imported_when_asked_for():
+    """No module of the catalogue imports a paper; a name there is only text."""
+    for module in (catalogue, charts, item):
+        tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+        names = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        assert not [name for name in names if name in catalogue.PAPERS.values()]
+
+
+def test_listing_names_files_and_sources():
+    rows = {row["item"]: row for row in catalogue.listing(["congenial-dp"])}
+    assert rows["table-2"]["source"] == "Table 2, corrected"
+    assert rows["counties"]["files"].endswith("sf1_2010_P12_counties.csv.gz")
+    assert all(row["title"] for row in rows.values())
+
+
+def test_data_files_are_asked_for(tmp_path):
+    with pytest.raises(DataError, match=r"reads census/.*--data DIR"):
+        catalogue.run("congenial-dp", "counties", Study(quick=True))
+    with pytest.raises(DataError, match="not in the data folder"):
+        catalogue.run("congenial-dp", "counties", Study(data=tmp_path, quick=True))
+
+
+def test_a_run_is_written_as_json_csv_and_pictures(tmp_path):
+    result = catalogue.run("congenial-dp", "quantile", Study(seed=5, quick=True))
+    files = catalogue.write(result, tmp_path / "new" / "folder")
+    names = {path.name for path in files}
+    expected = {"congenial-dp-quantile.json", "congenial-dp-quantile.csv"}
+    if pictures.available():
+        expected |= {"congenial-dp-quantile.png", "congenial-dp-quantile.svg"}
+    assert names == expected
+    told = json.loads(files[0].read_text())
+    assert (told["paper"], told["item"], told["seed"]) == ("congenial-dp", "quantile", 5)
+    with files[1].open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == told["columns"]
+    assert len(rows) == 1 + len(told["rows"])
+    assert all(path.stat().st_size > 0 for path in files)
+
+
+def test_results_repeat_with_their_seed():
+    first, second = (catalogue.run("congenial-dp", "table-1", Study(seed=8)) for _ in range(2))
+    other = catalogue.run("congenial-dp", "table-1", Study(seed=9))
+    assert first == second
+    assert first["rows"] != other["rows"]
+
+
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_chart_is_drawn(kind, tmp_path):
+    spec = {"kind": kind, "x": "x", "y": "y", "by": "method", "facet": "panel"}
+    options = {"y_log": True} if kind == "line" else {}
+    plain = chart(RESULT | {"chart": spec | options}).to_dict()
+    values = plain["data"]["values"] if "data" in plain else plain["datasets"]
+    assert len(values) == 3  # the row without a value is left out
+    same = chart(RESULT | {"chart": {"kind": kind, "x": "method", "y": "y", "by": "method"}})
+    same.save(str(tmp_path / "one.svg"), format="svg")
+    assert "a.b" in (tmp_path / "one.svg").read_text()
+
+
+def test_ragged_results_are_refused(monkeypatch):
+    bad = Item("t", "s", lambda _: {"columns": ["a"], "rows": [[1, 2]], "notes": []})
+    monkeypatch.setattr(catalogue, "items", lambda _: {"bad": bad})
+    with pytest.raises(AssertionError, match="ragged"):
+        catalogue.run("congenial-dp", "bad", Study())
