@@ -15,7 +15,18 @@ import typer
 from typer.core import TyperGroup
 
 from congenial._version import __version__
-from congenial.cli import check, convert, demo, explain, init, ledger, publish, release, verify
+from congenial.cli import (
+    check,
+    convert,
+    demo,
+    explain,
+    init,
+    ledger,
+    publish,
+    release,
+    reproduce,
+    verify,
+)
 from congenial.cli.output import complain, examples
 from congenial.errors import CongenialError
 
@@ -67,6 +78,7 @@ app = typer.Typer(
 for module in (init, check, publish, release, verify, explain):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
+reproduce.add_to(app)
 convert.add_to(app)
 demo.add_to(app)
 

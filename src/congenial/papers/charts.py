@@ -30,7 +30,7 @@ def chart(result: dict[str, Any]) -> Any:
             "pictures need the extra 'report'.",
             remedy="Install it: pip install 'congenial[report]'.",
         )
-    alt, spec = pictures._altair(), result["chart"]
+    alt, spec = pictures.altair(), result["chart"]
     named = {key: spec[key] for key in ("x", "y", "by", "facet") if spec.get(key)}
     at = {key: result["columns"].index(column) for key, column in named.items()}
     points = [{key: row[i] for key, i in at.items()} for row in result["rows"]]
@@ -49,7 +49,7 @@ def chart(result: dict[str, Any]) -> Any:
         drawn = drawn.resolve_scale(y="independent" if spec.get("y_free") else "shared")
     else:
         drawn = drawn.properties(width=pictures.WIDTH, height=300)
-    return pictures._styled(drawn.properties(title=title))
+    return pictures.styled(drawn.properties(title=title))
 
 
 def _seen(points: list[dict[str, Any]], key: str) -> list[Any]:
@@ -58,7 +58,7 @@ def _seen(points: list[dict[str, Any]], key: str) -> list[Any]:
 
 
 def _x(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
-    alt = pictures._altair()
+    alt = pictures.altair()
     numbers = all(isinstance(p["x"], int | float) for p in points)
     title = spec.get("x_title", spec["x"])
     if spec["x"] == spec.get("by"):  # the legend says it
@@ -71,14 +71,14 @@ def _x(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
 
 
 def _y(spec: dict[str, Any]) -> Any:
-    alt = pictures._altair()
+    alt = pictures.altair()
     zero = spec["kind"] == "bar"
     scale = alt.Scale(type="log", nice=False) if spec.get("y_log") else alt.Scale(zero=zero)
     return alt.Y("y:Q", title=spec.get("y_title", spec["y"]), scale=scale)
 
 
 def _colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]:
-    alt, kinds = pictures._altair(), _seen(points, "by")
+    alt, kinds = pictures.altair(), _seen(points, "by")
     colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(kinds))]
     legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=320)
     scale = alt.Scale(domain=kinds, range=colours)

@@ -44,7 +44,7 @@ def available() -> bool:
     return True
 
 
-def _altair() -> Any:
+def altair() -> Any:
     """The module, loaded when a picture is drawn; untyped, because it may be absent."""
     import altair
 
@@ -74,24 +74,24 @@ def margin_chart(release: Release, name: str, rows: Sequence[Shown]) -> Any:
     """Points with intervals for one axis."""
     levels = list(release.schema.axis(name).levels)
     points = _points(rows, _exactness(rows), panelled=False)
-    return _styled(_panel(points, levels, WIDTH, _domain(points)))
+    return styled(_panel(points, levels, WIDTH, _domain(points)))
 
 
 def pair_chart(release: Release, piece: View, rows: Sequence[Shown]) -> Any:
     """Points with intervals for the margin over the view's two axes."""
-    return _styled(_panels(release, piece, _points(rows, _exactness(rows), panelled=True)))
+    return styled(_panels(release, piece, _points(rows, _exactness(rows), panelled=True)))
 
 
 def cells_chart(release: Release, piece: View) -> Any:
     """Single cells of one piece of the table, coloured by the published sum they add up to."""
     rows, kinds = piece_of(release, piece)
     points = _points(rows, kinds, panelled=piece.panels is not None)
-    return _styled(_panels(release, piece, points))
+    return styled(_panels(release, piece, points))
 
 
 def _panels(release: Release, piece: View, points: list[dict[str, Any]]) -> Any:
     """Panels side by side; two of them stand back to back, like a population pyramid."""
-    alt = _altair()
+    alt = altair()
     levels = list(release.schema.axis(piece.rows).levels)
     domain = _domain(points)
     if piece.panels is None:
@@ -136,7 +136,7 @@ def _panel(
     kinds: list[str] | None = None,
 ) -> Any:
     """One panel: a rule with end caps for each interval, a point for each value as drawn."""
-    alt = _altair()
+    alt = altair()
     kinds = kinds or list(dict.fromkeys(point["kind"] for point in points))
     axis = alt.Axis(title=None, labelLimit=190, labelPadding=6) if labelled else None
     y = alt.Y("row:N", sort=levels, scale=alt.Scale(domain=levels), axis=axis)
@@ -166,7 +166,8 @@ def _colours(kinds: Sequence[str]) -> list[str]:
     return [INK if kind == EXACT else next(spare) for kind in kinds]
 
 
-def _styled(chart: Any) -> Any:
+def styled(chart: Any) -> Any:
+    """The look all our pictures share."""
     # Text is laid out before the reader's fonts are known: fonts as wide as Arial, and spare room.
     font = "Arial, Helvetica, Liberation Sans, Arimo, sans-serif"
     padding = {"left": 24, "right": 12, "top": 4, "bottom": 4}
@@ -193,7 +194,7 @@ def _styled(chart: Any) -> Any:
 
 def noise_chart(noise: CellNoise) -> Any:
     """The law of one cell's noise; the middle part, which has 90%, is darker."""
-    alt = _altair()
+    alt = altair()
     step = float(noise.at[1] - noise.at[0]) if len(noise.at) > 1 else 1.0
     points = [
         {
@@ -218,7 +219,7 @@ def noise_chart(noise: CellNoise) -> Any:
             color=alt.condition(alt.datum.inside, alt.value(BLUE), alt.value(GREY)),
         )
     )
-    return _styled(bars.properties(width=WIDTH, height=150))
+    return styled(bars.properties(width=WIDTH, height=150))
 
 
 def svg_uri(chart: Any) -> str:
@@ -239,7 +240,7 @@ def figure_png(release: Release, path: str | Path) -> None:
             "pictures need the extra 'report'.",
             remedy="Install it: pip install 'congenial[report]'.",
         )
-    alt = _altair()
+    alt = altair()
     piece = view(release)
     if piece is None:
         raise BundleError(

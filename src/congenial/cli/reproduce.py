@@ -1,0 +1,95 @@
+"""`congenial reproduce`: the tables and figures of the five papers, corrected, and our studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    heading,
+    line,
+    paragraph,
+    table,
+    working,
+)
+from congenial.errors import CongenialError
+
+_MOST_ROWS = 40  # rows of a result shown on the screen
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial reproduce --list",
+            "congenial reproduce congenial-dp table-2",
+            "congenial reproduce congenial-dp --out figures --data DIR",
+        )
+    )(reproduce)
+
+
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(help="One of the papers; see --list.")] = None,
+    item: Annotated[str | None, typer.Argument(help="A table, figure or study of it.")] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Name every item, its source and the files it reads.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write JSON, CSV and pictures to this folder.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the public data files.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
+    quick: Annotated[bool, typer.Option(help="A reduced version; the notes say how.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run one item of a paper, or all of them. Studies only: nothing here protects your data."""
+    from congenial.papers import catalogue
+    from congenial.papers.item import Study
+
+    if listed:
+        rows = catalogue.listing([paper] if paper else catalogue.PAPERS)
+        emit({"items": rows}) if as_json else table(
+            ("paper", "item", "title", "source", "files"), [tuple(row.values()) for row in rows]
+        )
+        return
+    if paper is None:
+        raise CongenialError("no paper is named.", remedy="Name one; --list shows them.")
+    names = [item] if item is not None else list(catalogue.items(paper))
+    results, failed = [], []
+    for name in names:
+        with working(f"{paper} {name}") as tell:
+            try:
+                found = catalogue.run(paper, name, Study(data, seed, quick, tell))
+            except CongenialError as error:
+                if item is not None:
+                    raise
+                failed.append({"item": name, "error": str(error)})
+                continue
+        if out is not None:
+            found["files"] = [str(path) for path in catalogue.write(found, out)]
+        results.append(found)
+        if not as_json:
+            _show(found)
+    if as_json:
+        emit({"results": results, "failed": failed})
+    for one in failed if not as_json else ():
+        line(f"left out: {one['item']}", one["error"])
+
+
+def _show(result: Document) -> None:
+    heading(f"{result['paper']} {result['item']}: {result['title']} ({result['source']})")
+    rows = result["rows"]
+    shown = [[f"{v:.5g}" if isinstance(v, float) else v for v in row] for row in rows[:_MOST_ROWS]]
+    table(result["columns"], shown)
+    if len(rows) > _MOST_ROWS:
+        paragraph(f"... {len(rows) - _MOST_ROWS} more rows; --out or --json has them all.")
+    for note in result.get("notes", ()):
+        paragraph(f"- {note}")
+    for path in result.get("files", ()):
+        line("Wrote", path)
