@@ -150,8 +150,8 @@ def test_both_epsilons_are_shown_apart_and_right() -> None:
     assert rows["Per cell (the noise)"] == "eps_cell = 0.375"
     assert rows["How they go together"] == "0.375 per cell × 4 = 1.5 per person"
     assert "a* = 2:" in words(demo_page())
-    assert "even odds" in words(demo_page())
-    assert "81.8%" in words(demo_page())  # 1 / (1 + exp(-1.5)) = .81757, rounded up
+    assert "gives one of them 1% before" in words(demo_page())
+    assert "at most 4.34 % after it" in words(demo_page())  # .01 e^1.5 / (.99 + .01 e^1.5)
 
 
 def test_structure_and_promise_are_told() -> None:
@@ -308,7 +308,7 @@ def test_plain_mechanisms_without_mandates(
     assert scale in text
     assert f"{release.guarantee.tradeoff.words} per person" in text
     assert "a* = 1:" in text
-    assert ("even odds" in text) == (kind == "pure")
+    assert ("gives one of them 1% before" in text) == (kind == "pure")
 
 
 @pytest.mark.parametrize("names", [("region",), ("code",), ("region", "code")])

@@ -53,6 +53,7 @@ def check(
 
 def examine(plan: Plan, want: str | None = None) -> Document:
     """The result of a check as plain data."""
+    from congenial.privacy.semantics import neighbourhood
     from congenial.release import steps
 
     result = steps.check(plan, want)
@@ -76,6 +77,7 @@ def examine(plan: Plan, want: str | None = None) -> Document:
             "metric": adjacency.metric,
             "records": adjacency.records,
             "words": adjacency.words,
+            "neighbourhood": neighbourhood(adjacency),
         },
         "published": result.published,
         "basis": result.basis,
@@ -87,6 +89,7 @@ def examine(plan: Plan, want: str | None = None) -> Document:
 
 def _release(one: ReleaseCheck) -> Document:
     from congenial.privacy.description import LAWS
+    from congenial.privacy.semantics import belief_words
     from congenial.release.costs import mandate_costs
 
     description = one.mechanism.description
@@ -128,6 +131,7 @@ def _release(one: ReleaseCheck) -> Document:
         ],
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
+        "belief": belief_words(one.guarantee.tradeoff, one.guarantee.stated_delta),
         "errors": [
             {
                 "what": row.what,
@@ -182,6 +186,8 @@ def show(document: Document) -> None:
 
 
 def _show_mandates(document: Document) -> None:
+    from congenial.privacy.semantics import NEIGHBOURHOOD_WORDS
+
     heading("Published exactly")
     adjacency = document["adjacency"]
     if not document["mandates"]:
@@ -205,6 +211,7 @@ def _show_mandates(document: Document) -> None:
             "Independent figures": document["independent_figures"],
             "Must look alike": adjacency["words"],
             "Records that differ": f"a* = {adjacency['records']} ({adjacency['metric']})",
+            "Neighbourhoods": NEIGHBOURHOOD_WORDS[adjacency["neighbourhood"]],
             "Numbers below are": document["basis"],
         }
     )
@@ -236,6 +243,17 @@ def _show_release(one: Document, want: str | None) -> None:
     paragraph("")
     paragraph(one["promise"])
     paragraph("")
+    paragraph(one["belief"])
+    paragraph("")
+    _show_errors(one)
+    _show_costs(one)
+    _show_want(one, want)
+
+
+def _show_errors(one: Document) -> None:
+    if not one["errors"]:
+        paragraph("Errors depend on the data, so none can be stated beforehand.")
+        return
     table(
         ("error of", "sums", "standard deviation", "within", "at"),
         [
@@ -250,7 +268,11 @@ def _show_release(one: Document, want: str | None) -> None:
         ],
         numbers="sums,standard deviation,within,at",
     )
-    _show_costs(one)
+
+
+def _show_want(one: Document, want: str | None) -> None:
+    from congenial.privacy.guarantee import number
+
     if want is not None:
         needs = "this table does not show it"
         for parameter, value in (one["wanted"] or {}).items():

@@ -1,7 +1,7 @@
 """The SQL that turns records into cells: one integer code per axis, then GROUP BY.
 
-Nothing here touches data. Identifiers and labels are quoted by the dialect, and this is the one
-place that assembles SQL. Codes below zero say why a row has no cell (`Refusal`); they let one pass
+Nothing here touches data. Identifiers and labels are quoted by the dialect; `statistics` and
+`records` assemble their own SELECT through the same dialect. Codes below zero say why a row has no cell (`Refusal`); they let one pass
 over the data both count and find every reason to refuse.
 
 How a value finds its level:

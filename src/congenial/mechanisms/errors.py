@@ -142,7 +142,8 @@ class Simulation:
             taken[row, keys % groups] = met
             for i, counts in zip((pair % sums).tolist(), taken.tolist(), strict=True):
                 parts[i].append((make, *counts))
-        alone = (index >= 0) & ~np.append(support.tied, False)[flat] & (flat != FROZEN)
+        tied = np.append(support.tied, False)[np.maximum(flat, -1)]
+        alone = (index >= 0) & ~tied & (flat != FROZEN)
         width = support.groups + 3
         keys, met = np.unique(index[alone] * width + flat[alone] + 2, return_counts=True)
         for i, label, m in zip((keys // width).tolist(), keys % width - 2, met, strict=True):

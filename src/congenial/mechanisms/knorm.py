@@ -44,6 +44,12 @@ def largest_gauge(records: int, hull: int) -> int:
     return -(-(records - 1) // (hull - 1))
 
 
+def moves(adjacency: Adjacency) -> int:
+    """Half the largest l1 norm of a difference: records, or half the rows that come and go."""
+    rows = adjacency.metric == "symmetric difference"
+    return adjacency.records // 2 if rows else adjacency.records
+
+
 class KNorm(Conditioned):
     """A protected two-way table that agrees with both published margins, with the least noise.
 
@@ -82,13 +88,13 @@ class KNorm(Conditioned):
     def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
         """As for every mechanism; the hull is that of the adjacency's records."""
         built = super().calibrate(target, table)
-        records = built.adjacency.records
-        if records not in FAMILIES:
+        apart = moves(built.adjacency)
+        if apart not in FAMILIES:
             raise StructureError(
-                f"'{cls.name}' is built for adjacent tables 2 or 3 records apart, not {records}.",
+                f"'{cls.name}' is built for adjacent tables 2 or 3 records apart, not {apart}.",
                 remedy="Use 'congenial' or 'congenial_gaussian'.",
             )
-        return cls(built.adjacency, replace(built.description, family=FAMILIES[records]))
+        return cls(built.adjacency, replace(built.description, family=FAMILIES[apart]))
 
     def refuse_unfit(self) -> None:
         """Mandates other than both margins of tables of single cells, and tables too large."""
@@ -102,7 +108,7 @@ class KNorm(Conditioned):
     @property
     def guarantee(self) -> Guarantee:
         """Pure: epsilon times the largest gauge of a difference of adjacent tables."""
-        reach = largest_gauge(self.adjacency.records, self.hull)
+        reach = largest_gauge(moves(self.adjacency), self.hull)
         loss = self.description.scale * reach + 2 * self.description.log_ratio_error
         return Guarantee(self.adjacency, Pure(loss), "theorem", citation=self.citation)
 

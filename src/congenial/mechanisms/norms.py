@@ -31,8 +31,8 @@ class NormNoise:
     norm: "l1" (independent Laplace), "l2" (a Gamma(d) radius in a uniform direction) or "linf" (a
     Gamma(d + 1) radius times a uniform point of the cube).
 
-    >>> NormNoise("l2", 4, 2 ** 0.5, 1.0).mean_square
-    40.0
+    >>> NormNoise("l2", 4, 2.0, 1.0).mean_square
+    80.0
     """
 
     norm: Norm

@@ -20,7 +20,7 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
-from congenial.public.adjacency import SemiAdjacent
+from congenial.public.adjacency import Adjacency, SemiAdjacent
 from congenial.public.kinds import read_pairs
 from congenial.public.pairs import Pairs
 from congenial.public.universe import Universe
@@ -109,6 +109,11 @@ class Guarantee:
 
     def compose(self, other: Guarantee) -> Guarantee:
         """Both releases together, over the same pairs; refused with the reason otherwise."""
+        if not (self.adjacency.composes and other.adjacency.composes):
+            raise GuaranteeError(
+                f"promises about {self.adjacency.metric} never simply add up.",
+                remedy="Calibrate what is released together as one release.",
+            )
         if not self.adjacency.same(other.adjacency):
             raise GuaranteeError(
                 f"two promises about different pairs cannot be added: {self.adjacency.words}, "
@@ -142,6 +147,8 @@ class Guarantee:
 
     def _open(self) -> tuple[str, ...]:
         """What the promise says nothing about."""
+        if not isinstance(self.adjacency, Adjacency):
+            return self.not_covered
         told = isinstance(self.adjacency, SemiAdjacent)  # n at least is published
         return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *self.not_covered)
 

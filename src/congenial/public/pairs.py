@@ -44,6 +44,11 @@ class Pairs(ABC):
         """What one side of a pair is: a dataset, a scenario, a distribution."""
         return "dataset"
 
+    @property
+    def composes(self) -> bool:
+        """Whether promises about these pairs add up when both are kept."""
+        return True
+
     def same(self, other: Pairs) -> bool:
         """Whether `other` relates exactly the same pairs."""
         return self.to_dict() == other.to_dict() and self.mandates == other.mandates

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from congenial.errors import CongenialError
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.protocol import Mechanism
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
@@ -54,12 +55,22 @@ def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> M
     loss, deviation = _parameter(tradeoff), _deviation(mechanism)
     try:
         adjacency = SemiAdjacent(_without(mandates, statement))
-        other = calibrate(type(mechanism), Guarantee(adjacency, tradeoff), description.table)
+        other = _alike(mechanism, Guarantee(adjacency, tradeoff))
         law = replace(description, support=adjacency.mandates)
         before = _parameter(joint_loss([law], adjacency).tradeoff)
     except CongenialError:
         return MandateCost(statement.label, loss, None, deviation, None)
     return MandateCost(statement.label, loss, before, deviation, _deviation(other))
+
+
+def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
+    """The same kind of mechanism for another target."""
+    description = mechanism.description
+    if description.levels:
+        levels, rates = zip(*description.levels, strict=True)
+        shares = [*rates, description.scale]
+        return CongenialHierarchy.calibrate(target, description.table, levels, shares)
+    return calibrate(type(mechanism), target, description.table)
 
 
 def _without(mandates: Invariants, statement: Statement) -> Invariants:

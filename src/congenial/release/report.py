@@ -8,7 +8,6 @@ tables.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, exp
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from congenial._version import __version__
 from congenial.mechanisms.release import Release
 from congenial.privacy.description import LAWS
 from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS, number
+from congenial.privacy.semantics import belief_words
 from congenial.privacy.tradeoff import Pure
 from congenial.public.statements import Statement
 from congenial.public.support import FROZEN, support
@@ -298,10 +298,7 @@ def _promise(release: Release, promise: str) -> str:
     blocks: list[tuple[str, object]] = [
         ("Domain: what a record is", guarantee.domain),
         ("Universe: which datasets", guarantee.universe.words),
-        (
-            "Adjacency: which pairs",
-            f"{adjacency.words} ({adjacency.metric})",
-        ),
+        ("Adjacency: which pairs", f"{adjacency.words} ({adjacency.metric})"),
         ("Trade-off: how alike", guarantee.likelihood_clause()),
         ("Parameters", f"{_loss_words(release)} per person"),
     ]
@@ -325,12 +322,6 @@ def _promise(release: Release, promise: str) -> str:
 
 
 def _belief(release: Release) -> str:
-    """A pure promise as a change of belief: even odds become at most e^eps to one."""
-    tradeoff = release.guarantee.tradeoff
-    if not isinstance(tradeoff, Pure):
-        return ""
-    most = ceil(1000 / (1 + exp(-tradeoff.epsilon(0)))) / 10
-    return (
-        f"<p>Put as a change of belief: someone who gives two such datasets even odds before "
-        f"seeing this table gives neither more than {min(most, 100):g}% afterwards.</p>"
-    )
+    """The promise as a change of belief."""
+    guarantee = release.guarantee
+    return f"<p>{text(belief_words(guarantee.tradeoff, guarantee.stated_delta))}</p>"

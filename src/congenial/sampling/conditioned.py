@@ -108,12 +108,11 @@ class ConditionedNoise:
         self._flat = support.labels.reshape(-1)
         self._loose = np.flatnonzero(self._flat == LOOSE)
         self.cell = cell_law(family, scale)
-        tied = np.append(support.tied, False)[self._flat]
-        self._alone = np.unique(self._flat[(self._flat >= 0) & ~tied])
-        number = np.full(support.groups + 1, -1)
-        number[self._alone] = np.arange(len(self._alone))
-        labels = np.where((self._flat >= 0) & ~tied, number[self._flat], -1)
-        self._grouped = grouped_noise(family, labels, scale) if len(self._alone) else None
+        alone = np.flatnonzero(~support.tied)
+        number = np.full(support.groups + 1, -1)  # the last entry serves cells of no group
+        number[alone] = np.arange(len(alone))
+        labels = number[np.maximum(self._flat, -1)]
+        self._grouped = grouped_noise(family, labels, scale) if len(alone) else None
         self._ties = list(_alike(family, scale, support)) if support.ties else []
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:

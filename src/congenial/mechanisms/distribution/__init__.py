@@ -1,0 +1,1 @@
+"""Distribution privacy: publish statistics without revealing what the whole dataset is like."""

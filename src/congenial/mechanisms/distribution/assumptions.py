@@ -1,0 +1,140 @@
+"""Are the sampled statistics Gaussian, and do the two laws of a pair share a covariance?
+
+Tests on what `fit_pairs` sampled: Jarque and Bera per statistic, Mardia's skewness and kurtosis for
+the vector, Box's M for equal covariances, with a Bonferroni rule over all of them; and a picture,
+sampled shares against the fitted curve. Passing a test does not make the assumption true; what a
+violation costs is in `diagnostics`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.mechanisms.distribution.fit import Fit
+
+Floats = NDArray[np.float64]
+LEVEL = 0.05
+BINS = 30
+
+
+@dataclass(frozen=True)
+class Check:
+    """One test: what is assumed, about what, the test's statistic and p-value."""
+
+    assumption: str
+    about: str
+    test: str
+    value: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All tests; `doubtful` are those that fail at 5 % once the number of tests is counted."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def doubtful(self) -> tuple[Check, ...]:
+        """Tests with p below 0.05 / number of tests."""
+        return tuple(one for one in self.checks if one.p < LEVEL / len(self.checks))
+
+    @property
+    def words(self) -> str:
+        """The result in a sentence."""
+        if not self.doubtful:
+            return f"none of {len(self.checks)} tests speaks against the assumptions."
+        kinds = sorted({one.assumption for one in self.doubtful})
+        return (
+            f"{len(self.doubtful)} of {len(self.checks)} tests speak against: {', '.join(kinds)}."
+        )
+
+
+def diagnose(fit: Fit) -> Diagnosis:
+    """Test every law of a fit for a Gaussian shape, and every pair for equal covariances."""
+    pairs, checks = fit.pairs, []
+    for law in pairs.laws:
+        drawn = fit.samples[law.label]
+        for at, name in enumerate(pairs.statistics):
+            checks.append(_jarque_bera(drawn[:, at], f"{name} when {law.label}"))
+        checks += _mardia(drawn, f"all statistics when {law.label}")
+    for i, j in pairs.pairs:
+        samples = [fit.samples[pairs.laws[k].label] for k in (i, j)]
+        checks.append(_box(samples, f"{pairs.laws[i].label}, against {pairs.laws[j].label}"))
+    return Diagnosis(tuple(checks))
+
+
+def picture(fit: Fit) -> dict[str, Any]:
+    """Histogram and fitted Gaussian density per statistic and law, as rows for a chart."""
+    rows: list[list[Any]] = []
+    for at, name in enumerate(fit.pairs.statistics):
+        every = np.concatenate([fit.samples[law.label][:, at] for law in fit.pairs.laws])
+        edges = np.linspace(every.min(), every.max(), BINS + 1)
+        if edges[0] == edges[-1]:
+            continue
+        middle, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
+        for law in fit.pairs.laws:
+            drawn = fit.samples[law.label][:, at]
+            shares = np.histogram(drawn, edges)[0] / (len(drawn) * width)
+            deviation = math.sqrt(float(law.covariance[at, at]))
+            curve = np.exp(-(((middle - law.mean[at]) / deviation) ** 2) / 2)
+            curve = curve / (deviation * math.sqrt(2 * math.pi))
+            for x, y, z in zip(middle.tolist(), shares.tolist(), curve.tolist(), strict=True):
+                rows.append([name, x, y, f"sampled, {law.label}"])
+                rows.append([name, x, z, f"Gaussian, {law.label}"])
+    return {
+        "columns": ["statistic", "value", "density", "law"],
+        "rows": rows,
+        "notes": [diagnose(fit).words],
+        "chart": {"kind": "line", "x": "value", "y": "density", "by": "law", "facet": "statistic"},
+    }
+
+
+def _jarque_bera(values: Floats, about: str) -> Check:
+    """n/6 (skewness^2 + excess kurtosis^2 / 4), chi-squared with 2 degrees of freedom."""
+    from scipy.stats import jarque_bera
+
+    found = jarque_bera(values)
+    return Check("Gaussian law", about, "Jarque-Bera", float(found.statistic), float(found.pvalue))
+
+
+def _mardia(values: Floats, about: str) -> list[Check]:
+    """Mardia's multivariate skewness (chi-squared) and kurtosis (normal)."""
+    from scipy.stats import chi2, norm
+
+    n, m = values.shape
+    centred = values - values.mean(axis=0)
+    inverse = np.linalg.inv(centred.T @ centred / n)
+    products = centred @ inverse @ centred.T
+    skewness = n * float((products**3).mean()) / 6
+    freedom = m * (m + 1) * (m + 2) / 6
+    kurtosis = float((np.diag(products) ** 2).mean())
+    z = (kurtosis - m * (m + 2)) / math.sqrt(8 * m * (m + 2) / n)
+    return [
+        Check(
+            "Gaussian law", about, "Mardia skewness", skewness, float(chi2.sf(skewness, freedom))
+        ),
+        Check("Gaussian law", about, "Mardia kurtosis", z, float(2 * norm.sf(abs(z)))),
+    ]
+
+
+def _box(samples: list[Floats], about: str) -> Check:
+    """Box's M for equal covariances, with his chi-squared approximation."""
+    from scipy.stats import chi2
+
+    m, groups = samples[0].shape[1], len(samples)
+    sizes = np.array([len(one) - 1 for one in samples])
+    covariances = [np.atleast_2d(np.cov(one.T)) for one in samples]
+    pooled = sum(v * c for v, c in zip(sizes, covariances, strict=True)) / sizes.sum()
+    logs = [np.linalg.slogdet(one)[1] for one in covariances]
+    statistic = sizes.sum() * np.linalg.slogdet(pooled)[1] - float(sizes @ np.array(logs))
+    shrink = (2 * m**2 + 3 * m - 1) / (6 * (m + 1) * (groups - 1))
+    shrink *= float((1 / sizes).sum() - 1 / sizes.sum())
+    value = (1 - shrink) * float(statistic)
+    freedom = m * (m + 1) * (groups - 1) / 2
+    return Check("equal covariances", about, "Box's M", value, float(chi2.sf(value, freedom)))

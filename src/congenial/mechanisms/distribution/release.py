@@ -1,0 +1,122 @@
+"""StatisticsRelease: published statistics, the law of their noise, and what is promised."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from congenial.errors import BundleError
+from congenial.mechanisms.distribution.noise import VectorNoise
+from congenial.mechanisms.release import Interval
+from congenial.privacy.description import RecordDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.invariants import Invariants
+
+VALUES = "statistics.csv"
+PERSONS = "persons.json"
+KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
+
+
+@dataclass(frozen=True)
+class StatisticsRelease:
+    """A vector of statistics as published.
+
+    `guarantee` is about the dataset as a whole; `person_guarantee` about one person's record, None
+    when nothing is promised to persons.
+    """
+
+    name: str
+    description: RecordDescription
+    guarantee: Guarantee
+    randomness: str
+    publishable: bool
+    values: tuple[float, ...]
+    person_guarantee: Guarantee | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.statistics):
+            raise BundleError(
+                f"release '{self.name}' has {len(self.values)} values for "
+                f"{len(self.statistics)} statistics.",
+                remedy="The bundle is damaged: ask for it again.",
+            )
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of the statistics, in order."""
+        return tuple(self.description.law["statistics"])
+
+    @property
+    def noise(self) -> VectorNoise:
+        """The law of what was added."""
+        return VectorNoise.from_dict(self.description.law)
+
+    def value(self, statistic: str) -> float:
+        """One released statistic."""
+        return self.values[self._at(statistic)]
+
+    def interval(self, statistic: str, level: float) -> Interval:
+        """Confidence interval for the true statistic of these data; coverage at least `level`."""
+        if not 0 < level < 1:
+            raise BundleError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+        at = self._at(statistic)
+        half = self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
+        value = self.values[at]
+        return Interval(value, value - half, value + half, level, half == 0, KNOWN_LAW)
+
+    def _at(self, statistic: str) -> int:
+        if statistic not in self.statistics:
+            raise BundleError(
+                f"the release has no statistic {statistic!r}.",
+                remedy=f"Known: {', '.join(self.statistics)}.",
+            )
+        return self.statistics.index(statistic)
+
+    def explain(self) -> str:
+        """Both promises in words: the dataset's, then the persons'."""
+        persons = "Single persons: this release promises nothing about them."
+        if self.person_guarantee is not None:
+            persons = f"About single persons. {self.person_guarantee.explain()}"
+        return f"About the dataset as a whole. {self.guarantee.explain()}\n\n{persons}"
+
+    def payload(self) -> dict[str, bytes]:
+        """Files for a bundle besides the common ones."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["statistic", "value", "standard_error"])
+        deviations = self.noise.total_covariance.diagonal() ** 0.5
+        for row in zip(self.statistics, self.values, deviations.tolist(), strict=True):
+            writer.writerow(row)
+        files = {VALUES: text.getvalue().encode()}
+        if self.person_guarantee is not None:
+            files[PERSONS] = (json.dumps(self.person_guarantee.to_dict(), indent=1) + "\n").encode()
+        return files
+
+    @classmethod
+    def from_payload(
+        cls,
+        *,
+        name: str,
+        description: RecordDescription,
+        guarantee: Guarantee,
+        randomness: str,
+        publishable: bool,
+        payload: Mapping[str, bytes],
+    ) -> Self:
+        """Inverse of `payload`, given the common parts."""
+        try:
+            rows = list(csv.DictReader(io.StringIO(payload[VALUES].decode())))
+            values = tuple(float(row["value"]) for row in rows)
+            told: dict[str, Any] = json.loads(payload[PERSONS]) if PERSONS in payload else {}
+        except (KeyError, ValueError, UnicodeDecodeError):
+            raise BundleError(
+                f"the statistics of '{name}' cannot be read.", remedy="Ask for the bundle again."
+            ) from None
+        persons = None
+        if told:
+            persons = Guarantee.from_dict(Invariants(guarantee.adjacency.schema), told)
+        return cls(name, description, guarantee, randomness, publishable, values, persons)

@@ -1,0 +1,36 @@
+"""Chen and Ohrimenko, Protecting global properties of datasets with distribution privacy.
+
+Tables 2 and 3 and Figures 1 to 5 by the paper's protocol, exact expectations beside what is drawn,
+and two studies of ours. Errata: docs/errata.
+"""
+
+from __future__ import annotations
+
+from congenial.papers.distribution_privacy import figures, studies, tables
+from congenial.papers.distribution_privacy.adult import FILE
+from congenial.papers.item import Item
+
+ITEMS: dict[str, Item] = {
+    "table-2": Item("L2 errors, income gap 0.1", "Table 2", tables.table2, (FILE,)),
+    "table-3": Item("Accuracy of the attack on income", "Table 3", tables.table3, (FILE,)),
+    "figure-1": Item("W_inf against (W, delta)-closeness", "Figure 1", figures.figure1),
+    "figure-2": Item("L2 error against epsilon", "Figure 2", figures.figure2, (FILE,)),
+    "figure-3": Item("L2 error against the gap", "Figure 3", figures.figure3, (FILE,)),
+    "figure-4": Item(
+        "Accuracy of the attack against epsilon", "Figure 4", figures.figure4, (FILE,)
+    ),
+    "figure-5": Item(
+        "Sampled statistics and Gaussian fits, with tests", "Figure 5", figures.figure5, (FILE,)
+    ),
+    "example-4.3": Item(
+        "Noise of every mechanism in the worked example",
+        "Section 4.3, corrected",
+        studies.example,
+    ),
+    "grid": Item(
+        "Noise along one direction, stripped from statistics on a grid",
+        "our study",
+        studies.grid,
+        (FILE,),
+    ),
+}
