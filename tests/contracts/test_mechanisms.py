@@ -54,6 +54,8 @@ def _claimed_tight(mechanism) -> bool:
     table = mechanism.description.table
     if mechanism.description.nonnegative:
         return False  # the normaliser price is a bound
+    if mechanism.description.norm == "gauge":
+        return True
     if mechanism.description.norm == "l1":
         return mechanism.adjacency.l1(table).exact
     return mechanism.adjacency.l2_squared(table).exact
@@ -118,7 +120,7 @@ def test_sampler_and_density_agree(case):
 
 def _less_noise(mechanism):
     scale = mechanism.description.scale
-    return scale * 5 / 4 if mechanism.description.norm == "l1" else scale * 16 / 25
+    return scale * 16 / 25 if mechanism.description.norm == "l2" else scale * 5 / 4
 
 
 def p_value(observed, expected) -> float:
@@ -137,6 +139,7 @@ def test_error_law_is_the_law_of_the_noise(case):
     law = mechanism.error_law(cells)
     noise = mechanism.noise(SeededRandomness(7), draws).reshape(draws, -1)
     error = np.abs(noise[:, cells.reshape(-1)].sum(axis=1))
+    error[error < 1e-9] = 0  # sums of real noise that are published are zero up to rounding
     for level in (0.5, 0.9, 0.99):
         inside = int(np.count_nonzero(error <= law.interval(level)))
         assert stats.binom.cdf(inside, draws, level) > ALPHA

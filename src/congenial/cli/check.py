@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ from congenial.cli.output import (
 if TYPE_CHECKING:
     from congenial.privacy.ledger import Ledger
     from congenial.release.plan import Plan
+    from congenial.release.statistics import StatisticsCheck
     from congenial.release.steps import PlanCheck, ReleaseCheck
 
 
@@ -41,17 +43,24 @@ def check(
         str | None,
         typer.Option(help="A wished accuracy; the smallest epsilon that meets it is worked out."),
     ] = None,
+    suppose: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What an adversary is supposed to know besides, such as \"sex = 'f'\": the number "
+            "of people who meet a condition. Treated as one more published figure."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what a plan promises and how accurate it is. Reads no data, spends nothing."""
     with working("checking the plan"):
         from congenial.release.plan import Plan
 
-        document = examine(Plan.load(plan), want)
+        document = examine(Plan.load(plan), want, suppose or [])
     emit(document) if as_json else show(document)
 
 
-def examine(plan: Plan, want: str | None = None) -> Document:
+def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) -> Document:
     """The result of a check as plain data."""
     from congenial.privacy.semantics import neighbourhood
     from congenial.release import steps
@@ -82,7 +91,11 @@ def examine(plan: Plan, want: str | None = None) -> Document:
         "published": result.published,
         "basis": result.basis,
         "want": want,
-        "releases": [_release(one) for one in result.releases],
+        "releases": [
+            _release(one) if isinstance(one, steps.ReleaseCheck) else _statistics(one)
+            for one in result.releases
+        ],
+        "supposed": _supposed(result, suppose) if suppose else None,
         "budget": _budget(result, steps.open_ledger(plan, create=False)),
     }
 
@@ -93,21 +106,23 @@ def _release(one: ReleaseCheck) -> Document:
     from congenial.release.costs import mandate_costs
 
     description = one.mechanism.description
-    l1 = description.norm == "l1"
+    norm = description.norm
     return {
         "name": one.section.name,
+        "kind": "table",
         "table": list(description.table),
         "cells": int(one.support.labels.size),
         "degrees_of_freedom": one.support.degrees_of_freedom,
         "sensitivity": {
-            "norm": "l1" if l1 else "l2 squared",
+            "norm": {"l1": "l1", "l2": "l2 squared", "gauge": "gauge of the hull"}[norm],
             "value": one.sensitivity.value,
             "footing": one.sensitivity.footing,
         },
         "mechanism": description.mechanism,
         "law": LAWS[description.family],
-        "eps_per_cell": description.scale if l1 else None,
-        "sigma_squared": None if l1 else description.scale,
+        "eps_per_cell": description.scale if norm == "l1" else None,
+        "sigma_squared": description.scale if norm == "l2" else None,
+        "epsilon_per_gauge": description.scale if norm == "gauge" else None,
         "per_person": one.guarantee.tradeoff.words,
         "nonnegative": one.section.nonnegative,
         "structure": one.support.structure,
@@ -146,6 +161,58 @@ def _release(one: ReleaseCheck) -> Document:
     }
 
 
+def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
+    """What the releases promise against someone who knows these counts too (semi-dp, section 7)."""
+    from congenial.privacy.composition import joint_loss
+    from congenial.privacy.semi import suppose
+    from congenial.public.adjacency import SemiAdjacent
+    from congenial.public.statements import count
+
+    known = suppose(result.mandates, *(count(one) for one in conditions))
+    adjacency = SemiAdjacent(known)
+    return {
+        "known": list(conditions),
+        "records": adjacency.records,
+        "releases": [
+            {
+                "name": one.section.name,
+                "planned": one.guarantee.tradeoff.words,
+                "supposed": joint_loss([one.mechanism.description], adjacency).tradeoff.words,
+            }
+            for one in result.releases
+        ],
+    }
+
+
+def _statistics(one: StatisticsCheck) -> Document:
+    return {
+        "name": one.section.name,
+        "kind": "statistics",
+        "statistics": list(one.section.statistics),
+        "records": one.section.records,
+        "mechanism": one.mechanism.name,
+        "candidates": one.choice.table(),
+        "errors": [
+            {"what": name, "standard_deviation": deviation}
+            for name, deviation in zip(
+                one.section.statistics,
+                (one.mechanism.noise.total_covariance.diagonal() ** 0.5).tolist(),
+                strict=True,
+            )
+        ],
+        "diagnosis": one.diagnosis.words,
+        "doubtful": [
+            {"assumption": test.assumption, "about": test.about, "test": test.test, "p": test.p}
+            for test in one.diagnosis.doubtful
+        ],
+        "guarantee": one.guarantee.to_dict(),
+        "promise": one.guarantee.explain(),
+        "persons": None if one.persons is None else one.persons.explain(),
+        "per_person": None if one.persons is None else one.persons.tradeoff.words,
+        "wanted": None,
+    }
+
+
 def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
     """What is spent, what the plan still asks for, and what both leave, priced together."""
     from congenial.privacy.composition import Loss, joint_loss
@@ -175,9 +242,19 @@ def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
 
 def show(document: Document) -> None:
     """The check for people."""
-    _show_mandates(document)
+    if any(one["kind"] == "table" for one in document["releases"]):
+        _show_mandates(document)
     for one in document["releases"]:
-        _show_release(one, document["want"])
+        if one["kind"] == "table":
+            _show_release(one, document["want"])
+        else:
+            _show_statistics(one)
+    if document["supposed"] is not None:
+        supposed = document["supposed"]
+        heading(f"Supposing that these counts are known: {'; '.join(supposed['known'])}")
+        paragraph(f"Records that differ: a* = {supposed['records']}")
+        rows = [tuple(one.values()) for one in supposed["releases"]]
+        table(("release", "promise as planned", "promise then"), rows)
     budget = document["budget"]
     heading("Budget")
     facts({name.capitalize(): budget[name] for name in ("limit", "spent", "asked", "left")})
@@ -222,12 +299,13 @@ def _show_release(one: Document, want: str | None) -> None:
 
     heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
     sensitivity = one["sensitivity"]
-    per_cell = one["eps_per_cell"]
-    scale = (
-        {"Epsilon per cell": f"{number(per_cell)} (a parameter of the noise, not the promise)"}
-        if per_cell is not None
-        else {"Variance per cell": number(one["sigma_squared"])}
-    )
+    if one["eps_per_cell"] is not None:
+        told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
+        scale = {"Epsilon per cell": told}
+    elif one["sigma_squared"] is not None:
+        scale = {"Variance per cell": number(one["sigma_squared"])}
+    else:
+        scale = {"Epsilon per unit of gauge": number(one["epsilon_per_gauge"])}
     facts(
         {
             "Cells": f"{one['cells']}, of which {one['degrees_of_freedom']} can vary freely",
@@ -248,6 +326,40 @@ def _show_release(one: Document, want: str | None) -> None:
     _show_errors(one)
     _show_costs(one)
     _show_want(one, want)
+
+
+def _show_statistics(one: Document) -> None:
+    many = len(one["statistics"])
+    heading(
+        f"Release '{one['name']}': {many} statistics" if many > 1 else f"Release '{one['name']}'"
+    )
+    paragraph(one["promise"])
+    paragraph("")
+    paragraph(one["persons"] or "Single persons: this release promises nothing about them.")
+    paragraph("")
+    table(
+        ("error of", "standard deviation"),
+        [(row["what"], f"{row['standard_deviation']:.4g}") for row in one["errors"]],
+        numbers="standard deviation",
+    )
+    paragraph("")
+    rows = [
+        (
+            ("* " if row["mechanism"] == one["mechanism"] else "") + row["mechanism"],
+            "-" if row["expected_error"] is None else f"{row['expected_error']:.4g}",
+            row.get("directions", "-"),
+            row.get("why_not", ""),
+        )
+        for row in one["candidates"]
+    ]
+    table(
+        ("mechanism", "expected error", "directions", "why not"),
+        rows,
+        numbers="expected error,directions",
+    )
+    paragraph(f"The fit: {one['diagnosis']}")
+    for test in one["doubtful"]:
+        paragraph(f"- {test['assumption']}: {test['about']} ({test['test']}, p = {test['p']:.2g})")
 
 
 def _show_errors(one: Document) -> None:

@@ -1,7 +1,7 @@
 """The program: its commands, its global options, and what it does when something goes wrong.
 
-Exit codes: 0 done, 1 a bundle failed `verify`, 2 to 7 errors raised on purpose (see errors.py), 70
-an unexpected error, 130 interrupted.
+Exit codes: 0 done, 1 a bundle failed `verify` or a promise an `audit`, 2 to 7 errors raised on
+purpose (see errors.py), 70 an unexpected error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from typer.core import TyperGroup
 
 from congenial._version import __version__
 from congenial.cli import (
+    audit,
     check,
     convert,
     demo,
     explain,
+    infer,
     init,
     ledger,
     publish,
+    reassess,
     release,
     reproduce,
     verify,
@@ -75,10 +78,11 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, check, publish, release, verify, explain):
+for module in (init, check, publish, release, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
-reproduce.add_to(app)
+for module in (reassess, infer, reproduce):
+    module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from congenial.errors import PlanError, StructureError
-from congenial.mechanisms import additive, congenial, hierarchy  # noqa: F401 - entering the registry
+from congenial.mechanisms import (  # noqa: F401 - entering the registry
+    additive,
+    congenial,
+    hierarchy,
+    kernel_gaussian,
+    knorm,
+)
 from congenial.mechanisms.protocol import REGISTRY, Mechanism
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee

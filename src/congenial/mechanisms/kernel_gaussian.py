@@ -19,7 +19,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.additive import NormalSum
 from congenial.mechanisms.congenial import Conditioned
-from congenial.mechanisms.protocol import ErrorLaw
+from congenial.mechanisms.protocol import ErrorLaw, register
 from congenial.privacy.tradeoff import Gaussian, Tradeoff
 from congenial.public.adjacency import Adjacency
 from congenial.public.support import LOOSE, Support
@@ -96,6 +96,7 @@ class KernelProjection:
         return np.where(total < 1e-9, 0.0, total)  # a published sum: zero up to rounding
 
 
+@register
 class KernelGaussian(Conditioned):
     """A real-valued table that agrees with every published figure; G_mu with idealised numerics.
 

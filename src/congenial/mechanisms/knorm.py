@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.errors import SimulatedLaw
-from congenial.mechanisms.protocol import ErrorLaw
-from congenial.privacy.description import Family
+from congenial.mechanisms.protocol import ErrorLaw, register
+from congenial.privacy.composition import moves
+from congenial.privacy.description import HULLS, Family
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.public.adjacency import Adjacency
@@ -28,28 +29,11 @@ from congenial.sampling.exact import Ints
 from congenial.sampling.knorm import KNormNoise
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
-# The family says which hull: of tables at most 2, or at most 3 records apart.
-FAMILIES: dict[int, Family] = {2: cast(Family, "k_norm_2"), 3: cast(Family, "k_norm_3")}
+FAMILIES: dict[int, Family] = {2: "k_norm_2", 3: "k_norm_3"}  # by the records of the hull
 _SEED = 20200101  # public: everybody gets the same intervals
 
 
-def largest_gauge(records: int, hull: int) -> int:
-    """A bound of the gauge of hull(S(A_hull)) over S(A_records), attained for records <= hull.
-
-    A table with zero margins and l1 norm at most 2 a splits into circuits of half-lengths m_1, m_2,
-    ... with sum at most a. A chord cuts a circuit of half-length m into one of half-length b and
-    one of m - b + 1, so its gauge is at most ceil((m - 1) / (b - 1)); for b = 2 and 3 one circuit
-    of half-length a is the worst.
-    """
-    return -(-(records - 1) // (hull - 1))
-
-
-def moves(adjacency: Adjacency) -> int:
-    """Half the largest l1 norm of a difference: records, or half the rows that come and go."""
-    rows = adjacency.metric == "symmetric difference"
-    return adjacency.records // 2 if rows else adjacency.records
-
-
+@register
 class KNorm(Conditioned):
     """A protected two-way table that agrees with both published margins, with the least noise.
 
@@ -103,14 +87,7 @@ class KNorm(Conditioned):
     @property
     def hull(self) -> int:
         """How many records the tables of the hull are apart."""
-        return next(k for k, family in FAMILIES.items() if family == self.description.family)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure: epsilon times the largest gauge of a difference of adjacent tables."""
-        reach = largest_gauge(moves(self.adjacency), self.hull)
-        loss = self.description.scale * reach + 2 * self.description.log_ratio_error
-        return Guarantee(self.adjacency, Pure(loss), "theorem", citation=self.citation)
+        return HULLS[self.description.family]
 
     @cached_property
     def _parts(self) -> list[tuple[KNormNoise, Ints]]:

@@ -15,10 +15,10 @@ from math import exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import pure_to_zcdp, zcdp_epsilon
-from congenial.privacy.description import AnyDescription, Description, RecordDescription
+from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
 from congenial.privacy.normaliser import normaliser_price
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.public.adjacency import Adjacency
+from congenial.public.adjacency import Adjacency, Supremum
 from congenial.public.support import support
 
 ZERO = Fraction(0)
@@ -98,11 +98,15 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
     signs = [_sign_price(d, adjacency) for d in tables if d.nonnegative]
+    gauges = [
+        (d.scale, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
+    ]
     each = [_record_loss(d, adjacency) for d in records]
     return Loss(
         epsilon=(pure.value if pure else ZERO)
         + numerics
         + sum(signs, ZERO)
+        + sum((scale * reach.value for scale, reach in gauges), ZERO)
         + sum((epsilon for epsilon, _ in each), ZERO),
         rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
         discrete=any(d.family == "discrete_gaussian" for d in tables) or any(r for _, r in each),
@@ -110,9 +114,30 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         exact=(pure is None or pure.exact)
         and (square is None or square.exact)
         and not signs
-        and not records,
+        and not records
+        and (not gauges or (len(tables) == 1 and gauges[0][1].exact)),
         silent=sum(not d.persons for d in records),
     )
+
+
+def largest_gauge(adjacency: Adjacency, hull: int) -> Supremum:
+    """A bound of the gauge of the hull of swaps (2) or of swaps and hexagons (3) over the pairs.
+
+    A two-way table with zero margins and l1 norm at most 2 a splits into circuits of half-lengths
+    m_1, m_2, ... with sum at most a. A chord cuts a circuit of half-length m into one of
+    half-length b and one of m - b + 1, so its gauge is at most ceil((m - 1) / (b - 1)); for b = 2
+    and 3 one circuit of half-length a is the worst. Attained by a swap when a <= b.
+    """
+    a = moves(adjacency)
+    return Supremum(Fraction(-(-(a - 1) // (hull - 1))), a <= hull)
+
+
+def moves(adjacency: Adjacency) -> int:
+    """Half the largest l1 norm of a difference when n is kept: records, or half the rows that come
+    and go.
+    """
+    rows = adjacency.metric == "symmetric difference"
+    return adjacency.records // 2 if rows else adjacency.records
 
 
 def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[Fraction, Fraction]:

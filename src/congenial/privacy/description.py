@@ -16,7 +16,9 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.public.invariants import Invariants
 
-Family = Literal["double_geometric", "discrete_gaussian", "laplace", "gaussian"]
+Family = Literal[
+    "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"
+]
 
 VERSION = 1
 
@@ -25,7 +27,14 @@ LAWS: dict[Family, str] = {
     "discrete_gaussian": "p(u) ~ exp(-||u||_2^2 / (2 sigma^2)) on the integers",
     "laplace": "p(u) ~ exp(-eps_cell * ||u||_1) on the reals",
     "gaussian": "p(u) ~ exp(-||u||_2^2 / (2 sigma^2)) on the reals",
+    "k_norm_2": "p(u) ~ exp(-epsilon * gauge(u)) on the integers, gauge of the hull of swaps",
+    "k_norm_3": "p(u) ~ exp(-epsilon * gauge(u)) on the integers, gauge of the hull of swaps and "
+    "hexagons",
 }
+HULLS: dict[str, int] = {"k_norm_2": 2, "k_norm_3": 3}  # records the hull's tables are apart
+
+
+_PARAMETER = {"l1": "eps_cell", "l2": "sigma_squared", "gauge": "epsilon"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,8 @@ class Description:
     """The law of one release: y = phi(x) + u, u given the support.
 
     `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
-    squared for the Gaussian ones, exactly as used by the sampler. `support`: the mandates on which
+    squared for the Gaussian ones, epsilon per unit of gauge for K-norm, exactly as used by the
+    sampler. `support`: the mandates on which
     u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
     too, which makes the law of u depend on x and has a price. `levels`: coarser tables C_l with an
     eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l
@@ -75,8 +85,10 @@ class Description:
         return (*self.levels, (self.table, self.scale))
 
     @property
-    def norm(self) -> Literal["l1", "l2"]:
+    def norm(self) -> Literal["l1", "l2", "gauge"]:
         """Which norm of the change in phi the loss is counted in."""
+        if self.family in HULLS:
+            return "gauge"
         return "l1" if self.family in ("double_geometric", "laplace") else "l2"
 
     @property
@@ -93,7 +105,7 @@ class Description:
             "table": list(self.table),
             "family": self.family,
             "law": LAWS[self.family],
-            "parameter": {"eps_cell" if self.norm == "l1" else "sigma_squared": str(self.scale)},
+            "parameter": {_PARAMETER[self.norm]: str(self.scale)},
             "support": self.support.to_dict(),
             "nonnegative": self.nonnegative,
             "levels": [{"table": list(names), "eps": str(eps)} for names, eps in self.levels],

@@ -14,12 +14,14 @@ import numpy as np
 
 from congenial._version import __version__
 from congenial.mechanisms.release import Release
-from congenial.privacy.description import LAWS
+from congenial.privacy.composition import largest_gauge
+from congenial.privacy.description import HULLS, LAWS
 from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS, number
 from congenial.privacy.semantics import belief_words
 from congenial.privacy.tradeoff import Pure
 from congenial.public.statements import Statement
 from congenial.public.support import FROZEN, support
+from congenial.release.bundle import Bundled
 from congenial.release.page import (
     LARGEST_TABLE,
     Column,
@@ -44,6 +46,8 @@ FAMILY_WORDS = {
     "discrete_gaussian": "discrete Gaussian",
     "laplace": "Laplace",
     "gaussian": "Gaussian",
+    "k_norm_2": "K-norm (hull of swaps)",
+    "k_norm_3": "K-norm (hull of swaps and hexagons)",
 }
 CONTENTS = (
     ("exact", "Published exactly"),
@@ -64,7 +68,7 @@ def render(release: Release, promise: str) -> str:
     return page(
         f"{release.name}: protected table",
         [
-            _banner(release),
+            banner(release),
             _opening(release),
             _published(release),
             _protected(release),
@@ -80,7 +84,8 @@ def render(release: Release, promise: str) -> str:
 # ---- 1. title --------------------------------------------------------------------------------
 
 
-def _banner(release: Release) -> str:
+def banner(release: Bundled) -> str:
+    """The warning of a release that is not for publication."""
     if release.publishable:
         return ""
     return (
@@ -269,6 +274,11 @@ def _parameters(release: Release) -> list[tuple[str, object]]:
                 f"{number(scale * most.value)} per person",
             )
         )
+    elif description.norm == "gauge":
+        rows.append(("Per unit of gauge (the noise)", f"epsilon = {_exactly(scale)}"))
+        most = largest_gauge(release.adjacency, HULLS[description.family])
+        moved = f"{number(most.value)} ({most.footing})"
+        rows.append(("Most that a compared pair differs by", f"{moved}, in the gauge of the hull"))
     else:
         sigma = float(scale) ** 0.5
         rows.append(

@@ -1,0 +1,120 @@
+"""`congenial reassess`: what old releases promise now, given figures that are published exactly."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from congenial.cli.output import Document, Json, emit, examples, paragraph, table, working
+from congenial.errors import GuaranteeError
+
+if TYPE_CHECKING:
+    from congenial.privacy.semi import Known
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial reassess plan.toml --bundle bundles/old-table",
+            "congenial reassess census.toml --rho 2.56 --delta 1e-10",
+            "congenial reassess plan.toml",
+        )
+    )(reassess)
+
+
+def reassess(
+    plan: Annotated[Path, typer.Argument(help="Plan with the schema and the published figures.")],
+    bundle: Annotated[
+        list[Path] | None, typer.Option(help="An old release; may be given several times.")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option(help="An old promise: epsilon.")] = None,
+    rho: Annotated[str | None, typer.Option(help="An old promise: rho (zCDP).")] = None,
+    mu: Annotated[str | None, typer.Option(help="An old promise: mu (Gaussian).")] = None,
+    delta: Annotated[float | None, typer.Option(help="Show epsilon at this delta too.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what old releases promise once figures are published. Needs no data, spends nothing.
+
+    Old releases are bundles, bare promises, or by default those of the plan's own ledger.
+    """
+    with working("reassessing"):
+        document = examine(plan, bundle or [], {"epsilon": epsilon, "rho": rho, "mu": mu}, delta)
+    emit(document) if as_json else show(document)
+
+
+def examine(
+    path: Path, bundles: list[Path], promises: dict[str, str | None], delta: float | None
+) -> Document:
+    """The result as plain data."""
+    from congenial.privacy.semi import reassess as work_out
+    from congenial.release import steps
+    from congenial.release.bundle import read
+    from congenial.release.plan import Plan
+
+    plan = Plan.load(path)
+    old: dict[str, Known] = {}
+    for folder in bundles:
+        release = read(folder)
+        old[release.name] = release.description
+    for kind, value in promises.items():
+        if value is not None:
+            old[f"{kind} = {value}"] = _promise(kind, value)
+    mandates = plan.invariants
+    ledger = steps.open_ledger(plan, create=False)
+    if ledger is not None and set(plan.statements) <= set(ledger.mandates.statements):
+        mandates = ledger.mandates
+    if not old and ledger is not None:
+        old = {entry.name: entry.description for entry in ledger.entries() if entry.counted}
+    if not old:
+        raise GuaranteeError(
+            "there is no old release to reassess.",
+            remedy="Give --bundle, or --epsilon, --rho or --mu.",
+        )
+    found = work_out(old, mandates)
+    return {
+        "mandates": [statement.label for statement in mandates.equalities],
+        "values_published": mandates.values is not None,
+        "delta": delta,
+        "rows": [row for one in found for row in one.rows(delta)],
+    }
+
+
+def _promise(kind: str, value: str) -> Known:
+    from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
+
+    try:
+        amount = Fraction(Decimal(value))
+    except (InvalidOperation, ValueError):
+        raise GuaranteeError(f"{kind} = {value!r} is not a number.") from None
+    if kind == "epsilon":
+        return Pure(amount)
+    return ZeroConcentrated(amount) if kind == "rho" else Gaussian(amount)
+
+
+def show(document: Document) -> None:
+    """The result for people."""
+    figures = "; ".join(document["mandates"]) or "nothing"
+    paragraph(f"Published exactly: {figures}.")
+    if not document["values_published"] and document["mandates"]:
+        paragraph("Their values are not known here: bounds valid for every value.")
+    columns = ["release", "reading", "records", "footing", "promise"]
+    if document["delta"] is not None:
+        columns.append("epsilon")
+    rows = [
+        [
+            f"{row[key]:.5g}" if key == "epsilon" else "-" if row[key] is None else row[key]
+            for key in columns
+        ]
+        for row in document["rows"]
+    ]
+    table(columns, rows)
+    paragraph(
+        "Robust: any two datasets that agree with the figures, at most that many records apart. "
+        "Existential: some such dataset with a nearby table exists for each person; it protects "
+        "nobody from someone who knows all but two records."
+    )

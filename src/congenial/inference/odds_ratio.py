@@ -1,0 +1,296 @@
+"""Tests of the odds ratio of a 2 x 2 table whose margins are published.
+
+Given the margins the table has one free cell, x11 = H, and with theta_i the chance of column 1 in
+row i and w = [theta_1 / (1 - theta_1)] / [theta_2 / (1 - theta_2)], H is Fisher's noncentral
+hypergeometric: P_w(H = x) ~ C(t1., x) C(t2., t.1 - x) w^x. Conforming neighbours move x11 by one,
+so x11 + N with canonical noise N for f is f-private among them, and
+
+    phi(x) = F(x - m),  p = E_{w0} F(H - (x11 + N))
+
+are the uniformly most powerful unbiased private test of w <= w0 and a p-value that agrees with it
+(semi-dp, Theorem 37 and Lemma 46). Erratum: the paper prints w = odds2 / odds1, for which rejecting
+at large x11 has less power than its size; with the ratio as above the theorem is true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, special
+
+from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.mechanisms.release import Release
+from congenial.privacy.tradeoff import Tradeoff
+from congenial.public.support import support
+from congenial.sampling.canonical import CanonicalNoise, Normal, Tulap, uniform_doubles
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.exact import Floats, Ints
+from congenial.sampling.randomness import Randomness, SystemRandomness, uniform_below
+
+Alternative = Literal["greater", "less", "two-sided"]
+_FAR = 700.0  # |log w| beyond which a bound of an interval is 0 or infinite
+
+
+class NoiseLaw(Protocol):
+    """Law of symmetric noise in x11; only its distribution function is needed."""
+
+    def cdf(self, x: npt.ArrayLike) -> Any:
+        """P(N <= x)."""
+
+
+@dataclass(frozen=True)
+class OddsRatioTest:
+    """Inference about w = odds of row 1 / odds of row 2 from a noisy x11 and the margins.
+
+    rows = (t1., t2.), columns = (t.1, t.2): published, none of them zero. noise: the law of N in
+    x11 + N, a `CanonicalNoise` for an optimal test; any symmetric law for a valid one (integer
+    noise gives conservative p-values).
+
+    >>> from congenial.sampling.canonical import Tulap
+    >>> test = OddsRatioTest((7, 5), (6, 6), Tulap(1))
+    >>> round(float(test.power(0.05, 2.0)), 6)
+    0.084188
+    """
+
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    noise: NoiseLaw
+
+    def __post_init__(self) -> None:
+        if len(self.rows) != 2 or len(self.columns) != 2 or sum(self.rows) != sum(self.columns):
+            raise MandateError(
+                "the margins are not those of one 2 x 2 table.",
+                remedy="Give two row totals and two column totals with the same sum.",
+            )
+        if min(*self.rows, *self.columns) <= 0:
+            raise StructureError(
+                "a margin of the 2 x 2 table is zero: the margins fix every cell, and nothing is "
+                "left to test.",
+                remedy="Test a table whose four margins are positive.",
+            )
+
+    @cached_property
+    def support(self) -> Ints:
+        """The values x11 can have: max(0, t.1 - t2.) .. min(t1., t.1)."""
+        low = max(0, self.columns[0] - self.rows[1])
+        return np.arange(low, min(self.rows[0], self.columns[0]) + 1)
+
+    def law(self, w: float) -> Floats:
+        """P_w(H = x) for x in `support`."""
+        if not 0 < w < math.inf:
+            raise GuaranteeError(f"an odds ratio of {w} has no law.", remedy="Give 0 < w < inf.")
+        return self._law(math.log(w))
+
+    def _law(self, log_w: float) -> Floats:
+        x = self.support.astype(float)
+        (t1, t2), k = self.rows, self.columns[0]
+        logs = _log_choose(t1, x) + _log_choose(t2, k - x) + x * log_w
+        weights = np.exp(logs - logs.max())
+        return np.asarray(weights / weights.sum())
+
+    # ---- tests ---------------------------------------------------------------------------------
+
+    def p_value(
+        self, statistic: float, w: float = 1.0, alternative: Alternative = "greater"
+    ) -> float:
+        """Private p-value from U = x11 + N: post-processing of U and the margins.
+
+        "greater" is against odds ratios above w, "less" below; "two-sided" is twice the smaller,
+        at most 1 (valid, not claimed optimal).
+        """
+        if alternative == "two-sided":
+            sides = (self.p_value(statistic, w, "greater"), self.p_value(statistic, w, "less"))
+            return min(1.0, 2 * min(sides))
+        if alternative not in ("greater", "less"):
+            raise GuaranteeError(
+                f"alternative = '{alternative}' is not known.",
+                remedy="Use 'greater', 'less' or 'two-sided'.",
+            )
+        return self._tail(statistic, math.log(w), alternative)
+
+    def _tail(self, statistic: float, log_w: float, alternative: Alternative) -> float:
+        sign = 1 if alternative == "greater" else -1
+        values = self.noise.cdf(sign * (self.support - statistic))
+        return float(np.clip(self._law(log_w) @ values, 0.0, 1.0))
+
+    def interval(self, statistic: float, level: float) -> tuple[float, float]:
+        """Confidence interval for w: the values that neither one-sided test at (1 - level) / 2
+        rejects. An end may be 0 or infinite, and both are 0 or infinite where the noise took U far
+        outside the support.
+        """
+        _check_probability("level", level)
+        tail = (1 - level) / 2
+        low = _crossing(lambda t: self._tail(statistic, t, "greater") - tail)
+        high = _crossing(lambda t: tail - self._tail(statistic, t, "less"))
+        return _exp(low), _exp(high)
+
+    # ---- power ---------------------------------------------------------------------------------
+
+    def threshold(self, alpha: float, w: float = 1.0) -> float:
+        """m with E_w F(H - m) = alpha."""
+        _check_probability("alpha", alpha)
+        law = self.law(w)
+
+        def excess(m: float) -> float:
+            return float(law @ self.noise.cdf(self.support - m)) - alpha
+
+        reach = 1.0
+        low, high = float(self.support[0]), float(self.support[-1])
+        while excess(low - reach) < 0 or excess(high + reach) > 0:
+            reach *= 2
+        return float(optimize.brentq(excess, low - reach, high + reach, xtol=1e-13, rtol=1e-15))
+
+    def rejection(self, alpha: float, w: float = 1.0) -> Floats:
+        """phi(x) = F(x - m) on `support`: the probability that "w' <= w" is rejected at alpha."""
+        return np.asarray(self.noise.cdf(self.support - self.threshold(alpha, w)))
+
+    def power(self, alpha: float, at: npt.ArrayLike, w: float = 1.0) -> Any:
+        """Probability of rejecting "odds ratio <= w" at alpha when it is `at` (one or many)."""
+        phi = self.rejection(alpha, w)
+        points = np.atleast_1d(np.asarray(at, dtype=float))
+        found = np.array([self.law(float(point)) @ phi for point in points])
+        return found.reshape(np.shape(at))[()]
+
+    # ---- the decision alone ----------------------------------------------------------------------
+
+    def decide(
+        self, x11: int, alpha: float, w: float = 1.0, randomness: Randomness | None = None
+    ) -> Decision:
+        """Release one bit: whether "odds ratio <= w" is rejected at alpha. This spends privacy.
+
+        Drawn as Bernoulli(phi(x11)), exactly for the double phi(x11); it needs no noisy count and
+        promises the same f (semi-dp, Lemma 34). x11 is confidential.
+        """
+        f = self._promise()
+        values = self.rejection(alpha, w)
+        phi = [Fraction(float(p)) for p in values]
+        at = int(x11) - int(self.support[0])
+        if not 0 <= at < len(phi):
+            raise MandateError(
+                "the data do not agree with the published margins.",
+                remedy="Use the margins of the same table.",
+            )
+        if lemma_34_excess(values, f) > 1e-12:
+            raise GuaranteeError(
+                "the rounded test does not keep its promise.", remedy="Use another alpha or noise."
+            )
+        randomness = SystemRandomness() if randomness is None else randomness
+        reject = uniform_below(phi[at].denominator, randomness) < phi[at].numerator
+        return Decision(reject, alpha, w, f, randomness.label, randomness.publishable)
+
+    def _promise(self) -> Tradeoff:
+        if not isinstance(self.noise, CanonicalNoise):
+            raise GuaranteeError(
+                "the decision alone needs canonical noise.",
+                remedy="Use canonical_noise(f) for the promise you want.",
+            )
+        return self.noise.tradeoff
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A test together with the statistic U a release gives for it."""
+
+    test: OddsRatioTest
+    statistic: float
+
+    def p_value(self, w: float = 1.0, alternative: Alternative = "greater") -> float:
+        """As `OddsRatioTest.p_value`."""
+        return self.test.p_value(self.statistic, w, alternative)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """As `OddsRatioTest.interval`."""
+        return self.test.interval(self.statistic, level)
+
+
+def from_release(release: Release, randomness: Randomness | None = None) -> Observed:
+    """The test a released 2 x 2 table allows: post-processing, nothing is spent.
+
+    Double geometric and K-norm noise given both margins is k (+1 -1 / -1 +1) with k double
+    geometric. With `randomness` a uniform on (-1/2, 1/2) is added, which makes the noise Tulap and
+    the test optimal at the release's epsilon; without it p-values are those of integer noise, valid
+    and conservative. Discrete Gaussian noise has variance parameter sigma^2 / 4 in x11.
+    """
+    table = np.asarray(release.drawn)
+    known = support(release.description.support, release.table)
+    one = known.ties[0].shape == (2, 2) if len(known.ties) == 1 else False
+    if table.shape != (2, 2) or not one or release.description.nonnegative:
+        raise StructureError(
+            "this release is not a 2 x 2 table with additive noise and both margins published, "
+            "all four of them positive.",
+            remedy="Release the 2 x 2 table given both margins, without nonnegative counts.",
+        )
+    family, scale = release.description.family, release.description.scale
+    noise: NoiseLaw
+    if family == "gaussian":
+        noise = Normal(2 / math.sqrt(scale))
+    elif family == "discrete_gaussian":
+        noise = DiscreteGaussian(scale / 4)
+    else:
+        noise = DoubleGeometric(4 * scale if family == "double_geometric" else scale)
+    statistic = float(table[0, 0])
+    if randomness is not None and isinstance(noise, DoubleGeometric):
+        statistic += float(uniform_doubles(randomness, 1)[0]) - 0.5
+        noise = Tulap(noise.eps)
+    rows, columns = np.rint(table.sum(axis=1)), np.rint(table.sum(axis=0))
+    margins = [(int(one[0]), int(one[1])) for one in (rows, columns)]
+    return Observed(OddsRatioTest(margins[0], margins[1], noise), statistic)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One released bit about the odds ratio, and what it promises between conforming neighbours."""
+
+    reject: bool
+    alpha: float
+    w: float
+    tradeoff: Tradeoff
+    randomness: str
+    publishable: bool
+
+
+def lemma_34_excess(phi: npt.ArrayLike, f: Tradeoff) -> float:
+    """Largest phi(x) - [1 - f(1 - phi(x'))] over neighbours x' = x +- 1: at most 0 for an f-private
+    test (semi-dp, Lemma 34, for f made symmetric).
+
+    >>> from congenial.privacy.tradeoff import Pure
+    >>> lemma_34_excess([0.5, 0.5], Pure(1)) <= 0
+    True
+    """
+    values = np.asarray(phi, dtype=np.float64)
+    limit = 1 - np.asarray(f.symmetrise()(np.clip(1 - values, 0.0, 1.0)))
+    return float(max(np.max(values[1:] - limit[:-1]), np.max(values[:-1] - limit[1:])))
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def _log_choose(n: int, k: Floats) -> Floats:
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+
+
+def _crossing(rising: Callable[[float], float]) -> float:
+    """Where a rising function of log w crosses zero; -inf or inf if it does not."""
+    if rising(-_FAR) >= 0:
+        return -math.inf
+    if rising(_FAR) <= 0:
+        return math.inf
+    return float(optimize.brentq(rising, -_FAR, _FAR, xtol=1e-12))
+
+
+def _exp(log_w: float) -> float:
+    return math.exp(log_w) if log_w < _FAR else math.inf
+
+
+def _check_probability(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise GuaranteeError(
+            f"{name} = {value} is not between 0 and 1.", remedy=f"Give {name} such as 0.05 or 0.95."
+        )

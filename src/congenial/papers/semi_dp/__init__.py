@@ -1,0 +1,41 @@
+"""Cho and Awan, Formal privacy guarantees with invariant statistics: figures, examples, numbers.
+
+Where the paper errs (docs/errata) the corrected statement is computed, and what it prints is shown
+beside it under its name.
+"""
+
+from __future__ import annotations
+
+from congenial.papers.item import Item
+from congenial.papers.semi_dp import census, examples, figures, odds, sets
+
+ITEMS: dict[str, Item] = {
+    "figure-2": Item(
+        "Gaussian noise on the kernel against group privacy", "Figure 2, corrected", figures.figure2
+    ),
+    "figure-3": Item(
+        "K-norm noise against l1, l2 and l_infinity noise",
+        "Figure 3, corrected, and beyond it to k = 6",
+        figures.figure3,
+    ),
+    "example-2": Item("What an invariant leaves of three bits", "Example 2", examples.example2),
+    "example-3": Item("The semi-adjacent parameter of three bits", "Example 3", examples.example3),
+    "example-4": Item("One-way margins of a 2 x 2 table", "Example 4", examples.example4),
+    "example-5": Item(
+        "The semi-adjacent parameter of a 2 x 2 table, two readings", "Example 5", examples.example5
+    ),
+    "example-6": Item("Group privacy against Semi-DP: which pairs", "Example 6", examples.example6),
+    "example-7": Item(
+        "Sensitivity sets of two-way tables given both margins",
+        "Example 7 and Proposition 32, corrected",
+        sets.example7,
+    ),
+    "example-8": Item("The projection of a 2 x 2 table", "Example 8", sets.example8),
+    "norm-balls": Item(
+        "Volumes and noise of K-norm, as printed and true", "Section 4.2, corrected", sets.balls
+    ),
+    "odds-ratio": Item(
+        "Power of the private test of the odds ratio", "Theorem 37, corrected", odds.power
+    ),
+    "section-6": Item("The 2020 Census, advertised and effective", "Section 6", census.section6),
+}

@@ -1,0 +1,279 @@
+"""K-norm given both margins: the promise over all conforming pairs, planted sets, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.inference.odds_ratio import from_release
+from congenial.mechanisms.knorm import FAMILIES, KNorm
+from congenial.privacy.composition import largest_gauge, moves
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Pure
+from congenial.public.adjacency import SemiAdjacent
+from congenial.public.invariants import Invariants, publish
+from congenial.public.sensitivity import sensitivity
+from congenial.public.statements import count, margin, total
+from congenial.public.universe import Universe
+from congenial.sampling.gauge import Gauge
+from congenial.sampling.knorm_real import KNormReal
+from congenial.sampling.randomness import SeededRandomness
+
+SEED = 51_005
+ALPHA = 1e-6
+
+
+def schema(r, c, more=None):
+    levels = {"a": r, "b": c} | (more or {})
+    return Schema.from_dict(
+        {k: {"levels": [f"{k}{i}" for i in range(n)]} for k, n in levels.items()}
+    )
+
+
+def two_way(counts):
+    counts = np.array(counts)
+    made = schema(*counts.shape)
+    return Table(made, made.names, counts)
+
+
+THREE = two_way([[1, 1, 0], [0, 1, 0], [0, 0, 1]])  # 7 conforming tables, hexagons among them
+WIDE = two_way([[1, 0, 1, 1], [0, 1, 0, 1], [1, 0, 0, 0]])
+
+
+def calibrated(table, epsilon=2, reading="robust"):
+    adjacency = SemiAdjacent(publish(table, margin("a"), margin("b")), reading)
+    return KNorm.calibrate(Guarantee.pure(epsilon, adjacency), ("a", "b"))
+
+
+def conforming(table):
+    """Every table of counts with the margins of this one."""
+    near = [table.counts + u for u in kernel(table.counts.shape, 3)]
+    return [Table(table.schema, table.names, s) for s in near if s.min() >= 0]
+
+
+def kernel(shape, reach):
+    r, c = shape
+    inner = np.array(list(product(range(-reach, reach + 1), repeat=(r - 1) * (c - 1))))
+    z = inner.reshape(-1, r - 1, c - 1)
+    u = np.concatenate([z, -z.sum(axis=1, keepdims=True)], axis=1)
+    return np.concatenate([u, -u.sum(axis=2, keepdims=True)], axis=2)
+
+
+def worst_ratio(mechanism, tables, records, reach=2):
+    """Largest log p(y|x) - log p(y|x') over pairs `records` apart and all y near them."""
+    ys = tables[0].counts + kernel(mechanism.shape, reach)
+    logs = [mechanism.log_density(ys, table) for table in tables]
+    worst = 0.0
+    for i, left in enumerate(tables):
+        for j, right in enumerate(tables):
+            apart = int(np.abs(left.counts - right.counts).sum())
+            if 0 < apart <= 2 * records:
+                worst = max(worst, float(np.max(logs[i] - logs[j])))
+    return worst
+
+
+# --- the promise ----------------------------------------------------------------------------------
+
+
+def test_every_conforming_pair_keeps_the_promise_and_some_attains_it():
+    mechanism = calibrated(THREE)
+    assert mechanism.adjacency.records == 3
+    assert mechanism.guarantee.tradeoff == Pure(2)
+    tables = conforming(THREE)
+    assert len(tables) == 7
+    assert len(tables) == len(list(Universe(mechanism.adjacency.mandates).tables(4)))
+    assert worst_ratio(mechanism, tables, 3) == pytest.approx(2, abs=1e-9)
+
+
+def test_larger_universe():
+    mechanism = calibrated(WIDE)
+    tables = conforming(WIDE)
+    assert len(tables) > 20
+    assert worst_ratio(mechanism, tables[:12], 3, reach=1) == pytest.approx(2, abs=1e-9)
+
+
+def test_planted_the_printed_set_under_A_3_is_caught():
+    """Noise made for swaps only (Proposition 32): a hexagon apart, the loss is twice epsilon."""
+    sound = calibrated(THREE)
+    printed = KNorm(sound.adjacency, replace(sound.description, family=FAMILIES[2]))
+    tables = conforming(THREE)
+    assert worst_ratio(printed, tables, 3) == pytest.approx(4, abs=1e-9)
+    assert printed.guarantee.tradeoff == Pure(4)  # the product prices it right
+    assert worst_ratio(printed, tables, 2) == pytest.approx(2, abs=1e-9)  # true under A_2
+
+
+def test_planted_less_noise_is_caught():
+    sound = calibrated(THREE)
+    less = KNorm(sound.adjacency, replace(sound.description, scale=Fraction(5, 2)))
+    assert worst_ratio(less, conforming(THREE), 3) > 2.4
+
+
+@pytest.mark.parametrize("reading", ["robust", "literal"])
+def test_the_hull_is_that_of_the_sensitivity_set(reading):
+    """What the adjacency lists (no values published: every t) and what the sampler builds on."""
+    mandates = Invariants(schema(3, 4), (margin("a"), margin("b")))
+    adjacency = SemiAdjacent(mandates, reading)
+    listed = sensitivity(adjacency, ("a", "b"))
+    made = Gauge((3, 4), adjacency.records)
+    rows = {g.tobytes() for g in made.generators.reshape(made.number, -1)}
+    assert {u.tobytes() for u in listed.elements if u.any()} == rows
+    real = KNormReal.of_set(listed.elements, 1)
+    assert real.mean_square == KNormReal.table((3, 4), 1, adjacency.records).mean_square
+
+
+@pytest.mark.parametrize("hull", [2, 3])
+@pytest.mark.parametrize("records", [2, 3, 4, 5])
+def test_largest_gauge_over_more_records(hull, records):
+    """The bound that prices an old release under a wider adjacency, against every 4 x 4 circuit
+    and sums of them.
+    """
+    gauge = Gauge((5, 5), hull)
+    rng = np.random.default_rng(SEED)
+    worst = 0.0
+    for _ in range(200):
+        left, u = records, np.zeros((5, 5), dtype=np.int64)
+        while left >= 2:
+            m = int(rng.integers(2, left + 1))
+            rows, columns = rng.permutation(5)[:m], rng.permutation(5)[:m]
+            u[rows, columns] += 1
+            u[rows, np.roll(columns, 1)] -= 1
+            left -= m
+        assert np.abs(u).sum() <= 2 * records
+        worst = max(worst, float(gauge.exact(u)))
+    mandates = Invariants(schema(5, 5), (margin("a"), margin("b")))
+    adjacency = SemiAdjacent(mandates, "literal", within=records)
+    bound = largest_gauge(adjacency, hull)
+    assert worst <= bound.value
+    assert bound.exact == (records <= hull)
+    if records <= 3:
+        assert worst == bound.value
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+def test_sampler_and_density_agree():
+    """Pearson over all outputs expected at least 8 times."""
+    from scipy.stats import chi2
+
+    mechanism = calibrated(THREE, 3)
+    assert mechanism.normalised
+    draws = 20_000
+    noise = mechanism.noise(SeededRandomness(SEED), draws)
+    rows, seen = np.unique(noise.reshape(draws, -1), axis=0, return_counts=True)
+
+    def p_value(of):
+        mass = np.exp(of.log_density(THREE.counts + rows.reshape(-1, 3, 3), THREE))
+        common = mass * draws >= 8
+        observed = np.append(seen[common], draws - seen[common].sum())
+        expected = np.append(mass[common], 1 - mass[common].sum()) * draws
+        return chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1)
+
+    assert p_value(mechanism) > ALPHA
+    assert p_value(calibrated(THREE, Fraction(15, 4))) < ALPHA
+
+
+def test_release_keeps_the_margins_and_marks_the_seed():
+    mechanism = calibrated(THREE)
+    release = mechanism.release(THREE, SeededRandomness(SEED))
+    assert np.array_equal(release.values.sum(axis=0), THREE.counts.sum(axis=0))
+    assert np.array_equal(release.values.sum(axis=1), THREE.counts.sum(axis=1))
+    assert not release.publishable
+    with pytest.raises(MandateError):
+        mechanism.release(two_way([[2, 0, 0], [0, 1, 0], [0, 0, 1]]))
+    assert mechanism.log_density(THREE.counts + np.eye(3, dtype=int), THREE) == -np.inf
+
+
+def test_a_2_x_2_release_gives_the_test_of_the_odds_ratio():
+    """Its noise in x11 is double geometric at the release's epsilon."""
+    table = two_way([[9, 4], [3, 8]])
+    mechanism = calibrated(table, Fraction(3, 2))
+    seen = from_release(mechanism.release(table, SeededRandomness(SEED)))
+    assert seen.test.rows == (13, 11)
+    assert seen.test.noise.eps == Fraction(3, 2)
+    noise = mechanism.noise(SeededRandomness(SEED), 4000)[:, 0, 0].astype(float)
+    assert noise.var() == pytest.approx(seen.test.noise.variance, rel=0.2)
+    assert 0 < seen.p_value() <= 1
+
+
+def test_empty_rows_stay_empty():
+    table = two_way([[1, 1, 0, 1], [0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]])
+    mechanism = calibrated(table)
+    noise = mechanism.noise(SeededRandomness(SEED), 50)
+    assert not noise[:, [1, 3]].any()
+    assert noise[:, 0].any()
+    assert mechanism._parts[0][0].shape == (2, 4)
+
+
+def test_tables_by_county_are_independent():
+    made = schema(2, 3, {"county": 2})
+    counts = np.array([[[1, 2], [0, 1], [2, 0]], [[0, 1], [1, 1], [1, 2]]])
+    table = Table(made, made.names, counts)
+    adjacency = SemiAdjacent(publish(table, margin("county", "a"), margin("county", "b")))
+    if adjacency.records > 3:
+        pytest.skip("more than 3 records apart")
+    mechanism = KNorm.calibrate(Guarantee.pure(2, adjacency), ("a", "b", "county"))
+    assert len(mechanism._parts) == 1
+    assert mechanism._parts[0][1].shape == (2, 2, 3)
+    noise = mechanism.noise(SeededRandomness(SEED), 4000).astype(float)
+    assert not noise.sum(axis=1).any()
+    assert not noise.sum(axis=2).any()
+    together = np.corrcoef(noise[:, 0, 0, 0], noise[:, 0, 0, 1])[0, 1]
+    assert abs(together) < 5 / np.sqrt(4000)
+
+
+def test_error_laws():
+    mechanism = calibrated(THREE, 2)
+    index = np.array([[0, 0, 0], [1, -1, -1], [2, 2, -1]])
+    row, cell, pair = mechanism.error_laws(index, 3)
+    assert row.variance == row.interval(0.9) == 0  # a published row
+    noise = mechanism.noise(SeededRandomness(SEED), 20_000)
+    for law, cells in ((cell, noise[:, 1, 0]), (pair, noise[:, 2, 0] + noise[:, 2, 1])):
+        assert law.variance == pytest.approx(cells.astype(float).var(), rel=0.15)
+        for level in (0.5, 0.9):
+            assert np.mean(np.abs(cells) <= law.interval(level)) >= level - 0.02
+
+
+# --- readings, refusals ---------------------------------------------------------------------------
+
+
+def test_the_hull_follows_the_adjacency():
+    assert calibrated(THREE).description.family == FAMILIES[3]
+    weaker = calibrated(THREE, reading="literal")
+    assert weaker.adjacency.records == 2
+    assert weaker.description.family == FAMILIES[2]
+    assert weaker.guarantee.tradeoff == Pure(2)
+
+
+def test_rows_that_come_and_go():
+    """Symmetric difference: four rows are two moves, so swaps are all there is."""
+    table = publish(THREE, margin("a"), margin("b"))
+    adjacency = SemiAdjacent(table, metric="symmetric difference")
+    mechanism = KNorm.calibrate(Guarantee.pure(2, adjacency), ("a", "b"))
+    assert moves(adjacency) == adjacency.records // 2 == mechanism.hull
+    assert mechanism.guarantee.tradeoff == Pure(2)
+
+
+def test_refusals():
+    table = THREE
+    nested = SemiAdjacent(publish(table, total(by="a")))
+    with pytest.raises(StructureError, match="both margins"):
+        KNorm.calibrate(Guarantee.pure(1, nested), ("a", "b"))
+    partial = SemiAdjacent(publish(table, total(), count("a = 'a0'"), count("b = 'b0'")))
+    with pytest.raises(StructureError, match="both margins"):
+        KNorm.calibrate(Guarantee.pure(1, partial), ("a", "b"))
+    with pytest.raises(GuaranteeError, match="no information"):
+        calibrated(table, 0)
+    both = SemiAdjacent(publish(table, margin("a"), margin("b")))
+    with pytest.raises(GuaranteeError, match="calibrated"):
+        KNorm.calibrate(Guarantee.gaussian(1, both), ("a", "b"))
+    further = SemiAdjacent(publish(table, margin("a"), margin("b")), within=4)
+    with pytest.raises(StructureError, match="2 or 3 records"):
+        KNorm.calibrate(Guarantee.pure(1, further), ("a", "b"))
