@@ -126,6 +126,9 @@ REFUSED |= {  # two-way tables of single cells only
     for universe in UNIVERSES
     if universe.label not in ("both margins", "margins of 2 x 3")
 }
+REFUSED |= {  # a chain is for ties only: the rest has exact draws
+    ("congenial_chain", universe.label) for universe in UNIVERSES if universe.label not in CROSSING
+}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from congenial.errors import PlanError, StructureError
 from congenial.mechanisms import (  # noqa: F401 - entering the registry
     additive,
+    chain,
     congenial,
     hierarchy,
     kernel_gaussian,
@@ -49,6 +50,7 @@ def _choose(target: Guarantee) -> type[Mechanism]:
         for mechanism in REGISTRY.values()
         if isinstance(target.tradeoff, mechanism.targets)
         and mechanism.conditions == mandated
+        and mechanism.basis == "theorem"
         and mechanism.additive  # counts given that none is negative are drawn on request only
     ]
     fitting.sort(key=lambda mechanism: mechanism.family in ("laplace", "gaussian"))

@@ -20,7 +20,7 @@ from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.mechanisms.release import Release
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family
-from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.guarantee import Basis, Guarantee
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.public.adjacency import Adjacency
 from congenial.public.invariants import Invariants
@@ -53,6 +53,7 @@ class Mechanism(ABC):
     targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
     conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
     citation: ClassVar[str]
+    basis: ClassVar[Basis] = "theorem"
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
     additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
 
@@ -112,7 +113,7 @@ class Mechanism(ABC):
             else ()
         )
         return Guarantee(
-            self.adjacency, loss.tradeoff, "theorem", assumptions, citation=self.citation
+            self.adjacency, loss.tradeoff, self.basis, assumptions, citation=self.citation
         )
 
     @property

@@ -24,6 +24,7 @@ from congenial.sampling.discrete import DiscreteGaussian
 from congenial.sampling.elimination import CrossingGroups
 from congenial.sampling.exact import Ints
 from congenial.sampling.families import cell_law, grouped_noise
+from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.lattice_gaussian import TwoWayGaussian
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way import TwoWayNoise
@@ -44,21 +45,26 @@ class TiedNoise:
     """Noise on the cells of one tie, given that its equations hold; cells in the tie's own order.
 
     A two-way table of single cells has samplers of its own; any other tie is drawn by elimination
-    of group sums, which needs that few sums are open at a time.
+    of group sums, which needs that few sums are open at a time. `chain`: by a heat-bath chain
+    instead, which is not certified.
     """
 
-    def __init__(self, family: str, scale: Fraction, tie: Tie, sizes: Ints) -> None:
+    def __init__(
+        self, family: str, scale: Fraction, tie: Tie, sizes: Ints, chain: bool = False
+    ) -> None:
         self.labels = np.repeat(np.arange(len(tie.groups)), sizes)
         self.cells = len(self.labels)
         self._law = cell_law(family, scale)
         self._tie = tie
         self._grid = None
         shape = tie.shape
-        if shape is not None and len(shape) == 2 and self.cells == len(tie.groups):
+        if chain:
+            self._part: Any = LatticeChain(family, scale, self.labels, tie.equations)
+        elif shape is not None and len(shape) == 2 and self.cells == len(tie.groups):
             assert tie.features is not None
             self._grid = tie.features[:, 0] * shape[1] + tie.features[:, 1]
             two_way = TwoWayGaussian if isinstance(self._law, DiscreteGaussian) else TwoWayNoise
-            self._part: Any = two_way((shape[0], shape[1]), scale)
+            self._part = two_way((shape[0], shape[1]), scale)
         else:
             self._part = self._by_elimination
 
@@ -100,10 +106,11 @@ class ConditionedNoise:
     """Noise u on a table: groups sum to zero, ties hold, frozen cells are zero, loose ones are
     free.
 
-    p(u) = prod_i w(u_i) / Z, w double geometric or discrete Gaussian. Exact: H = 0, tau = 0.
+    p(u) = prod_i w(u_i) / Z, w double geometric or discrete Gaussian. Exact: H = 0, tau = 0, unless
+    ties are left to a `chain`.
     """
 
-    def __init__(self, family: str, scale: Fraction, support: Support) -> None:
+    def __init__(self, family: str, scale: Fraction, support: Support, chain: bool = False) -> None:
         self.support = support
         self._flat = support.labels.reshape(-1)
         self._loose = np.flatnonzero(self._flat == LOOSE)
@@ -113,7 +120,7 @@ class ConditionedNoise:
         number[alone] = np.arange(len(alone))
         labels = number[np.maximum(self._flat, -1)]
         self._grouped = grouped_noise(family, labels, scale) if len(alone) else None
-        self._ties = list(_alike(family, scale, support)) if support.ties else []
+        self._ties = list(_alike(family, scale, support, chain)) if support.ties else []
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells)."""
@@ -158,7 +165,9 @@ class ConditionedNoise:
         return iter(self._ties)
 
 
-def _alike(family: str, scale: Fraction, support: Support) -> Iterator[tuple[TiedNoise, Ints]]:
+def _alike(
+    family: str, scale: Fraction, support: Support, chain: bool
+) -> Iterator[tuple[TiedNoise, Ints]]:
     """Ties with equal equations and sizes share a sampler (thousands of counties have one make)."""
     flat = support.labels.reshape(-1)
     order = np.argsort(flat, kind="stable")
@@ -171,7 +180,7 @@ def _alike(family: str, scale: Fraction, support: Support) -> Iterator[tuple[Tie
         key = (tie.equations.shape, tie.equations.tobytes(), sizes.tobytes(), shape)
         makes.setdefault(key, (tie, []))[1].append(cells)
     for tie, places in makes.values():
-        yield TiedNoise(family, scale, tie, support.sizes[tie.groups]), np.stack(places)
+        yield TiedNoise(family, scale, tie, support.sizes[tie.groups], chain), np.stack(places)
 
 
 class ConditionedCounts:

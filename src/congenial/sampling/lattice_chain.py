@@ -1,0 +1,103 @@
+"""A heat-bath chain for noise given any whole-number equations: NOT certified.
+
+p(u) ~ prod_i w(u_i) on { u whole : E u = 0 }. The moves are a basis of that lattice (differences
+inside a group, and a basis of the equations' integer kernel between groups), so they connect it:
+every conforming u is a whole combination of them, and no sign stands in the way. The law is the
+chain's limit; nothing is proved about how close a finite run is. The chain starts at u = 0,
+whatever the data are, so that a run leaks nothing about where it started; but its law is not the
+stated one, and a release drawn from it is labelled "uncertified chain".
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numba
+import numpy as np
+
+from congenial.public.integers import kernel
+from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.exact import Floats, Ints
+from congenial.sampling.families import cell_law
+from congenial.sampling.randomness import Randomness
+
+
+class LatticeChain:
+    """`sweeps` heat-bath sweeps over a lattice basis of the noise on tied groups, from zero.
+
+    labels: the group of each cell. equations: rows of whole coefficients, one column per group.
+    """
+
+    log_Z: float | None = None
+
+    def __init__(self, family: str, scale: Fraction, labels: Ints, equations: Ints) -> None:
+        self._l1 = isinstance(cell_law(family, scale), DoubleGeometric)
+        self._rate = float(scale) if self._l1 else 1 / (2 * float(scale))
+        self._moves = lattice_moves(labels, equations)
+        self.sweeps = 12 + 2 * len(self._moves)
+
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n approximate draws, shape (n, cells): runs of their own, each from zero."""
+        moves, cells = self._moves, self._moves.shape[1]
+        out = np.zeros((n, cells), dtype=np.int64)
+        rows = max(1, (1 << 22) // max(1, self.sweeps * len(moves)))
+        for start in range(0, n, rows):
+            block = out[start : start + rows]
+            words = randomness.words(len(block) * self.sweeps * len(moves))
+            uniform = ((words >> np.uint64(11)) + 0.5) * 2.0**-53
+            _run(block, moves, self._rate, self._l1, uniform.reshape(len(block), -1))
+        return out
+
+
+def lattice_moves(labels: Ints, equations: Ints) -> Ints:
+    """A basis of { u whole : the equations hold for its group sums }, one row per vector."""
+    cells, moves = len(labels), []
+    first = np.array([np.flatnonzero(labels == g)[0] for g in range(equations.shape[1])])
+    for g in range(equations.shape[1]):
+        for cell in np.flatnonzero(labels == g)[1:]:
+            move = np.zeros(cells, dtype=np.int64)
+            move[first[g]], move[cell] = 1, -1
+            moves.append(move)
+    for row in kernel(equations).basis:
+        move = np.zeros(cells, dtype=np.int64)
+        move[first] = row
+        moves.append(move)
+    return np.array(moves, dtype=np.int64).reshape(-1, cells)
+
+
+@numba.njit(cache=True)
+def _run(u: Ints, moves: Ints, rate: float, l1: bool, uniform: Floats) -> None:
+    """Sweeps over all moves: the step along a move is redrawn given everything else."""
+    count, cells = moves.shape
+    for d in range(u.shape[0]):
+        for at in range(uniform.shape[1]):
+            move = moves[at % count]
+            size = 0.0
+            peak = 0
+            for i in range(cells):
+                size += abs(move[i]) if l1 else move[i] * move[i]
+                if move[i] != 0:
+                    peak = max(peak, abs(u[d, i]))
+            reach = peak + int(40.0 / (rate * size) if l1 else np.sqrt(40.0 / (rate * size))) + 2
+            top, best = -np.inf, 0
+            logs = np.empty(2 * reach + 1)
+            for t in range(-reach, reach + 1):
+                weight = 0.0
+                for i in range(cells):
+                    if move[i] != 0:
+                        value = u[d, i] + t * move[i]
+                        weight += abs(value) if l1 else float(value) * value
+                logs[t + reach] = -rate * weight
+                top = max(top, -rate * weight)
+            total = 0.0
+            for k in range(2 * reach + 1):
+                logs[k] = np.exp(logs[k] - top)
+                total += logs[k]
+            left = uniform[d, at] * total
+            for k in range(2 * reach + 1):
+                left -= logs[k]
+                best = k - reach
+                if left <= 0:
+                    break
+            for i in range(cells):
+                u[d, i] += best * move[i]
