@@ -378,7 +378,7 @@ def test_init_lists_levels_only_on_request(run: Callable[..., Any], tmp_path: Pa
         (
             '"Population" = { total = true, by = ["county"], because = "statute" }\n'
             '"Adults" = { count = "age >= 18", by = ["county"] }',
-            '"Weighted" = { linear = { "age >= 18" = 2, "sex = \'f\'" = 1 } }',
+            '"Some" = { count = "age >= 18", at_least = 1 }',
         ),
         ('nonnegative = "project"', 'nonnegative = "project"\nmechanism = "plain_laplace"'),
         ("epsilon = 0.5", "epsilon = 0.0000000001"),

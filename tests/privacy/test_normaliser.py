@@ -86,7 +86,7 @@ def test_no_pair_of_conforming_tables_costs_more(name, eps):
 
 @pytest.mark.parametrize("eps", EPS, ids=str)
 def test_one_move_inside_a_group_is_sharp(eps):
-    """All people in one cell, many others empty: the bound is approached (.3318, .4899, .6231, .6839)."""
+    """All people in one cell, many empty ones: .3318, .4899, .6231, .6839 are approached."""
     known = support(Invariants(schema(4), (total(),)), ("a",))
     price = float(normaliser_price(eps, known, 2).value)
     assert price == pytest.approx(log(2 - exp(-2 * float(eps))), abs=1e-11)

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.errors import StructureError
-from congenial.mechanisms.baselines.whole import nearest
-from congenial.mechanisms.release import Release
+from congenial.data.selection import select
+from congenial.errors import BundleError, PredicateError, StructureError
+from congenial.mechanisms.baselines.conforming import FAR, Conforming
+from congenial.mechanisms.baselines.whole import nearest, nearest_in
+from congenial.mechanisms.release import Release, cell_index
+from congenial.public.statements import Statement
 from congenial.public.support import LOOSE, Support, Tie, support
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
@@ -22,7 +25,7 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
     """The release with `values` moved to the nearest nonnegative integer table (least squares).
 
     Cells of a group keep their published total, tied groups keep what is published about them
-    together, and cells of no group are cut at zero. The draw is kept
+    together, published bounds hold, and cells of no group are cut at zero. The draw is kept
     in `raw`. Ties are broken at random so that no cell is favoured.
     """
     if release.description.continuous:
@@ -46,12 +49,56 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
         if np.any(np.isin(tie.groups, broken)):
             cells = np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
             values[cells] = _project_tie(drawn[cells], tie, groups, randomness)
+    bounded = _bounded(release, groups)
+    if bounded is not None and not bounded.holds(values):
+        values = nearest_in(drawn, bounded, randomness)
     return replace(
         release,
         values=values.reshape(release.values.shape),
         raw=release.drawn,
         description=replace(release.description, post_processing="project"),
     )
+
+
+def _bounded(release: Release, groups: Support) -> Conforming | None:
+    """The nonnegative tables that keep every published bound the table can show; None for none."""
+    bounds = [one for one in release.published.bounds if _shown(one, release)]
+    if not bounds:
+        return None
+    rows, low, high = [], [], []
+    for statement in bounds:
+        weight = np.zeros(release.values.shape, dtype=np.int64)
+        for condition, times in statement.terms:
+            weight += times * select(condition, release.schema, release.table)
+        index = cell_index(release.schema, release.table, statement.by)
+        of_cell = np.broadcast_to(index, weight.shape).reshape(-1)
+        figures = release.schema.size(statement.by)
+        cells = np.arange(weight.size)
+        rows.append(
+            sp.csr_matrix((weight.reshape(-1), (of_cell, cells)), shape=(figures, weight.size))
+        )
+        least = statement.relation == ">="
+        low.append(np.full(figures, statement.bound if least else -FAR))
+        high.append(np.full(figures, FAR if least else statement.bound))
+    exact = Conforming.given(groups)
+    return Conforming(
+        sp.vstack([exact.rows, *rows], format="csr"),
+        np.concatenate([exact.low, *low]),
+        np.concatenate([exact.high, *high]),
+        exact.lower,
+        exact.upper,
+    )
+
+
+def _shown(statement: Statement, release: Release) -> bool:
+    """Whether a bound is about sums of the table's own cells."""
+    try:
+        for condition, _ in statement.terms:
+            select(condition, release.schema, release.table)
+        cell_index(release.schema, release.table, statement.by)
+    except (BundleError, PredicateError):
+        return False
+    return True
 
 
 def _project_tie(x: Any, tie: Tie, groups: Support, randomness: Randomness) -> Any:

@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from congenial.errors import StructureError
 from congenial.public import lattice
 from congenial.public.blocks import blocks, dense_rows
 from congenial.public.invariants import Invariants
@@ -177,13 +176,11 @@ class Support:
 
 
 def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
-    """The groups that the mandates make on the table over `names`."""
-    if invariants.bounds:
-        raise StructureError(
-            f"'{invariants.bounds[0].label}' only bounds a statistic; no exact mechanism keeps "
-            "bounds.",
-            remedy="Publish the statistic exactly, or drop the bound.",
-        )
+    """The groups that the mandates make on the table over `names`.
+
+    Bounds (at_least, at_most) make none: the noise is not conditioned on them; projection keeps
+    them.
+    """
     schema = invariants.schema
     shape = tuple(len(schema.axis(name).levels) for name in names)
     empty = _empty_atoms(invariants)

@@ -1,0 +1,53 @@
+"""Published bounds: kept by projection, and by nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.projection import project
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.adjacency import SemiAdjacent
+from congenial.public.invariants import publish
+from congenial.public.statements import at_least, at_most, count, margin, total
+from congenial.sampling.randomness import SeededRandomness
+
+SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})
+TABLE = Table(SCHEMA, SCHEMA.names, np.array([[4, 2, 9], [0, 3, 1]]))
+
+
+def projected(*statements, draws=40):
+    mandates = publish(TABLE, *statements)
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    for seed in range(draws):
+        source = SeededRandomness(seed)
+        yield project(mechanism.release(TABLE, source), source).values
+
+
+def test_bounds_hold_after_projection_and_would_not_hold_without():
+    broken = 0
+    for values in projected(total(), at_least(count("g = 'q'"), 3), at_most(count("x = 'c'"), 11)):
+        assert values.sum() == 19
+        assert values.min() >= 0
+        assert values[1].sum() >= 3
+        assert values[:, 2].sum() <= 11
+    for values in projected(total()):
+        broken += values[1].sum() < 3 or values[:, 2].sum() > 11
+    assert broken > 0  # otherwise the bounds had nothing to do
+
+
+def test_bounds_beside_crossing_figures():
+    for values in projected(margin("g"), margin("x"), at_most(count("g = 'p' and x = 'c'"), 9)):
+        assert values.sum(axis=1).tolist() == [15, 4]
+        assert values.sum(axis=0).tolist() == [4, 5, 10]
+        assert values[0, 2] <= 9
+        assert values.min() >= 0
+
+
+def test_a_bound_the_table_does_not_show_is_left_alone():
+    mandates = publish(TABLE, total(), at_least(count("x = 'a'"), 1))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), ("g",))
+    source = SeededRandomness(1)
+    assert project(mechanism.release(TABLE, source), source).values.sum() == 19
