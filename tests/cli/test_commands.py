@@ -16,7 +16,10 @@ import pytest
 from congenial.cli import check
 from congenial.cli.output import clean
 
-COMMANDS = ("init", "check", "publish", "release", "verify", "explain", "convert", "demo")
+COMMANDS = (
+    *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
+    *("audit", "reproduce", "convert", "demo"),
+)
 LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "upgrade")
 HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")
 

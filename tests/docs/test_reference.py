@@ -20,8 +20,8 @@ from congenial.release.plan import (
     DataSection,
     Plan,
     PublishEntry,
-    ReleaseSection,
 )
+from congenial.release.sections import KINDS
 from tests.docs.pages import DOCS, ROOT, first_column, sections
 
 REFERENCE = DOCS / "reference"
@@ -37,7 +37,7 @@ def fields(model: type) -> set[str]:
         ("[data]", fields(DataSection)),
         ("[schema]", set(KEYS)),
         ("[publish]", fields(PublishEntry)),
-        ("[[release]]", fields(ReleaseSection)),
+        ("[[release]]", set().union(*(fields(kind) for kind in KINDS.values()))),
         ("[budget]", fields(BudgetSection)),
     ],
 )

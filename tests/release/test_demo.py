@@ -9,6 +9,7 @@ import pytest
 
 from congenial.data.tabulate import tabulate
 from congenial.errors import BundleError
+from congenial.public.support import support
 from congenial.release.demo import EDGES, LARGEST, SMALLEST, STATES, population, write_demo
 from congenial.release.plan import Plan
 
@@ -48,10 +49,27 @@ def test_the_plan_fits_the_people(tmp_path: Path) -> None:
     assert len(EDGES) == 23
     assert plan.schema.axis("age").levels[-1] == "85+"
     assert plan.schema.axis("state").levels == tuple(STATES)
-    assert plan.invariants.structure == "laminar"
+    assert plan.invariants.structure == "two-way"
+    assert [one.label for one in plan.invariants.equalities] == [
+        "Population",
+        "Female",
+        "Voting age",
+    ]
     table = tabulate(plan.source, plan.schema, by=["state", "sex", "age"], unit=plan.unit)
     assert table.counts.shape == (3, 2, 23)
     assert table.counts.min() > 0
+
+
+def test_its_figures_cross_in_every_county(tmp_path: Path) -> None:
+    """Total, female and voting age: a 2 x 2 of groups per county with one free sum."""
+    plan = Plan.load(write_demo(tmp_path / "demo", SEED))
+    under = plan.adjacency(plan.invariants)
+    assert under.records == 3
+    assert under.l1(["county", "sex", "age"]).value == 6
+    known = support(plan.invariants, ("county", "sex", "age"))
+    assert known.structure == "2 x 2 groups of which the margins are known"
+    assert len(known.ties) == 24
+    assert all(len(tie.groups) - tie.rank == 1 for tie in known.ties)
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:

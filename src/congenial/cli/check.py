@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from congenial.cli import synthetic
 from congenial.cli.output import (
     Document,
     Json,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from congenial.release.plan import Plan
     from congenial.release.statistics import StatisticsCheck
     from congenial.release.steps import PlanCheck, ReleaseCheck
+    from congenial.release.synthetic import SyntheticCheck
 
 
 def add_to(app: typer.Typer) -> None:
@@ -91,13 +93,21 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
         "published": result.published,
         "basis": result.basis,
         "want": want,
-        "releases": [
-            _release(one) if isinstance(one, steps.ReleaseCheck) else _statistics(one)
-            for one in result.releases
-        ],
+        "releases": [_examined(one) for one in result.releases],
         "supposed": _supposed(result, suppose) if suppose else None,
         "budget": _budget(result, steps.open_ledger(plan, create=False)),
     }
+
+
+def _examined(one: ReleaseCheck | StatisticsCheck | SyntheticCheck) -> Document:
+    from congenial.release.sections import kind_of
+
+    kind = kind_of(one.section)
+    if kind == "model":
+        return synthetic.examine(cast("SyntheticCheck", one))
+    if kind == "statistics":
+        return _statistics(cast("StatisticsCheck", one))
+    return _release(cast("ReleaseCheck", one))
 
 
 def _release(one: ReleaseCheck) -> Document:
@@ -242,11 +252,13 @@ def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
 
 def show(document: Document) -> None:
     """The check for people."""
-    if any(one["kind"] == "table" for one in document["releases"]):
+    if any(one["kind"] != "statistics" for one in document["releases"]):
         _show_mandates(document)
     for one in document["releases"]:
         if one["kind"] == "table":
             _show_release(one, document["want"])
+        elif one["kind"] == "synthetic records":
+            synthetic.show(one)
         else:
             _show_statistics(one)
     if document["supposed"] is not None:

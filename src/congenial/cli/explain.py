@@ -75,6 +75,11 @@ def of_bundle(folder: Path) -> Document:
     }
 
 
+def _apart(adjacency: Document) -> str:
+    """How far apart look-alike databases are, where the pairs are databases."""
+    return f", at most {adjacency['records']} records" if "reading" in adjacency else ""
+
+
 def show(document: Document) -> None:
     """The promises for people."""
     if not document.get("publishable", True):
@@ -89,8 +94,7 @@ def show(document: Document) -> None:
             {
                 "Domain": guarantee["domain"],
                 "Universe": guarantee["universe"],
-                "Adjacency": f"{adjacency['words']} ({adjacency['metric']}, "
-                f"at most {adjacency['records']} records)",
+                "Adjacency": f"{adjacency['words']} ({adjacency['metric']}{_apart(adjacency)})",
                 "Promise": one["words"],
                 "Basis": guarantee["basis"],
                 "Assumed": "; ".join(guarantee["assumptions"]) or "nothing else",

@@ -19,6 +19,7 @@ from congenial.cli import (
     audit,
     check,
     convert,
+    curve,
     demo,
     explain,
     infer,
@@ -81,7 +82,7 @@ app = typer.Typer(
 for module in (init, check, publish, release, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
-for module in (reassess, infer, reproduce):
+for module in (reassess, infer, curve, reproduce):
     module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)

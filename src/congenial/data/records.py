@@ -190,18 +190,18 @@ def _numbers(attribute: Attribute, column: Any) -> Floats:
 
 def condition_flags(predicate: Predicate, schema: Schema, table: Any) -> Flags:
     """Which records meet a condition, decided level by level as in a tabulation."""
-    codes = []
+    levels = []
     for base in predicate.bases:
         attribute = schema.attribute(base)
         axis = axis_of(attribute, base)
-        found = _codes(attribute, table[base])
+        found = codes(attribute, table[base])
         refuse(axis, found, schema)
-        codes.append(found)
-    flags: Flags = predicate.mask()[tuple(codes)]
+        levels.append(found)
+    flags: Flags = predicate.mask()[tuple(levels)]
     return flags
 
 
-def _codes(attribute: Attribute, column: Any) -> NDArray[np.int64]:
+def codes(attribute: Attribute, column: Any) -> NDArray[np.int64]:
     """Level of each value; negative where the schema refuses it (`Refusal`)."""
     axis = axis_of(attribute, attribute.name)
     missing = rule_code(attribute.missing, attribute, axis, Refusal.MISSING)
@@ -212,9 +212,9 @@ def _codes(attribute: Attribute, column: Any) -> NDArray[np.int64]:
         found = pc.fill_null(at, other).to_numpy(zero_copy_only=False).astype(np.int64)
         return np.where(text.is_null().to_numpy(zero_copy_only=False), missing, found)
     numbers = _numbers(attribute, column)
-    edges, codes = steps(attribute, axis, other)
+    edges, steps_codes = steps(attribute, axis, other)
     levels = np.searchsorted(np.array([float(edge) for edge in edges]), numbers, side="right")
-    found = np.array(codes, dtype=np.int64)[levels]
+    found = np.array(steps_codes, dtype=np.int64)[levels]
     if attribute.kind == "integers":
         found = np.where(numbers != np.floor(numbers), other, found)
     return np.where(np.isnan(numbers), missing, found)

@@ -147,10 +147,11 @@ class Guarantee:
 
     def _open(self) -> tuple[str, ...]:
         """What the promise says nothing about."""
+        own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
         if not isinstance(self.adjacency, Adjacency):
-            return self.not_covered
+            return tuple(own)
         told = isinstance(self.adjacency, SemiAdjacent)  # n at least is published
-        return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *self.not_covered)
+        return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *own)
 
     def published_clause(self) -> str:
         """What is out, exactly, and so not protected."""

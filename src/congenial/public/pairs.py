@@ -45,6 +45,11 @@ class Pairs(ABC):
         return "dataset"
 
     @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What a promise about these pairs leaves open, beside what every promise does."""
+        return ()
+
+    @property
     def composes(self) -> bool:
         """Whether promises about these pairs add up when both are kept."""
         return True

@@ -39,6 +39,7 @@ age = {{ edges = {list(EDGES)}, top = "{EDGES[-1]}+" }}
 
 [publish]                        # exact, unprotected
 "Population" = {{ total = true, by = ["county"], because = "apportionment statute" }}
+"Female" = {{ count = "sex = 'female'", by = ["county"], because = "equality statute" }}
 "Voting age" = {{ count = "age >= 18", by = ["county"], because = "redistricting statute" }}
 
 [[release]]

@@ -12,21 +12,20 @@ import hashlib
 import json
 import tomllib
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from congenial.data.schema import Schema
 from congenial.data.source import resolve
 from congenial.data.unit import Unit
 from congenial.errors import PlanError
 from congenial.privacy.budget import Budget
-from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.public.invariants import Invariants
+from congenial.public.readings import Reading
 from congenial.public.statements import (
     Statement,
     at_least,
@@ -37,28 +36,25 @@ from congenial.public.statements import (
     structural_zeros,
     total,
 )
+from congenial.release.sections import (
+    KINDS,
+    AnySection,
+    Positive,
+    ReleaseSection,
+    Section,
+    StatisticsSection,
+    SyntheticSection,
+)
 
-
-def _exact(value: Any) -> Any:
-    """A positive finite number as an exact fraction."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
-        raise ValueError("must be a number; write 0.5 or 1")
-    if isinstance(value, Decimal) and not value.is_finite():
-        raise ValueError("must be finite; infinity and NaN promise nothing")
-    if value <= 0:
-        raise ValueError("must be positive")
-    return Fraction(value)
-
-
-Positive = Annotated[Fraction, BeforeValidator(_exact)]
-
-
-class Section(BaseModel):
-    """Base of the sections: unknown keys are refused, values are not coerced."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True
-    )
+__all__ = [
+    "BudgetSection",
+    "DataSection",
+    "Plan",
+    "PublishEntry",
+    "ReleaseSection",
+    "StatisticsSection",
+    "SyntheticSection",
+]
 
 
 class DataSection(Section):
@@ -114,63 +110,6 @@ class PublishEntry(Section):
         return made.named(label, self.because)
 
 
-class ReleaseSection(Section):
-    """One [[release]]: a protected table and the promise it must meet."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
-    table: list[str] = Field(min_length=1)
-    epsilon: Positive | None = None
-    delta: Positive | None = None
-    rho: Positive | None = None
-    mu: Positive | None = None
-    mechanism: str = "auto"
-    reading: Literal["robust", "existential", "literal"] = "robust"
-    nonnegative: Literal["no", "project", "condition"] = "no"
-    basis: Literal["theorem"] | None = None
-    by: list[str] = []
-    levels: list[list[str]] | None = None
-    shares: list[Positive] | None = None
-
-    @model_validator(mode="after")
-    def _one_promise(self) -> ReleaseSection:
-        if sum(x is not None for x in (self.epsilon, self.rho, self.mu)) != 1:
-            raise ValueError("must have exactly one of epsilon, rho, mu")
-        if self.delta is not None and self.epsilon is None:
-            raise ValueError("delta goes with epsilon")
-        if self.delta is not None and self.delta >= 1:
-            raise ValueError("delta must be below 1")
-        if not set(self.by) <= set(self.table):
-            raise ValueError("by must name axes of the table")
-        if self.shares is not None and len(self.shares) != len(self.levels or []) + 1:
-            raise ValueError("shares must have one number for each level and one for the cells")
-        if self.levels is not None and (self.epsilon is None or self.delta is not None):
-            raise ValueError("levels needs epsilon without delta")
-        if self.nonnegative == "condition" and (self.epsilon is None or self.delta is not None):
-            raise ValueError(
-                "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
-                "pure promises only; use 'project', which is free"
-            )
-        return self
-
-    @property
-    def kind(self) -> Literal["epsilon", "rho", "mu"]:
-        """Which parameter states the promise."""
-        if self.rho is not None:
-            return "rho"
-        return "epsilon" if self.mu is None else "mu"
-
-    def target(self, adjacency: Adjacency) -> Guarantee:
-        """The promise over an adjacency."""
-        if self.rho is not None:
-            return Guarantee.zero_concentrated(self.rho, adjacency)
-        if self.mu is not None:
-            return Guarantee.gaussian(self.mu, adjacency)
-        assert self.epsilon is not None
-        if self.delta is not None:
-            return Guarantee.approximate(self.epsilon, float(self.delta), adjacency)
-        return Guarantee.pure(self.epsilon, adjacency)
-
-
 class BudgetSection(Section):
     """[budget]: the ledger of this population and what may be spent on it in all."""
 
@@ -198,7 +137,7 @@ class Plan(Section):
     data: DataSection
     schema_: dict[str, Any] = Field(alias="schema")
     publish: dict[str, PublishEntry] = {}
-    release: list[ReleaseSection] = Field(min_length=1)
+    release: list[AnySection] = Field(min_length=1)
     budget: BudgetSection
     folder: Path = Field(default=Path(), exclude=True)
 
@@ -214,6 +153,12 @@ class Plan(Section):
             )
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that names the person")
+        alone = [r.name for r in self.release if r.alone]
+        if alone and (self.publish or len(self.release) > 1):
+            raise ValueError(
+                f"release '{alone[0]}' promises something about the whole dataset, which nothing "
+                "else from the same data may be released beside; put all statistics into it"
+            )
         return self
 
     @classmethod
@@ -271,17 +216,23 @@ class Plan(Section):
         """Who is one person in the data."""
         return Unit(self.data.unit, self.data.max_rows)
 
-    def adjacency(self, mandates: Invariants | None = None) -> Adjacency:
+    def adjacency(
+        self, mandates: Invariants | None = None, reading: Reading = "robust"
+    ) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
         if self.data.max_rows is not None:
             return AddRemove(self.schema, self.data.max_rows)
-        return SemiAdjacent(self.invariants if mandates is None else mandates)
+        return SemiAdjacent(self.invariants if mandates is None else mandates, reading)
 
     @property
     def source(self) -> str | Path:
         """Where the confidential records are: a path, or an address without a password."""
-        _refuse_password("data.source", self.data.source)
-        return resolve(self.data.source, self.folder)
+        return self.place("data.source", self.data.source)
+
+    def place(self, key: str, address: str) -> str | Path:
+        """Where the records are that `key` of this plan names."""
+        _refuse_password(key, address)
+        return resolve(address, self.folder)
 
     @property
     def resume(self) -> Path | None:
@@ -301,7 +252,17 @@ class Plan(Section):
         plain = self.model_dump(mode="json", by_alias=True, fallback=str)
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
-    def named(self, name: str) -> ReleaseSection:
+    @property
+    def tables(self) -> list[ReleaseSection]:
+        """The sections that release a table."""
+        return [section for section in self.release if isinstance(section, ReleaseSection)]
+
+    @property
+    def synthesised(self) -> list[SyntheticSection]:
+        """The sections that release synthetic records."""
+        return [section for section in self.release if isinstance(section, SyntheticSection)]
+
+    def named(self, name: str) -> ReleaseSection | StatisticsSection | SyntheticSection:
         """The release section of that name."""
         for section in self.release:
             if section.name == name:
@@ -325,14 +286,11 @@ def _first_problem(error: ValidationError) -> str:
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing; the first says more.
     problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
-    key = ".".join(str(part) for part in problem["loc"]) or "the plan"
+    where, keys = _place(problem["loc"])
+    key = ".".join(str(part) for part in where) or "the plan"
     if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(problem["loc"][-1]), _keys_at(problem["loc"]), 1, 0.6)
-        hint = (
-            f" Did you mean '{near[0]}'?"
-            if near
-            else f" Keys: {', '.join(_keys_at(problem['loc']))}."
-        )
+        near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
+        hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
         return f"{key}: unknown key.{hint}"
     if problem["type"] == "missing":
         return f"{key}: missing. Add it; see docs/reference/plan.md."
@@ -342,13 +300,18 @@ def _first_problem(error: ValidationError) -> str:
     return f"{key}{value}: {rule}. See docs/reference/plan.md."
 
 
-def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    """Keys that are allowed where an unknown one was found."""
+def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list[str]]:
+    """Where a problem is, as the plan writes it, and the keys that are allowed there."""
     sections: dict[Any, type[Section]] = {
         "data": DataSection,
         "publish": PublishEntry,
-        "release": ReleaseSection,
         "budget": BudgetSection,
     }
-    model = sections.get(location[0], Plan) if len(location) > 1 else Plan
-    return [field.alias or name for name, field in model.model_fields.items() if name != "folder"]
+    model: type[Section] = Plan
+    if location[:1] == ("release",) and len(location) > 2:  # release, its number, its kind
+        model = KINDS[str(location[2])]
+        location = (*location[:2], *location[3:])
+    elif len(location) > 1:
+        model = sections.get(location[0], Plan)
+    names = [field.alias or name for name, field in model.model_fields.items() if name != "folder"]
+    return location, names

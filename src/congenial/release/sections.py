@@ -1,7 +1,7 @@
 """The kinds of [[release]] section, and what all sections of a plan share.
 
 Each kind is a class with the keys it takes; the key that gives a kind its name (`table`,
-`statistics`) tells a reader of the plan which one it is.
+`statistics`, `model`) tells a reader of the plan which one it is.
 """
 
 from __future__ import annotations
@@ -10,14 +10,21 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
-from pydantic import model_validator as checked
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
-from congenial.data.statistics import Statistic, Statistics
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 from congenial.public.adjacency import Adjacency
-from congenial.public.properties import Property, read_property
+
+NOT_PROTECTED = "not protected"  # what `persons` says of a release that promises them nothing
 
 
 def _exact(value: Any) -> Any:
@@ -69,7 +76,7 @@ class ReleaseSection(NamedSection):
     levels: list[list[str]] | None = None
     shares: list[Positive] | None = None
 
-    @checked(mode="after")
+    @model_validator(mode="after")
     def _one_promise(self) -> ReleaseSection:
         if sum(x is not None for x in (self.epsilon, self.rho, self.mu)) != 1:
             raise ValueError("must have exactly one of epsilon, rho, mu")
@@ -107,3 +114,113 @@ class ReleaseSection(NamedSection):
         if self.delta is not None:
             return Guarantee.approximate(self.epsilon, float(self.delta), adjacency)
         return Guarantee.pure(self.epsilon, adjacency)
+
+
+def _persons(value: Any) -> Any:
+    """`persons`: in so many words not protected, or what the noise must promise to them too."""
+    if value == NOT_PROTECTED:
+        return value
+    if not isinstance(value, dict) or set(value) not in ({"epsilon", "delta"}, {"mu"}):
+        raise ValueError(
+            f"must be '{NOT_PROTECTED}', or a promise: {{ epsilon = 1, delta = 1e-6 }} or "
+            "{ mu = 0.5 }"
+        )
+    numbers = {name: _exact(number) for name, number in value.items()}
+    if "mu" in numbers:
+        return Gaussian(numbers["mu"])
+    if numbers["delta"] >= 1:
+        raise ValueError("delta must be below 1")
+    return Approximate(numbers["epsilon"], float(numbers["delta"]))
+
+
+class StatisticsSection(NamedSection):
+    """[[release]] with `statistics`: numbers about the records that hide what the whole dataset is
+    like.
+    """
+
+    alone: ClassVar[bool] = True
+
+    statistics: dict[str, dict[str, Any]] = Field(min_length=1)
+    protect: dict[str, Any] | list[dict[str, Any]]
+    modelling: str | Positive
+    records: int = Field(ge=2)
+    replications: int = Field(default=1000, ge=2)
+    epsilon: Positive
+    confidence: Positive | None = None
+    weights: dict[str, Positive] = {}
+    persons: Annotated[str | Tradeoff | None, BeforeValidator(_persons)] = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> StatisticsSection:
+        for name in ("delta", "confidence"):
+            value = getattr(self, name)
+            if value is not None and value >= 1:
+                raise ValueError(f"{name} must be below 1")
+        if not set(self.weights) <= set(self.statistics):
+            raise ValueError("weights must name statistics of the release")
+        if isinstance(self.modelling, Fraction):
+            if self.modelling >= 1:
+                raise ValueError("modelling, as a share of the data, must be below 1")
+            if self.persons != NOT_PROTECTED:
+                raise ValueError(
+                    "modelling as a share of the data publishes laws fitted to people of these "
+                    "data: write persons = 'not protected', or give other people's data"
+                )
+        return self
+
+
+class SyntheticSection(NamedSection):
+    """[[release]] with `model`: synthetic records, drawn column by column from models.
+
+    `model` has one entry per column, in the order they are drawn; `theta` the values each model's
+    parameters may take. `M` is the range of one record's score for one copy; `epsilon` states the
+    promise instead, or bounds it besides.
+    """
+
+    model: dict[str, str | dict[str, Any]] = Field(min_length=1)
+    theta: dict[str, dict[str, Any]] = {}
+    M: Positive | None = None
+    copies: int = Field(default=1, ge=1)
+    records: int | None = Field(default=None, ge=1)
+    public: list[str] = []
+    basis: Literal["theorem"] | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> SyntheticSection:
+        if self.M is None and self.epsilon is None:
+            raise ValueError("must have M or epsilon")
+        if self.delta is not None:
+            raise ValueError("synthetic records promise epsilon without delta; leave delta out")
+        for name in self.theta:
+            if name not in self.model:
+                raise ValueError(f"theta names {name!r}, which has no model")
+        if self.mechanism not in ("auto", "pseudo-posterior"):
+            raise ValueError(
+                f"mechanism = {self.mechanism!r} cannot be released: only certified synthesis "
+                "('auto', 'pseudo-posterior') has a proof; local estimates are for studies in "
+                "Python and for `congenial curve`"
+            )
+        return self
+
+
+# kind, which is the key that tells it from the others -> class
+KINDS: dict[str, type[NamedSection]] = {
+    "table": ReleaseSection,
+    "statistics": StatisticsSection,
+    "model": SyntheticSection,
+}
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a [[release]] section, read or not yet read: a table unless it says otherwise."""
+    if isinstance(value, NamedSection):
+        return next(kind for kind, model in KINDS.items() if type(value) is model)
+    return next((kind for kind in KINDS if isinstance(value, dict) and kind in value), "table")
+
+
+AnySection = Annotated[
+    Annotated[ReleaseSection, Tag("table")]
+    | Annotated[StatisticsSection, Tag("statistics")]
+    | Annotated[SyntheticSection, Tag("model")],
+    Discriminator(kind_of),
+]

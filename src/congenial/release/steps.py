@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from congenial.data.counting import Progress
 from congenial.data.predicate import parse
@@ -35,7 +35,8 @@ from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.projection import project
 from congenial.mechanisms.protocol import Mechanism
 from congenial.mechanisms.release import Release
-from congenial.privacy.composition import Loss
+from congenial.privacy.composition import Loss, largest_gauge
+from congenial.privacy.description import HULLS
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.ledger import Ledger
 from congenial.privacy.normaliser import Price
@@ -45,9 +46,22 @@ from congenial.public.invariants import Invariants
 from congenial.public.support import Support, support
 from congenial.release import bundle
 from congenial.release.accuracy import ErrorRow, Want, error_rows, smallest
-from congenial.release.plan import Plan, ReleaseSection
+from congenial.release.drawing import (
+    WHOLE_DATASET,
+    Offer,
+    ReleaseResult,
+    carry_out,
+    refuse_company,
+    unit_words,
+)
+from congenial.release.plan import Plan
 from congenial.release.report import render
+from congenial.release.sections import ReleaseSection, StatisticsSection, SyntheticSection
 from congenial.sampling.randomness import Randomness, SeededRandomness
+
+if TYPE_CHECKING:
+    from congenial.release.statistics import StatisticsCheck
+    from congenial.release.synthetic import SyntheticCheck
 
 PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
 
@@ -73,7 +87,7 @@ class PlanCheck:
     plan: Plan
     mandates: Invariants
     published: bool
-    releases: list[ReleaseCheck]
+    releases: list[ReleaseCheck | StatisticsCheck | SyntheticCheck]
     spent: Loss | None
 
     @property
@@ -96,8 +110,8 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
     wish = None if want is None else Want.parse(want)
     if wish is not None and wish.condition:
         parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
-    rows = [_check_release(plan, section, mandates, wish) for section in plan.release]
-    if wish is not None and all(row.wanted is None for row in rows):
+    rows = [_check_section(plan, section, mandates, wish) for section in plan.release]
+    if wish is not None and not any(isinstance(r, ReleaseCheck) and r.wanted for r in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows that.",
             remedy="Ask about the axes of a released table, or coarser ones.",
@@ -106,13 +120,29 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
     return PlanCheck(plan, mandates, published, rows, spent)
 
 
+def _check_section(
+    plan: Plan,
+    section: ReleaseSection | StatisticsSection | SyntheticSection,
+    mandates: Invariants,
+    wish: Want | None,
+) -> ReleaseCheck | StatisticsCheck | SyntheticCheck:
+    if isinstance(section, StatisticsSection):
+        from congenial.release import statistics
+
+        return statistics.check(plan, section)
+    if isinstance(section, SyntheticSection):
+        from congenial.release import synthetic
+
+        return synthetic.check(plan, section, mandates)
+    return _check_release(plan, section, mandates, wish)
+
+
 def _check_release(
     plan: Plan, section: ReleaseSection, mandates: Invariants, wish: Want | None
 ) -> ReleaseCheck:
     mechanism = build(plan, section, mandates)
     guarantee = promise(plan, section, mechanism)
     table = mechanism.description.table
-    adjacency = mechanism.adjacency
     wanted = None
     if wish is not None:
         with suppress(BundleError, PredicateError):  # this table does not show what is asked about
@@ -122,7 +152,7 @@ def _check_release(
         section,
         mechanism,
         guarantee,
-        adjacency.l1(table) if mechanism.description.norm == "l1" else adjacency.l2_squared(table),
+        _sensitivity(mechanism),
         support(mechanism.description.support, table),
         error_rows(mechanism),
         mechanism.price if isinstance(mechanism, CongenialCounts) else None,
@@ -130,14 +160,36 @@ def _check_release(
     )
 
 
+def _sensitivity(mechanism: Mechanism) -> Supremum:
+    """How far look-alikes are apart in the norm the loss is counted in."""
+    description, adjacency = mechanism.description, mechanism.adjacency
+    if description.norm == "gauge":
+        return largest_gauge(adjacency, HULLS[description.family])
+    if description.norm == "l1":
+        return adjacency.l1(description.table)
+    return adjacency.l2_squared(description.table)
+
+
 def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanism:
     """The mechanism of one release section over the databases that agree with `mandates`."""
-    target = section.target(plan.adjacency(mandates))
+    if section.reading == "literal":
+        raise PlanError(
+            f"release '{section.name}': reading = 'literal' may leave some people without any "
+            "promise; it is for studies only.",
+            remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
+        )
+    target = section.target(plan.adjacency(mandates, section.reading))
     mechanism = _calibrated(section, target)
     if mandates.equalities and not mechanism.conditions:
         raise MandateError(
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
             remedy="Use mechanism = 'auto'.",
+        )
+    if mandates.bounds and section.nonnegative != "project":
+        raise PlanError(
+            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and only "
+            "projection keeps bounds.",
+            remedy="Use nonnegative = 'project', which is free.",
         )
     if section.nonnegative == "project" and mechanism.description.continuous:
         raise PlanError(
@@ -191,15 +243,10 @@ def _with(
 
 def promise(plan: Plan, section: ReleaseSection, mechanism: Mechanism) -> Guarantee:
     """The mechanism's guarantee with what the plan assumes about the data added."""
-    if plan.data.unit is None:
-        who = "each row of the data is one person (no unit column was given to check it)"
-    elif plan.data.max_rows is not None:
-        who = f"a person has at most {plan.data.max_rows} rows (checked in '{plan.data.unit}')"
-    else:
-        who = f"each person is one row (checked in '{plan.data.unit}')"
     guarantee = mechanism.guarantee
     delta = guarantee.stated_delta if section.delta is None else float(section.delta)
-    return replace(guarantee, assumptions=(*guarantee.assumptions, who), stated_delta=delta)
+    assumed = (*guarantee.assumptions, unit_words(plan))
+    return replace(guarantee, assumptions=assumed, stated_delta=delta)
 
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
@@ -262,8 +309,12 @@ def publish(
             remedy="Run `congenial release` right away.",
         )
     folder = plan.folder / PUBLISHED if folder is None else folder
-    for section in plan.release:  # a figure cannot be taken back: refuse what cannot work first
+    for section in plan.tables:  # a figure cannot be taken back: refuse what cannot work first
         build(plan, section, plan.invariants)
+    for synthesised in plan.synthesised:
+        from congenial.release import synthetic
+
+        synthetic.build(plan, synthesised, plan.invariants)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = _count(plan, data, plan.invariants.bases, progress)
         for name in _released_bases(plan) - set(plan.invariants.bases):
@@ -271,6 +322,7 @@ def publish(
     figures = plan.invariants.evaluate(table)
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
+    refuse_company(ledger)
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, plan.budget.ledger)
     return PublishResult(figures, folder, repricing)
@@ -278,7 +330,9 @@ def publish(
 
 def _released_bases(plan: Plan) -> set[str]:
     """Attributes that some release of the plan shows."""
-    return {plan.schema.axis(name).base for section in plan.release for name in section.table}
+    shown = [name for section in plan.tables for name in section.table]
+    shown += [name for section in plan.synthesised for name in (*section.public, *section.model)]
+    return {plan.schema.axis(name).base for name in shown}
 
 
 def _write_published(figures: Invariants, folder: Path, ledger: str) -> None:
@@ -318,16 +372,6 @@ def _count(
     return data.tabulate(names, progress=tell, resume=plan.resume)
 
 
-@dataclass(frozen=True)
-class ReleaseResult:
-    """Result of `release`: what was drawn, where the bundle is, and the promise in words."""
-
-    release: Release
-    folder: Path
-    digest: str
-    promise: str
-
-
 def release(
     plan: Plan,
     name: str,
@@ -340,18 +384,12 @@ def release(
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
     bundle.check_absent(folder)
+    if isinstance(section, StatisticsSection):
+        return _release_statistics(plan, section, folder, randomness, progress)
+    if isinstance(section, SyntheticSection):
+        return _release_synthetic(plan, section, folder, randomness, progress)
     build(plan, section, plan.invariants)  # refuses what cannot work before a ledger is made
-    ledger = open_ledger(plan, create=False)
-    if ledger is None:
-        _refuse_fresh_start(plan)
-    mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
-    missing = [s.label for s in plan.statements if s not in mandates.statements]
-    if missing:
-        raise MandateError(
-            f"mandated but not yet published: {'; '.join(missing)}.",
-            remedy="Run `congenial publish` first.",
-        )
-    mechanism = build(plan, section, mandates)
+    mechanism = build(plan, section, published_so_far(plan))
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
         draw = _ready(plan, section, mechanism, data, randomness, progress)
@@ -363,7 +401,68 @@ def release(
             drawn = draw()
             return project(drawn, randomness) if section.nonnegative == "project" else drawn
 
-        return _carry_out(plan, section, folder, ledger, mechanism, finished, progress)
+        offer = Offer(
+            name,
+            mechanism.description,
+            promise(plan, section, mechanism),
+            finished,
+            render,
+            lambda now: build(plan, section, now.mandates) == mechanism,
+        )
+        return carry_out(plan, offer, folder, ledger, progress)
+
+
+def published_so_far(plan: Plan) -> Invariants:
+    """Everything published exactly of these data; refused while the plan's own figures are not."""
+    ledger = open_ledger(plan, create=False)
+    if ledger is None:
+        _refuse_fresh_start(plan)
+    mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
+    missing = [s.label for s in plan.statements if s not in mandates.statements]
+    if missing:
+        raise MandateError(
+            f"mandated but not yet published: {'; '.join(missing)}.",
+            remedy="Run `congenial publish` first.",
+        )
+    return mandates
+
+
+def _release_synthetic(
+    plan: Plan,
+    section: SyntheticSection,
+    folder: Path,
+    randomness: Randomness | None,
+    progress: Callable[[str], Any],
+) -> ReleaseResult:
+    """The same for synthetic records."""
+    from congenial.release import synthetic
+
+    synthetic.build(plan, section, plan.invariants)
+    offer = synthetic.offer(plan, section, published_so_far(plan), randomness, progress)
+    ledger = open_ledger(plan, create=True)
+    assert ledger is not None
+    return carry_out(plan, offer, folder, ledger, progress)
+
+
+def _release_statistics(
+    plan: Plan,
+    section: StatisticsSection,
+    folder: Path,
+    randomness: Randomness | None,
+    progress: Callable[[str], Any],
+) -> ReleaseResult:
+    """The same for statistics: their promise stands alone, without exact figures."""
+    from congenial.release import statistics
+
+    ledger = open_ledger(plan, create=False)
+    if ledger is None:
+        _refuse_fresh_start(plan)
+    else:
+        refuse_company(ledger, WHOLE_DATASET)
+    offer = statistics.offer(plan, section, randomness, progress)
+    ledger = open_ledger(plan, create=True)
+    assert ledger is not None
+    return carry_out(plan, offer, folder, ledger, progress)
 
 
 def _ready(
@@ -388,32 +487,3 @@ def _ready(
     table = _count(plan, data, names, progress)
     mechanism.check(table)
     return lambda: mechanism.release(table, randomness, section.name)
-
-
-def _carry_out(
-    plan: Plan,
-    section: ReleaseSection,
-    folder: Path,
-    ledger: Ledger,
-    mechanism: Mechanism,
-    draw: Callable[[], Release],
-    progress: Callable[[str], Any],
-) -> ReleaseResult:
-    """Reserve, mark as drawn, draw, write, rename, commit."""
-    guarantee = promise(plan, section, mechanism)
-    with ledger.reserve(mechanism.description, guarantee, section.name, plan.digest) as reservation:
-        progress("drawing")
-        if build(plan, section, ledger.mandates) != mechanism:
-            raise MandateError(
-                "a figure was published while this release was being prepared.",
-                remedy="Run the release again; nothing was drawn.",
-            )
-        reservation.mark_drawn()
-        drawn = replace(draw(), guarantee=guarantee)
-        budget = plan.budget.budget()
-        words = guarantee.explain(ledger.spent_words(), budget.words)
-        progress("writing the bundle")
-        prepared = bundle.write(drawn, folder, words, render(drawn, words))
-        prepared.publish()
-        reservation.commit(prepared.digest)
-    return ReleaseResult(drawn, folder, prepared.digest, words)

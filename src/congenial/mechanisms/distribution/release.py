@@ -7,13 +7,16 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.mechanisms.distribution.noise import VectorNoise
 from congenial.mechanisms.release import Interval
+from congenial.privacy.conversions import gaussian_delta
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Approximate
 from congenial.public.invariants import Invariants
 
 VALUES = "statistics.csv"
@@ -28,6 +31,16 @@ class StatisticsRelease:
     `guarantee` is about the dataset as a whole; `person_guarantee` about one person's record, None
     when nothing is promised to persons.
     """
+
+    kind: ClassVar[str] = "statistics"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (VALUES, "the statistics: name, value, standard deviation of the noise"),
+        (PERSONS, "what is promised to single persons; absent if nothing is"),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        'release.value("<statistic>")',
+        'release.interval("<statistic>", 0.90)',
+    )
 
     name: str
     description: RecordDescription
@@ -44,6 +57,16 @@ class StatisticsRelease:
                 f"{len(self.statistics)} statistics.",
                 remedy="The bundle is damaged: ask for it again.",
             )
+
+    @property
+    def schema(self) -> Schema:
+        """What a record is."""
+        return self.guarantee.adjacency.schema
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly: none."""
+        return self.guarantee.adjacency.mandates
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -82,6 +105,25 @@ class StatisticsRelease:
         if self.person_guarantee is not None:
             persons = f"About single persons. {self.person_guarantee.explain()}"
         return f"About the dataset as a whole. {self.guarantee.explain()}\n\n{persons}"
+
+    def checks(self) -> dict[str, bool]:
+        """What follows from the bundle alone, worked out again: for `congenial verify`."""
+        from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
+        from congenial.mechanisms.distribution.persons import person_promise
+
+        pairs: Any = self.guarantee.adjacency
+        told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
+        found = person_promise(self.noise, pairs.change)
+        follows = told == (None if found is None else found.to_dict())
+        checks = {"what persons are promised follows from the noise": follows}
+        promised = self.guarantee.tradeoff
+        if pairs.gaussian and self.noise.family != "laplace" and isinstance(promised, Approximate):
+            laws, named, noise = pairs.laws, pairs.pairs, self.noise.covariance
+            reached = gaussian_delta(shared_distance(laws, named, noise), promised.eps)
+            if reached > promised.dlt:  # then it was calibrated to covariances that differ
+                reached = worst_delta(laws, named, noise, float(promised.eps))
+            checks["the noise hides every pair of laws"] = reached <= promised.dlt
+        return checks
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""

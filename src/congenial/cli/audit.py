@@ -1,0 +1,204 @@
+"""`congenial audit`: attack a plan's releases before anybody else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    heading,
+    line,
+    paragraph,
+    table,
+    working,
+)
+from congenial.errors import CongenialError, PlanError
+
+if TYPE_CHECKING:
+    from congenial.release.plan import Plan
+    from congenial.release.statistics import StatisticsCheck
+    from congenial.sampling.randomness import Randomness
+
+BROKEN = 1  # the attack does better than the promise allows
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial audit --property plan.toml",
+            "congenial audit --property plan.toml --out figures",
+        )
+    )(audit)
+
+
+def audit(
+    plan: Annotated[Path, typer.Argument(help="The plan file.")],
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--property", help="Guess what the whole dataset is like from released statistics."
+        ),
+    ] = False,
+    repetitions: Annotated[
+        int, typer.Option(min=1, help="How often the attack is trained and tested.")
+    ] = 50,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write tables and pictures to this folder; they are CONFIDENTIAL."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat the same attack.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Attack what a plan would release, on modelling data. Draws nothing for publication, spends
+    nothing. Exit code 1 if an attack does better than the promise allows.
+    """
+    if not whole:
+        raise CongenialError("no attack is named.", remedy="Use --property.")
+    with working("attacking"):
+        from congenial.release.plan import Plan
+
+        document = attack(Plan.load(plan), repetitions, out, seed)
+    emit(document) if as_json else show(document)
+    if any(one["violated"] for one in document["attacks"]):
+        raise typer.Exit(BROKEN)
+
+
+def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> Document:
+    """Property inference on every pair of scenarios, as plain data."""
+    from congenial.release.sections import StatisticsSection
+    from congenial.release.statistics import check
+    from congenial.sampling.randomness import SeededRandomness, SystemRandomness
+
+    sections = [one for one in plan.release if isinstance(one, StatisticsSection)]
+    if not sections:
+        raise PlanError(
+            "the plan releases no statistics that hide a property.",
+            remedy="A property is hidden by a [[release]] with statistics and protect.",
+        )
+    section = sections[0]
+    found = check(plan, section)
+    randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
+    attacks = _attacks(plan, found, repetitions, randomness)
+    document: Document = {
+        "name": section.name,
+        "mechanism": found.mechanism.name,
+        "repetitions": repetitions,
+        "diagnosis": found.diagnosis.words,
+        "attacks": attacks,
+    }
+    if out is not None:
+        document["files"] = _write(found, attacks, out, seed)
+    return document
+
+
+def _attacks(
+    plan: Plan, found: StatisticsCheck, repetitions: int, randomness: Randomness
+) -> list[Document]:
+    """Half of the modelling records train the attack, the other half test it."""
+    from congenial.audit.property_inference import draw_shadows, property_inference
+    from congenial.mechanisms.distribution.fit import numpy_generator
+    from congenial.release.statistics import modelling_records, read
+
+    section = found.section
+    asked = read(plan, section)
+    records = modelling_records(plan, section, asked)
+    order = numpy_generator(randomness).permutation(len(records))
+    auxiliary, testing = records.split([len(records) // 2], order)
+    attacks = []
+    for pair in asked.hide.pairs:
+        shadows = draw_shadows(
+            pair,
+            auxiliary,
+            testing,
+            records=section.records,
+            repetitions=repetitions,
+            randomness=randomness,
+        )
+        result = property_inference(found.mechanism, shadows, randomness)
+        attacks.append(
+            {
+                "scenarios": [one.words for one in pair],
+                "before": vars(result.before),
+                "after": vars(result.after),
+                "allowed": result.allowed,
+                "violated": result.violated,
+                "words": result.words,
+            }
+        )
+    return attacks
+
+
+def _write(
+    found: StatisticsCheck, attacks: list[Document], out: Path, seed: int | None
+) -> list[str]:
+    """The attack and the assumptions, as JSON, CSV and pictures."""
+    from congenial.mechanisms.distribution.assumptions import picture
+    from congenial.papers import catalogue
+
+    name = found.section.name
+    ends = (("95 % from", "low"), ("mean", "value"), ("95 % to", "high"))
+    rows: list[list[Any]] = [
+        [" against ".join(one["scenarios"]), when, which, one[key][end]]
+        for one in attacks
+        for when, key in (("without noise", "before"), ("as released", "after"))
+        for which, end in ends
+    ]
+    inference = {
+        "title": f"Property inference against '{name}'",
+        "source": f"how often a guess is right; the promise allows {attacks[0]['allowed']:.1%}",
+        "item": "attack",
+        "columns": ["pair", "statistics", "which", "accuracy"],
+        "rows": rows,
+        "chart": {
+            "kind": "points",
+            "x": "statistics",
+            "y": "accuracy",
+            "by": "which",
+            "facet": "pair" if len(attacks) > 1 else "",
+        },
+    }
+    assumed = {
+        "title": f"The laws that '{name}' rests on",
+        "source": "sampled statistics of modelling data against the fitted curves",
+        "item": "assumptions",
+        **picture(found.fit),
+    }
+    assumed["chart"] = assumed["chart"] | {"y_free": True}
+    shared = {"paper": name, "seed": seed}
+    return [
+        str(path) for one in (inference, assumed) for path in catalogue.write(one | shared, out)
+    ]
+
+
+def show(document: Document) -> None:
+    """The attack for people."""
+    heading(f"Property inference against '{document['name']}' ({document['mechanism']})")
+    rows = []
+    for one in document["attacks"]:
+        before, after = one["before"], one["after"]
+        rows.append(
+            (
+                " against ".join(one["scenarios"]),
+                _accuracy(before),
+                _accuracy(after),
+                f"{one['allowed']:.1%}",
+            )
+        )
+    table(("scenarios", "without noise", "as released", "allowed"), rows)
+    paragraph("How often a guess between the two is right, with 95 % intervals; 50 % is chance.")
+    paragraph(f"The fit: {document['diagnosis']}")
+    if any(one["violated"] for one in document["attacks"]):
+        paragraph("The attack does better than the promise allows: do not release.", style="red")
+    for path in document.get("files", ()):
+        line("Wrote (CONFIDENTIAL)", path)
+
+
+def _accuracy(one: Document) -> str:
+    return f"{one['value']:.1%} ({one['low']:.1%} to {one['high']:.1%})"

@@ -1,0 +1,84 @@
+"""What `congenial check` says about a release of synthetic records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial.cli.output import Document, facts, heading, paragraph, table
+
+if TYPE_CHECKING:
+    from congenial.release.synthetic import SyntheticCheck
+
+
+def examine(one: SyntheticCheck) -> Document:
+    """The check of one section as plain data; from public parameters alone."""
+    from congenial.privacy.semantics import belief_words
+
+    made = one.mechanism
+    return {
+        "name": one.section.name,
+        "kind": "synthetic records",
+        "columns": [
+            {
+                "name": column.name,
+                "model": column.model.to_dict(),
+                "given": list(column.given),
+                "weighting": column.weighting,
+                "M": kernel.bound,
+                "contexts": kernel.contexts,
+                "least_weight": float(kernel.weights[kernel.allowed].min()),
+                "largest_weight": float(kernel.weights.max()),
+            }
+            for column, kernel in zip(made.columns, made.kernels, strict=True)
+        ],
+        "public": list(made.public),
+        "M": made.bound,
+        "copies": made.copies,
+        "records": made.records,
+        "mechanism": made.name,
+        "per_person": one.guarantee.tradeoff.words,
+        "guarantee": one.guarantee.to_dict(),
+        "promise": one.guarantee.explain(),
+        "belief": belief_words(one.guarantee.tradeoff, one.guarantee.stated_delta),
+        "errors": [],
+        "wanted": None,
+    }
+
+
+def show(one: Document) -> None:
+    """The check of one section for people."""
+    from congenial.privacy.guarantee import number
+
+    heading(f"Release '{one['name']}': synthetic records")
+    rows = "as many as people in the data" if one["records"] is None else one["records"]
+    facts(
+        {
+            "Copies": f"{one['copies']}, each drawn with parameters of its own",
+            "Records of a copy": rows,
+            "M": f"{number(one['M'])} (what one record may weigh in one copy, not the promise)",
+            "Per person": one["per_person"],
+            "Copied as they are": ", ".join(one["public"]) or "nothing",
+        }
+    )
+    paragraph("")
+    table(
+        ("column", "model", "given", "contexts", "M", "weight of a record"),
+        [
+            (
+                column["name"],
+                column["model"]["kind"],
+                ", ".join(column["given"]) or "-",
+                column["contexts"],
+                number(column["M"]),
+                f"{column['least_weight']:.3g} to {column['largest_weight']:.3g}",
+            )
+            for column in one["columns"]
+        ],
+        numbers="contexts,M",
+    )
+    paragraph("")
+    paragraph(one["promise"])
+    paragraph("")
+    paragraph(one["belief"])
+    paragraph("")
+    paragraph("Errors depend on the data; `congenial curve` shows them to the curator alone.")

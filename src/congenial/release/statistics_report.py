@@ -1,0 +1,256 @@
+"""The report of a release of statistics: values with intervals, the promise, what was tried.
+
+Fitted laws are drawn as curves, which is no more than the promise publishes; how the sampled
+statistics of the modelling data look is for the curator alone (`congenial audit --property`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from congenial._version import __version__
+from congenial.mechanisms.distribution.assumptions import Diagnosis
+from congenial.mechanisms.distribution.choose import Choice
+from congenial.mechanisms.distribution.mechanism import DistributionMechanism
+from congenial.mechanisms.distribution.release import StatisticsRelease
+from congenial.privacy.guarantee import BASIS_WORDS, Guarantee
+from congenial.release import pictures
+from congenial.release.page import Column, bullets, facts, page, section, table, text
+from congenial.release.report import banner
+
+LEVEL = 0.90
+_POINTS = 81
+CONTENTS = (
+    ("values", "Values and their uncertainty"),
+    ("promise", "The promise"),
+    ("laws", "The laws it rests on"),
+    ("tried", "How the noise was chosen"),
+    ("use", "How to use it"),
+)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a report needs besides the draw, worked out before it."""
+
+    candidates: list[dict[str, Any]]
+    diagnosis: str
+    persons: Guarantee | None
+    picture: str
+
+    @classmethod
+    def of(cls, choice: Choice, diagnosis: Diagnosis, persons: Guarantee | None) -> Prepared:
+        """From what was calibrated."""
+        return cls(choice.table(), diagnosis.words, persons, _picture(choice.mechanism))
+
+    def render(self, release: StatisticsRelease, promise: str) -> str:
+        """The report as one HTML document; `promise` is the paragraph printed at release time."""
+        return page(
+            f"{release.name}: protected statistics",
+            [
+                banner(release),
+                _opening(release),
+                _values(release),
+                _promise(release, promise, self.persons),
+                self._laws(release),
+                self._tried(release),
+                _use(release),
+                f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
+                "nothing from a network and shows released and public values only.</footer>",
+            ],
+        )
+
+    def _laws(self, release: StatisticsRelease) -> str:
+        pairs: Any = release.guarantee.adjacency
+        rows = [
+            [law.label, name, float(law.mean[at]), math.sqrt(float(law.covariance[at, at]))]
+            for law in pairs.laws
+            for at, name in enumerate(pairs.statistics)
+        ]
+        columns = [
+            Column("scenario"),
+            Column("statistic"),
+            Column("mean", number=True),
+            Column("standard deviation", number=True),
+        ]
+        words = f"Diagnosis of the fit: {self.diagnosis}"
+        origin = f"<p>{text(pairs.origin.words[0].upper() + pairs.origin.words[1:])}.</p>"
+        return section(
+            "laws",
+            "The laws it rests on",
+            origin,
+            table(columns, rows),
+            self.picture,
+            f"<p>{text(words)}</p>",
+        )
+
+    def _tried(self, release: StatisticsRelease) -> str:
+        columns = [
+            Column("mechanism"),
+            Column("expected error", number=True),
+            Column("root mean square", number=True),
+            Column("directions with noise", number=True),
+            Column("why not"),
+        ]
+        rows = [
+            [
+                one["mechanism"],
+                "-" if one["expected_error"] is None else float(one["expected_error"]),
+                one.get("root_mean_square", "-"),
+                one.get("directions", "-"),
+                one.get("why_not", ""),
+            ]
+            for one in self.candidates
+        ]
+        chosen = f"<p>Taken: {text(release.description.mechanism)}, the least expected error.</p>"
+        return section(
+            "tried",
+            "How the noise was chosen",
+            "<p>Every mechanism that applies was calibrated to the same promise. Expected error is "
+            "the mean length of the noise vector, from public parameters alone.</p>",
+            table(columns, rows),
+            chosen,
+        )
+
+
+def _opening(release: StatisticsRelease) -> str:
+    links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
+    many = len(release.statistics)
+    what = "One statistic" if many == 1 else f"{many} statistics"
+    persons = (
+        "Single persons are not protected by it."
+        if release.person_guarantee is None
+        else f"Single persons get {release.person_guarantee.tradeoff.words}."
+    )
+    return (
+        f'<header><h1>{text(release.name)}</h1>\n<p class="lead">{what} of one dataset, with noise '
+        f"that hides what the dataset as a whole is like ({text(release.guarantee.tradeoff.words)})"
+        f". {text(persons)}</p>\n<nav><ul>{links}</ul></nav></header>"
+    )
+
+
+def _values(release: StatisticsRelease) -> str:
+    rows = []
+    for name in release.statistics:
+        found = release.interval(name, LEVEL)
+        rows.append([name, found.estimate, found.low, found.high])
+    columns = [
+        Column("statistic"),
+        Column("released value", number=True),
+        Column(f"{LEVEL:.0%} from", number=True),
+        Column("to", number=True),
+    ]
+    return section(
+        "values",
+        "Values and their uncertainty",
+        table(
+            columns,
+            rows,
+            "Intervals for the statistics of these data; the law of the noise is known.",
+        ),
+        "<p>They say nothing about a population these data may be a sample of.</p>",
+    )
+
+
+def _promise(release: StatisticsRelease, promise: str, persons: Guarantee | None) -> str:
+    guarantee = release.guarantee
+    single = "<p>This release promises nothing about single persons.</p>"
+    if persons is not None:
+        single = f"<blockquote>{text(persons.explain())}</blockquote>"
+    return section(
+        "promise",
+        "The promise",
+        f"<blockquote>{text(promise)}</blockquote>",
+        facts(
+            [
+                ("Must look alike", guarantee.adjacency.words),
+                ("How alike", guarantee.likelihood_clause()),
+                ("Basis", f"{guarantee.basis}: {BASIS_WORDS[guarantee.basis]}"),
+                ("Source", guarantee.citation or "-"),
+            ]
+        ),
+        "<h3>Assumed</h3>",
+        bullets(guarantee.assumptions),
+        "<h3>Not covered</h3>",
+        bullets(guarantee.not_covered),
+        "<h3>Single persons</h3>",
+        single,
+    )
+
+
+def _use(release: StatisticsRelease) -> str:
+    lines = "\n".join(
+        ["import congenial", 'release = congenial.read("this-folder")', *release.usage]
+    )
+    return section(
+        "use",
+        "How to use it",
+        f"<pre><code>{text(lines)}</code></pre>",
+        "<p>Without Python: <code>statistics.csv</code> has one row per statistic, with its value "
+        "and the standard deviation of the noise; the law is in <code>release.json</code> under "
+        "<code>description</code>.</p>",
+        "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
+    )
+
+
+def _picture(mechanism: DistributionMechanism) -> str:
+    """Each statistic's law per scenario, before and after noise; empty without the extra."""
+    if not pictures.available() or not mechanism.pairs.gaussian:
+        return ""
+    alt = pictures.altair()
+    points = _curves(mechanism)
+    seen = list(dict.fromkeys(point["law"] for point in points))
+    colours = [pictures.BLUE, pictures.VERMILION, pictures.GREEN, pictures.PURPLE, pictures.GREY]
+    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480)
+    scale = alt.Scale(domain=seen, range=[colours[i % len(colours)] for i in range(len(seen))])
+    chart = (
+        alt.Chart(alt.Data(values=points))
+        .mark_line(strokeWidth=1.8)
+        .encode(
+            x=alt.X("x:Q", title=None, scale=alt.Scale(zero=False)),
+            y=alt.Y("y:Q", title="density", axis=alt.Axis(labels=False)),
+            color=alt.Color("law:N", scale=scale, legend=legend),
+            strokeDash=alt.StrokeDash("what:N", legend=alt.Legend(title=None, orient="bottom")),
+        )
+        .properties(width=260, height=130)
+        .facet(
+            facet=alt.Facet("statistic:N", title=None, sort=list(mechanism.pairs.statistics)),
+            columns=2,
+        )
+        .resolve_scale(x="independent", y="independent")
+    )
+    caption = (
+        "The statistics under each scenario, as fitted and with the noise added. The closer the "
+        "dashed and solid curves of different scenarios lie, the less there is to hide."
+    )
+    uri = pictures.svg_uri(pictures.styled(chart))
+    return (
+        f'<figure><img src="{uri}" alt="{text(caption)}"><figcaption>{text(caption)}'
+        "</figcaption></figure>"
+    )
+
+
+def _curves(mechanism: DistributionMechanism) -> list[dict[str, Any]]:
+    """Densities under fixed field names, so that no label is read as a Vega expression."""
+    noise = np.diag(mechanism.noise.total_covariance)
+    points = []
+    for at, name in enumerate(mechanism.pairs.statistics):
+        for law in mechanism.pairs.laws:
+            own = float(law.covariance[at, at])
+            for what, variance in (("as fitted", own), ("with noise", own + float(noise[at]))):
+                deviation = math.sqrt(variance)
+                for z in np.linspace(-3.2, 3.2, _POINTS).tolist():
+                    points.append(
+                        {
+                            "statistic": name,
+                            "law": law.label,
+                            "what": what,
+                            "x": float(law.mean[at]) + z * deviation,
+                            "y": math.exp(-z * z / 2) / (deviation * math.sqrt(2 * math.pi)),
+                        }
+                    )
+    return points

@@ -1,0 +1,200 @@
+"""The report of synthetic records: the promise, the models, the columns, how to analyse copies.
+
+Everything on the page is public: no number of it was computed from the confidential records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from congenial._version import __version__
+from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS, number
+from congenial.privacy.semantics import belief_words
+from congenial.release.page import (
+    LARGEST_TABLE,
+    Column,
+    bullets,
+    counted,
+    facts,
+    folded_table,
+    page,
+    section,
+    table,
+    text,
+)
+from congenial.release.report import banner
+from congenial.synthesis.release import DICTIONARY, SyntheticRelease, dictionary_rows
+
+CONTENTS = (
+    ("promise", "The promise"),
+    ("models", "The models"),
+    ("columns", "The columns"),
+    ("use", "How to use it"),
+)
+_OTHER_KEYS = ("kind", "model")
+
+SEVERAL = """import congenial
+from congenial.synthesis.combine import combine
+
+release = congenial.read("this-folder")
+frames = [release.to_pandas(copy) for copy in range(1, {copies} + 1)]
+
+# one estimate and its variance from each copy, as if it were real data
+found = combine([estimate(f) for f in frames], [variance(f) for f in frames])
+found.estimate, found.interval(0.95)"""
+
+ONE = """import congenial
+
+release = congenial.read("this-folder")
+release.to_pandas(1)"""
+
+
+def render(release: SyntheticRelease, promise: str) -> str:
+    """The report as one HTML document; `promise` is the paragraph printed at release time."""
+    return page(
+        f"{release.name}: synthetic records",
+        [
+            banner(release),
+            _opening(release),
+            _promise(release, promise),
+            _models(release),
+            _columns(release),
+            _use(release),
+            f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
+            "nothing from a network and shows released and public values only.</footer>",
+        ],
+    )
+
+
+def _opening(release: SyntheticRelease) -> str:
+    links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
+    rows = counted(release.copies[0].num_rows, "synthetic record")
+    copies = len(release.copies)
+    many = f"{rows} in one file" if copies == 1 else f"{copies} files of {rows}"
+    public = ", ".join(release.description.law["public"])
+    whose = "No row is a real person's."
+    if public:
+        whose = f"What a row says besides {public}, which is published, is no real person's."
+    return (
+        f'<header><h1>{text(release.name)}</h1>\n<p class="lead">{text(many)}, drawn from models '
+        f"whose parameters are protected with {text(release.guarantee.tradeoff.words)} per person. "
+        f"{text(whose)}</p>\n"
+        f"<nav><ul>{links}</ul></nav></header>"
+    )
+
+
+def _promise(release: SyntheticRelease, promise: str) -> str:
+    guarantee, law = release.guarantee, release.description.law
+    rows: list[tuple[str, object]] = [
+        ("Must look alike", f"{guarantee.adjacency.words} ({guarantee.adjacency.metric})"),
+        ("How alike", guarantee.likelihood_clause()),
+        ("M, the weight of one record in one copy", law["M"]),
+        ("Copies, each of which costs", law["copies"]),
+        ("Per replaced record, all copies", f"epsilon = {number(release.description.epsilon)}"),
+        ("Numerics", "none to add: the parameters are drawn exactly"),
+        ("Basis", f"{guarantee.basis}: {BASIS_WORDS[guarantee.basis]}"),
+        ("Source", guarantee.citation or "-"),
+    ]
+    return section(
+        "promise",
+        "The promise",
+        f"<blockquote>{text(promise)}</blockquote>",
+        f"<p>{text(belief_words(guarantee.tradeoff, guarantee.stated_delta))}</p>",
+        facts(rows),
+        "<h3>Assumed</h3>",
+        bullets(guarantee.assumptions),
+        "<h3>Not covered</h3>",
+        bullets(ALWAYS_OPEN + guarantee.not_covered),
+    )
+
+
+def _models(release: SyntheticRelease) -> str:
+    law = release.description.law
+    rows = [
+        [
+            one["name"],
+            _model_words(one["model"]),
+            ", ".join(one["given"]) or "-",
+            "per record" if one["weighting"] == "record" else "one for all",
+            one["share"],
+        ]
+        for one in law["columns"]
+    ]
+    columns = [
+        Column("column"),
+        Column("model and Theta"),
+        Column("given"),
+        Column("weights"),
+        Column("share of M", number=True),
+    ]
+    copied = ""
+    if law["public"]:
+        copied = (
+            f"<p>Copied from the data as they are, because their table is published: "
+            f"{text(', '.join(law['public']))}.</p>"
+        )
+    return section(
+        "models",
+        "The models",
+        "<p>Columns are drawn one after another. The parameters of each model were drawn once per "
+        "copy from a weighted posterior on Theta, a finite set that was fixed in advance; a record "
+        "weighs less the more it could say.</p>",
+        table(columns, rows),
+        copied,
+        "<p>What no model speaks of is not in the files: relations between columns that are not "
+        "given each other, and shapes that no parameter in Theta has.</p>",
+    )
+
+
+def _model_words(model: Mapping[str, Any]) -> str:
+    """A model and its settings on one line; ranges as low .. high."""
+    told = [
+        f"{key} {_value_words(value)}"
+        for key, value in model.items()
+        if key not in _OTHER_KEYS and value is not None
+    ]
+    inner = f" of {_model_words(model['model'])}" if "model" in model else ""
+    return f"{model['kind']}{inner}" + (f": {', '.join(told)}" if told else "")
+
+
+def _value_words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        log = ", log scale" if value["spacing"] == "log" else ""
+        return f"{value['low']:g} .. {value['high']:g} ({value['points']} points{log})"
+    if isinstance(value, list):
+        return "; ".join(_value_words(one) for one in value)
+    return str(value)
+
+
+def _columns(release: SyntheticRelease) -> str:
+    rows = dictionary_rows(release.schema, release.copies[0].column_names)
+    columns = [Column(title) for title in ("column", "type", "level", "from", "below", "written")]
+    return section(
+        "columns",
+        "The columns",
+        folded_table(columns, rows[:LARGEST_TABLE], len(rows), DICTIONARY),
+    )
+
+
+def _use(release: SyntheticRelease) -> str:
+    copies = len(release.copies)
+    code = ONE if copies == 1 else SEVERAL.format(copies=copies)
+    advice = (
+        "<p>One copy gives estimates and no intervals: that the parameters were drawn is an error "
+        "that a single file cannot show.</p>"
+        if copies == 1
+        else "<p>Compute the estimate and its variance in every copy as if it were real data, then "
+        "combine: the mean of the estimates; the mean of the variances plus the variance between "
+        "copies divided by their number. Intervals do not cover the bias that models and weights "
+        "leave.</p>"
+    )
+    return section(
+        "use",
+        "How to use it",
+        f"<pre><code>{text(code)}</code></pre>",
+        advice,
+        "<p>Without Python: <code>synthetic-1.csv</code> and so on; <code>dictionary.csv</code> "
+        "has every column and level. Empty fields are missing values.</p>",
+        "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
+    )
