@@ -13,6 +13,7 @@ from congenial.public.pairs import Pairs
 # metric -> module and class; a class is loaded when it is needed and reads its own plain data
 _HOME = {
     "replace-one": ("adjacency", "SemiAdjacent"),
+    "replace-one value": ("partial", "SensitiveValues"),
     "symmetric difference": ("adjacency", "AddRemove"),
     "secret pairs": ("secrets", "SecretPairs"),
     "pairs of distributions": ("distributions", "DistributionPairs"),

@@ -44,7 +44,7 @@ class LatticeChain:
         for start in range(0, n, rows):
             block = out[start : start + rows]
             words = randomness.words(len(block) * self.sweeps * len(moves))
-            uniform = ((words >> np.uint64(11)) + 0.5) * 2.0**-53
+            uniform: Floats = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
             _run(block, moves, self._rate, self._l1, uniform.reshape(len(block), -1))
         return out
 

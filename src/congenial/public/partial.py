@@ -1,0 +1,94 @@
+"""Partial synthesis: some columns are public person by person, the others are protected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from congenial.data.schema import Schema
+from congenial.errors import MandateError
+from congenial.public.cells import Cells
+from congenial.public.invariants import Invariants
+from congenial.public.pairs import Pairs
+
+
+@dataclass(frozen=True)
+class SensitiveValues(Pairs):
+    """Two datasets with the same public columns that differ in one person's other columns.
+
+    The pairs of partial synthesis. `public` names the columns everybody may know of everybody;
+    their joint table must be among the published figures, and no figure may involve another column.
+    One record differs, so the price is that of one replacement. Under `SemiAdjacent` with the same
+    figures nobody's public columns are taken as known and a person may have any of them, which
+    takes a* >= 2 records.
+    """
+
+    published: Invariants
+    public: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        refuse_unpublished(self.published, self.public)
+        for statement in self.published.equalities:
+            outside = set(Cells(self.schema, (statement,)).bases) - set(self.public)
+            if outside:
+                raise MandateError(
+                    f"'{statement.label}' is published and involves {sorted(outside)[0]!r}, which "
+                    "is not public person by person.",
+                    remedy="Use SemiAdjacent, which prices such figures.",
+                )
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        """What a record is."""
+        return self.published.schema
+
+    @property
+    def mandates(self) -> Invariants:
+        """The figures both datasets agree with."""
+        return self.published
+
+    @property
+    def metric(self) -> str:
+        """One person's values are replaced; the public columns stay."""
+        return "replace-one value"
+
+    @property
+    def records(self) -> int:
+        """1: nobody has to compensate."""
+        return 1
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        others = [name for name in self.schema.names if name not in self.public]
+        return (
+            f"two datasets with the same {', '.join(self.public)} for everybody that differ in one "
+            f"person's {', '.join(others)}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, records and words, with the public columns."""
+        return {
+            "metric": self.metric,
+            "records": self.records,
+            "public": list(self.public),
+            "words": self.words,
+        }
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SensitiveValues:
+        """Inverse of `to_dict`."""
+        return cls(mandates, tuple(data["public"]))
+
+
+def refuse_unpublished(mandates: Invariants, public: tuple[str, ...]) -> None:
+    """Raise MandateError unless the joint table of the public columns is published."""
+    whole = (("", 1),)
+    tables = [set(s.by) for s in mandates.equalities if s.terms == whole]
+    if public and set(public) not in tables:
+        raise MandateError(
+            f"the columns {', '.join(public)} are to be copied from the data, but their table is "
+            "not among the published figures.",
+            remedy=f"Publish margin({', '.join(repr(name) for name in public)}).",
+        )

@@ -1,0 +1,354 @@
+"""Certified synthesis: synthetic records whose privacy is proved (Theory, section 3).
+
+Family: weighted posterior (Savitsky, Williams, Hu), with the weights made a function of the record
+alone and Theta fixed in advance. Per copy, with M the range of a record's score (`scores`):
+
+    eps = M            one row added or removed, if the number of synthetic records does not tell n;
+                       k M for k rows
+    eps = 2 M          one record replaced; n is public, so n records may be published
+    eps = 2 M a*       given mandated figures: a* records differ (`SemiAdjacent`)
+
+m copies are m draws of theta and cost m times that; any number of records from one draw cost once,
+because they are drawn from theta alone. Several columns share M: a record's scores add up. A model
+per context costs no more, since a record is in one context; a replaced one leaves one context and
+enters another, which is the same 2 M.
+
+The draw of theta is exact (`drawing`), so nothing is added for numerics: H = 0, tau = 0. Assumed is
+what the proof assumes: Theta, prior, models and M were fixed without looking at the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.data.tabulate import Microdata
+from congenial.errors import BudgetError, DataError, GuaranteeError, MandateError
+from congenial.privacy.description import RecordDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Pure
+from congenial.public.adjacency import Adjacency
+from congenial.public.partial import SensitiveValues, refuse_unpublished
+from congenial.sampling.randomness import Randomness, SystemRandomness
+from congenial.synthesis.columns import (
+    Codes,
+    Column,
+    Totals,
+    build_kernels,
+    check_order,
+    contexts_of,
+    draw_levels,
+    fixed_totals,
+)
+from congenial.synthesis.kernels import Kernel
+from congenial.synthesis.model import Floats, Ints, generator_of
+from congenial.synthesis.release import SyntheticRelease, records_table
+
+Records = Adjacency | SensitiveValues
+
+CITATION = (
+    "Savitsky, Williams and Hu, Bayesian pseudo posterior mechanism; weights by oscillation: "
+    "this project's theory, section 3"
+)
+FIXED = "Theta, prior, models and M were fixed without looking at the data"
+UTILITY = "parameters chosen by looking at the confidential data or at reports made from them"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fitted:
+    """CONFIDENTIAL: what a release is drawn from; all checks of the data are behind it.
+
+    laws: the exact law of every parameter, by column and block. n: people. known: public columns.
+    """
+
+    laws: list[list[Any]]
+    n: int
+    known: Codes
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise DataError(
+            "fitted laws are confidential and are neither pickled nor copied.",
+            remedy="Fit them again where the data are.",
+        )
+
+
+@dataclass(frozen=True)
+class Synthesizer:
+    """Certified synthesis of some columns, from public parameters alone.
+
+    bound: M, the range of one record's score, for one copy. copies: m. records: how many records a
+    copy has; None means n, which then is public. public: columns copied from the data as they are
+    (partial synthesis); their table must be among the published figures.
+    """
+
+    adjacency: Records
+    columns: tuple[Column, ...]
+    bound: Fraction
+    copies: int = 1
+    records: int | None = None
+    public: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "pseudo-posterior"
+
+    def __post_init__(self) -> None:
+        for field in ("columns", "public"):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        object.__setattr__(self, "bound", Fraction(self.bound))
+        if self.bound <= 0 or self.copies < 1 or (self.records is not None and self.records < 1):
+            raise GuaranteeError(
+                f"M = {self.bound}, copies = {self.copies} and records = {self.records} must be "
+                "positive.",
+                remedy="Give M > 0 and at least one copy and one record.",
+            )
+        check_order(self.columns, self.public, self.schema)
+        self._check_size()
+        _ = self.totals
+        _ = self.kernels
+
+    def _check_size(self) -> None:
+        mandates = self.adjacency.mandates
+        refuse_unpublished(mandates, self.public)
+        if not isinstance(self.adjacency, (Adjacency, SensitiveValues)):
+            raise GuaranteeError(
+                f"'{self.name}' protects records, not {self.adjacency.metric}.",
+                remedy="Use ReplaceOne, SemiAdjacent, SensitiveValues or AddRemove.",
+            )
+        if self.adds and mandates.equalities:
+            raise GuaranteeError(
+                "synthetic records given published figures are priced for replaced records only.",
+                remedy="Replace records (unit without max_rows), or publish nothing.",
+            )
+        if self.adds and self.records is None:
+            raise GuaranteeError(
+                "as many records as the data have would publish their number, which is protected "
+                "when rows are added or removed.",
+                remedy="Give records a public number, or replace records (unit without max_rows).",
+            )
+        if self.records is not None and (self.public or mandates.equalities):
+            raise GuaranteeError(
+                f"{self.records} records cannot agree with figures published of all people.",
+                remedy="Leave records out: a copy then has n of them.",
+            )
+
+    @classmethod
+    def calibrate(
+        cls,
+        target: Guarantee,
+        columns: Sequence[Column],
+        *,
+        copies: int = 1,
+        records: int | None = None,
+        public: Sequence[str] = (),
+        bound: Fraction | None = None,
+    ) -> Synthesizer:
+        """The synthesizer that just meets a pure target, or BudgetError if M and m do not fit it.
+
+        M = epsilon / (2 a* m), or epsilon / (rows m) when rows are added or removed.
+        """
+        if not isinstance(target.tradeoff, Pure):
+            raise GuaranteeError(
+                f"'{cls.name}' cannot be calibrated to {target.tradeoff.words}.",
+                remedy="Give epsilon without delta.",
+            )
+        adjacency: Records = target.adjacency  # type: ignore[assignment]  # checked when built
+        per_bound = price(adjacency)
+        epsilon = Fraction(target.tradeoff.eps)
+        if bound is None:
+            bound = epsilon / (per_bound * copies)
+        elif bound * per_bound * copies > epsilon:
+            fitting = int(epsilon / (bound * per_bound))
+            raise BudgetError(
+                f"{copies} copies at M = {bound} cost epsilon = {bound * per_bound * copies}, more "
+                f"than {epsilon}.",
+                remedy=f"Publish at most {fitting} copies." if fitting else "Use a smaller M.",
+            )
+        return cls(adjacency, tuple(columns), bound, copies, records, tuple(public))
+
+    # ---- what is public ----------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        """What a record is."""
+        return self.adjacency.schema
+
+    @property
+    def adds(self) -> bool:
+        """Whether adjacent databases differ in rows added or removed, so that n is protected."""
+        return self.adjacency.metric == "symmetric difference"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Pure epsilon of all copies together, over the adjacent pairs."""
+        return price(self.adjacency) * self.bound * self.copies
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, from public parameters alone."""
+        return Guarantee(
+            self.adjacency,
+            Pure(self.epsilon),
+            "theorem",
+            (FIXED,),
+            (UTILITY,),
+            CITATION,
+        )
+
+    @property
+    def description(self) -> RecordDescription:
+        """The law, and what replacing (2 M per copy) or adding (M) one record does to it."""
+        return RecordDescription(
+            mechanism=self.name,
+            schema=self.schema,
+            law=self.to_dict(),
+            epsilon=2 * self.bound * self.copies,
+            added=None if self.records is None else self.bound * self.copies,
+        )
+
+    @cached_property
+    def kernels(self) -> list[Kernel]:
+        """One kernel per column."""
+        return build_kernels(self.columns, self.public, self.adjacency.mandates, self.bound)
+
+    @cached_property
+    def totals(self) -> Totals | None:
+        """Published totals the first column is drawn given."""
+        return fixed_totals(self.columns, self.public, self.adjacency.mandates)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of a synthetic file, in the order of the schema."""
+        held = {*self.public, *(column.name for column in self.columns)}
+        return tuple(name for name in self.schema.names if name in held)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The law as plain data: models with their Theta, M, copies, records."""
+        return {
+            "family": "weighted posterior on a finite Theta",
+            "weights": "alpha(x) ~ min(1, M / osc(x)); scores are whole numbers in 0 .. 2^30",
+            "M": str(self.bound),
+            "copies": self.copies,
+            "records": self.records,
+            "public": list(self.public),
+            "columns": [column.to_dict() for column in self.columns],
+            "numerics": {"H": "0", "tau": "0"},
+        }
+
+    @classmethod
+    def from_dict(cls, adjacency: Records, data: Mapping[str, Any]) -> Synthesizer:
+        """Inverse of `to_dict`, given the adjacency; only columns and M must be there."""
+        return cls(
+            adjacency,
+            tuple(Column.from_dict(one) for one in data["columns"]),
+            Fraction(str(data["M"])),
+            data.get("copies", 1),
+            data.get("records"),
+            tuple(data.get("public", ())),
+        )
+
+    # ---- confidential in, synthetic out ------------------------------------------------------
+
+    def fit(self, data: Table | Microdata) -> Fitted:
+        """CONFIDENTIAL: read and check the data; what is left is to draw."""
+        counts, n = self.fetch(data)
+        return Fitted(self.laws(counts), n, self.public_codes(data))
+
+    def release(
+        self,
+        data: Table | Microdata | Fitted,
+        randomness: Randomness | None = None,
+        name: str = "synthetic",
+    ) -> SyntheticRelease:
+        """Draw the parameters once per copy and records from them: the only call that spends."""
+        randomness = SystemRandomness() if randomness is None else randomness
+        fitted = data if isinstance(data, Fitted) else self.fit(data)
+        copies = []
+        for _ in range(self.copies):
+            thetas = [[law.draw(randomness) for law in some] for some in fitted.laws]
+            generator = generator_of(randomness)
+            size = self.records or fitted.n
+            codes = self.records_from(thetas, generator, size, fitted.known)
+            copies.append(records_table(self.schema, self.names, codes, generator))
+        return SyntheticRelease(
+            name=name,
+            description=self.description,
+            guarantee=self.guarantee,
+            randomness=randomness.label,
+            publishable=randomness.publishable,
+            copies=tuple(copies),
+        )
+
+    def fetch(self, data: Table | Microdata) -> tuple[list[Ints], int]:
+        """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the mandates."""
+        mandates = self.adjacency.mandates
+        if mandates.statements:
+            table = _margin(data, mandates.bases)
+            if not mandates.holds_for(table):
+                raise MandateError(
+                    "the data do not agree with the published figures and rules.",
+                    remedy="Release from the data the figures were computed from.",
+                )
+        counts = [
+            _margin(data, column.table).counts.reshape(-1, self.schema.attribute(column.name).size)
+            for column in self.columns
+        ]
+        return counts, int(counts[0].sum())
+
+    def laws(self, counts: Sequence[Ints]) -> list[list[Any]]:
+        """CONFIDENTIAL: the exact laws of all parameters, by column and block."""
+        return [kernel.laws(one) for kernel, one in zip(self.kernels, counts, strict=True)]
+
+    def draw(self, counts: Sequence[Ints], randomness: Randomness) -> list[list[Any]]:
+        """Parameters of one copy, drawn exactly; from here on nothing is confidential."""
+        return [[law.draw(randomness) for law in laws] for laws in self.laws(counts)]
+
+    def records_from(
+        self, thetas: list[list[Any]], generator: np.random.Generator, n: int, known: Codes
+    ) -> Codes:
+        """Level numbers of n new records, from drawn parameters and public things alone."""
+        laws = [kernel.probabilities(one) for kernel, one in zip(self.kernels, thetas, strict=True)]
+        return self.records_given(laws, generator, n, known)
+
+    def records_given(
+        self, laws: Sequence[Floats], generator: np.random.Generator, n: int, known: Codes
+    ) -> Codes:
+        """Level numbers of n new records, column by column, from laws (contexts, levels)."""
+        codes = dict(known)
+        for at, (column, law) in enumerate(zip(self.columns, laws, strict=True)):
+            contexts = contexts_of(column, codes, self.schema, n)
+            totals = self.totals if at == 0 else None
+            codes[column.name] = draw_levels(law, contexts, generator, totals, n)
+        return codes
+
+    def weightless(self, data: Table | Microdata) -> int:
+        """CONFIDENTIAL, for the curator only: records that have weight 0 in some column's model.
+
+        A bound where columns overlap: their numbers are added.
+        """
+        counts, _ = self.fetch(data)
+        pairs = zip(self.kernels, counts, strict=True)
+        return sum(int(one[kernel.weights == 0].sum()) for kernel, one in pairs)
+
+    def public_codes(self, data: Table | Microdata) -> Codes:
+        """The public columns, one row per person, sorted; they are published figures."""
+        if not self.public:
+            return {}
+        table = _margin(data, self.public)
+        cells = np.repeat(np.arange(table.counts.size), table.counts.reshape(-1))
+        return dict(zip(self.public, np.unravel_index(cells, table.shape), strict=True))
+
+
+def price(adjacency: Records) -> int:
+    """epsilon of one copy in units of M: a row added or removed costs 1, a record replaced 2."""
+    records = getattr(adjacency, "records", 1)
+    return records if adjacency.metric == "symmetric difference" else 2 * records
+
+
+def _margin(data: Table | Microdata, names: Sequence[str]) -> Table:
+    return data.marginal(names) if isinstance(data, Table) else data.tabulate(names)

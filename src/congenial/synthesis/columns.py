@@ -1,0 +1,284 @@
+"""Columns one after another: which model each has, given which earlier ones, on which levels.
+
+Structural rules are kept because impossible levels are left out of a column's model in the contexts
+where they are impossible. Published totals of the first column are kept by drawing given them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.public.cells import Cells
+from congenial.public.invariants import Invariants
+from congenial.synthesis.kernels import Kernel, Weighting, kernel_of
+from congenial.synthesis.model import Bools, Floats, Ints, LevelModel
+from congenial.synthesis.models import Multinomial, read_model
+from congenial.synthesis.models.levels import numbers
+
+LARGEST_CONTEXTS = 200_000
+
+Codes = dict[str, Ints]  # level number of every record, by attribute
+
+
+@dataclass(frozen=True)
+class Column:
+    """One synthesised column: `name` ~ model, given earlier or public axes.
+
+    Without a model it is multinomial. `given` may name coarser axes. `share` is the part of M it
+    gets, relative to the other columns. weighting: "record" (alpha(x) = min(1, M / osc(x))) or
+    "scalar", one weight for all, the exponential mechanism. correct: allow in the likelihood for
+    what the weights do to the law of the records (see `scores.score_table`).
+    """
+
+    name: str
+    model: LevelModel = field(default_factory=Multinomial)
+    given: tuple[str, ...] = ()
+    share: Fraction = Fraction(1)
+    weighting: Weighting = "record"
+    correct: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "given", tuple(self.given))
+        object.__setattr__(self, "share", Fraction(self.share))
+        if self.share <= 0:
+            raise GuaranteeError(
+                f"column {self.name!r} has share {self.share}.", remedy="Give a positive share."
+            )
+        if self.weighting not in ("record", "scalar"):
+            raise GuaranteeError(
+                f"column {self.name!r}: weighting {self.weighting!r} is not known.",
+                remedy='Use "record" or "scalar".',
+            )
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """Axes of the confidential table it is fitted to."""
+        return (*self.given, self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as a plan writes it."""
+        return {
+            "name": self.name,
+            "model": self.model.to_dict(),
+            "given": list(self.given),
+            "share": str(self.share),
+            "weighting": self.weighting,
+            "correct": self.correct,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | str) -> Column:
+        """Inverse of `to_dict`; a bare name is a multinomial column."""
+        if isinstance(data, str):
+            return cls(data)
+        known = ("name", "model", "given", "share", "weighting", "correct")
+        for key in data:
+            if key not in known:
+                raise GuaranteeError(
+                    f"a synthesised column has no key {key!r}.",
+                    remedy=f"Known: {', '.join(known)}.",
+                )
+        if not isinstance(data.get("name"), str):
+            raise GuaranteeError("a synthesised column has no name.", remedy="Give its name.")
+        where = f"column {data['name']!r}"
+        rest: dict[str, Any] = {key: data[key] for key in ("weighting", "correct") if key in data}
+        if "model" in data:
+            rest["model"] = read_model(data["model"], where)
+        if "share" in data:
+            rest["share"] = Fraction(str(data["share"]))
+        return cls(data["name"], given=tuple(data.get("given", ())), **rest)
+
+
+def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema) -> None:
+    """Names are attributes, each once, each given only what is public or comes before it."""
+    if not columns:
+        raise GuaranteeError("no column is to be synthesised.", remedy="Name at least one.")
+    known = {schema.attribute(name).name for name in public}
+    for column in columns:
+        attribute = schema.attribute(column.name)
+        if attribute.size < 2:
+            raise GuaranteeError(
+                f"column {column.name!r} has one level only: there is no variation to synthesise.",
+                remedy="Leave it out, or give it more levels.",
+            )
+        if column.name in known:
+            raise GuaranteeError(
+                f"column {column.name!r} is named twice, or is public.", remedy="Name it once."
+            )
+        for axis in schema.axes(column.given):
+            if axis.base not in known:
+                raise GuaranteeError(
+                    f"column {column.name!r} is given {axis.name!r}, which is neither public nor "
+                    "synthesised before it.",
+                    remedy="Change the order of the columns.",
+                )
+        if schema.size(column.given) > LARGEST_CONTEXTS:
+            raise GuaranteeError(
+                f"column {column.name!r} has {schema.size(column.given)} contexts, more than "
+                f"{LARGEST_CONTEXTS}.",
+                remedy="Give fewer or coarser axes.",
+            )
+        known.add(column.name)
+
+
+def build_kernels(
+    columns: Sequence[Column], public: Sequence[str], mandates: Invariants, bound: Fraction
+) -> list[Kernel]:
+    """The kernels of all columns, M divided among them by their shares; nothing confidential."""
+    whole = sum((column.share for column in columns), Fraction(0))
+    held = [*public, *(column.name for column in columns)]
+    kernels = []
+    for at, column in enumerate(columns, start=len(public) + 1):
+        kernels.append(
+            kernel_of(
+                column.model,
+                attribute=mandates.schema.attribute(column.name),
+                allowed=_allowed(column, held[:at], held, mandates),
+                bound=bound * column.share / whole,
+                weighting=column.weighting,
+                correct=column.correct,
+                predictors=_predictors(column, mandates.schema),
+            )
+        )
+    return kernels
+
+
+def _predictors(column: Column, schema: Schema) -> Floats | None:
+    """The numbers of every context's parents, for a model that regresses on them."""
+    if not column.model.shared:
+        return None
+    parents = [schema.attribute(name) for name in column.given]
+    if not parents:
+        return np.zeros((1, 0))
+    axes = np.meshgrid(*(numbers(parent) for parent in parents), indexing="ij")
+    return np.stack([axis.reshape(-1) for axis in axes], axis=1)
+
+
+def _allowed(
+    column: Column, known: Sequence[str], held: Sequence[str], mandates: Invariants
+) -> Bools:
+    """Which levels are possible in each context, (contexts, levels).
+
+    A rule is kept by the last of its columns, which must be given all the others in full. Columns
+    that no file holds are left open: impossible is what is so for all their levels.
+    """
+    schema, names = mandates.schema, column.table
+    shape = tuple(axis.size for axis in schema.axes(names))
+    allowed = np.ones(shape, dtype=bool)
+    for rule in mandates.zeros:
+        cells = Cells(schema, (rule,))
+        told = [base for base in cells.bases if base in held]
+        if column.name not in told or any(base not in known for base in told):
+            continue
+        mask = cells.touched((rule,)).reshape(cells.shape)
+        mask = mask.all(axis=tuple(i for i, base in enumerate(cells.bases) if base not in held))
+        missing = [base for base in told if base not in names]
+        if missing and mask.any():
+            raise StructureError(
+                f"'{rule.label}' ties {column.name!r} to {missing[0]!r}, which it is not given.",
+                remedy=f"Add {missing[0]!r} to what {column.name!r} is given.",
+            )
+        if not missing:
+            allowed &= ~_spread(mask, told, names)
+    allowed = allowed.reshape(-1, shape[-1])
+    if not allowed.any(axis=1).all():
+        raise StructureError(
+            f"in some context no level of {column.name!r} is possible.",
+            remedy="State the impossible combination of the other columns as a rule of its own.",
+        )
+    return allowed
+
+
+def _spread(mask: Any, seen: Sequence[str], names: Sequence[str]) -> Any:
+    """A mask over `seen` as one that broadcasts over `names`."""
+    order = [name for name in names if name in seen]
+    moved = mask.transpose([list(seen).index(name) for name in order])
+    sizes = iter(moved.shape)
+    return moved.reshape([next(sizes) if name in seen else 1 for name in names])
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Published totals of the first column: the group of each level, and each group's figure.
+
+    Group 0, if it has levels, is what is left of n. Figures are None until they are published.
+    """
+
+    group: Ints
+    figures: Ints | None
+
+    def sizes(self, n: int) -> Ints:
+        """People in each group, group 0 first."""
+        if self.figures is None:
+            raise MandateError("the mandates have no values yet.", remedy="Publish them first.")
+        return np.concatenate([[n - int(self.figures.sum())], self.figures])
+
+
+def fixed_totals(
+    columns: Sequence[Column], public: Sequence[str], mandates: Invariants
+) -> Totals | None:
+    """The published figures that drawing must respect; None if predictors keep them all."""
+    kept = [s for s in mandates.equalities if set(Cells(mandates.schema, (s,)).bases) - set(public)]
+    if not kept:
+        return None
+    bases = set(Cells(mandates.schema, tuple(kept)).bases)
+    if public or bases != {columns[0].name} or columns[0].given:
+        raise StructureError(
+            f"'{kept[0].label}' is published and cannot be kept by drawing these columns.",
+            remedy="Publish totals of one column and synthesise it first, or make all columns the "
+            "figures mention public.",
+        )
+    if mandates.values is None:
+        return Totals(Invariants(mandates.schema, tuple(kept)).atoms, None)
+    values = tuple(
+        figure for s, figure in zip(mandates.statements, mandates.values, strict=True) if s in kept
+    )
+    alone = Invariants(mandates.schema, tuple(kept), values)
+    if alone.atom_totals is None:
+        raise StructureError(
+            f"the totals published of {columns[0].name!r} leave the size of its groups open.",
+            remedy="Publish nested totals.",
+        )
+    return Totals(alone.atoms, alone.atom_totals)
+
+
+def draw_levels(
+    probabilities: Floats,
+    contexts: Ints,
+    generator: np.random.Generator,
+    totals: Totals | None,
+    n: int,
+) -> Ints:
+    """A level for every record: from its context's law, or given the totals published."""
+    codes = np.empty(n, dtype=np.int64)
+    if totals is not None:
+        drawn = [
+            _choose(np.where(totals.group == group, probabilities[0], 0.0), int(size), generator)
+            for group, size in enumerate(totals.sizes(n))
+            if size
+        ]
+        codes[:] = np.concatenate(drawn)
+        return generator.permutation(codes)
+    for context in np.unique(contexts):
+        at = np.flatnonzero(contexts == context)
+        codes[at] = _choose(probabilities[context], len(at), generator)
+    return codes
+
+
+def _choose(weights: Floats, size: int, generator: np.random.Generator) -> Ints:
+    return np.asarray(generator.choice(len(weights), size=size, p=weights / weights.sum()))
+
+
+def contexts_of(column: Column, codes: Codes, schema: Schema, n: int) -> Ints:
+    """Number of each record's context."""
+    found = np.zeros(n, dtype=np.int64)
+    for axis in schema.axes(column.given):
+        found = found * axis.size + axis.of_base[codes[axis.base]]
+    return found

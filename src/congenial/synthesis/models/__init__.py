@@ -1,0 +1,32 @@
+"""The models that come with Congenial, and how a plan names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from congenial.data.schema import near
+from congenial.errors import GuaranteeError
+from congenial.synthesis.model import LevelModel
+from congenial.synthesis.models.categories import Multinomial, Spike
+from congenial.synthesis.models.counts import Binomial, Poisson
+from congenial.synthesis.models.normal import LinearRegression, Normal
+
+__all__ = ["MODELS", "Binomial", "LinearRegression", "Multinomial", "Normal", "Poisson", "Spike"]
+
+MODELS: dict[str, type[LevelModel]] = {
+    one.kind: one for one in (Multinomial, Poisson, Binomial, Normal, LinearRegression, Spike)
+}
+
+
+def read_model(data: Any, where: str) -> LevelModel:
+    """A model from plain data such as {"kind": "poisson", "mean": [1, 50, 200]}.
+
+    >>> read_model({"kind": "binomial", "share": [0.1, 0.9, 81]}, "column 'vote'").points().shape
+    (81, 1)
+    """
+    kind = data.get("kind") if isinstance(data, dict) else data
+    if not isinstance(kind, str) or kind not in MODELS:
+        raise GuaranteeError(
+            f"{where}: model {kind!r} is not known.", remedy=near(str(kind), MODELS)
+        )
+    return MODELS[kind].from_dict(data if isinstance(data, dict) else {"kind": kind}, where)
