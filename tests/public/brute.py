@@ -137,3 +137,85 @@ def generating_a(schema: Schema, databases) -> int:
         if form([u for u in everything if np.abs(u).sum() <= 2 * a]) == whole:
             return a
     raise AssertionError
+
+
+def components(schema: Schema, databases, a: int) -> int:
+    """Parts of the conforming tables when those at most a records apart are joined."""
+    tables = np.unique([table_of(schema, d).counts.reshape(-1) for d in databases], axis=0)
+    left, parts = set(range(len(tables))), 0
+    while left:
+        parts, stack = parts + 1, [left.pop()]
+        while stack:
+            near = np.abs(tables - tables[stack.pop()]).sum(axis=1) <= 2 * a
+            reached = {k for k in left if near[k]}
+            left -= reached
+            stack += reached
+    return parts
+
+
+# ---- symmetric difference: people come and go ------------------------------------------------
+
+
+def by_rows(schema: Schema, statements: tuple[Statement, ...], most: int):
+    """Conforming tables of at most so many people, grouped by figures.
+
+    Only groups that the bound on people does not cut: their figures fix it, or leave enough room.
+    """
+    plan, found = Invariants(schema, statements), {}
+    cells = schema.size(schema.names)
+    for counts in product(range(most + 3), repeat=cells):
+        if sum(counts) <= most + 2:
+            shape = tuple(len(schema.axis(name).levels) for name in schema.names)
+            table = Table(schema, schema.names, np.array(counts).reshape(shape))
+            try:
+                public = plan.evaluate(table)
+            except MandateError:
+                continue
+            found.setdefault(public.digest, (public, []))[1].append(table.counts)
+    for public, tables in found.values():
+        if min(t.sum() for t in tables) <= most // 2:
+            yield public, tables
+
+
+def participation(tables) -> int:
+    """sup over tables, and ways for a person to come or leave, of rows that differ; the tables with
+    the fewest people only, so that the cut above most people is far.
+    """
+    flat = np.array([t.reshape(-1) for t in tables])
+    fewest, worst = flat.sum(axis=1).min(), 1
+    eye = np.eye(flat.shape[1], dtype=np.int64)
+    for s in flat[flat.sum(axis=1) == fewest]:
+        for y in np.flatnonzero(flat.any(axis=0)):
+            has = flat[flat[:, y] > 0]
+            worst = max(worst, int(1 + np.abs(has - eye[y] - s).sum(axis=1).min()))
+            if s[y]:
+                worst = max(worst, int(1 + np.abs(flat - s + eye[y]).sum(axis=1).min()))
+    return worst
+
+
+def generating_rows(tables) -> int:
+    """Least a whose differences (by rows) generate all; by Hermite forms."""
+    from flint import fmpz_mat
+
+    flat = np.array([t.reshape(-1) for t in tables])
+    everything = np.unique((flat[:, None] - flat[None]).reshape(-1, flat.shape[1]), axis=0)
+
+    def form(rows):
+        hermite = fmpz_mat(rows.tolist()).hnf()
+        return [row for row in hermite.tolist() if any(row)]
+
+    whole = form(everything)
+    for a in range(int(np.abs(everything).sum(axis=1).max()) + 1):
+        if form(everything[np.abs(everything).sum(axis=1) <= a]) == whole:
+            return max(a, 1)
+    raise AssertionError
+
+
+def differences_by_rows(tables, a: int):
+    """Distinct differences of at most a rows."""
+    found = {}
+    for left in tables:
+        for right in tables:
+            if np.abs(left - right).sum() <= a:
+                found[(left - right).tobytes()] = left - right
+    return list(found.values())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -22,16 +22,18 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.errors import MandateError, StructureError
-from congenial.public.differences import Differences, differences
+from congenial.public import lattice
+from congenial.public.differences import Differences, list_differences
 from congenial.public.groups import Groups
 from congenial.public.invariants import Invariants
+from congenial.public.merged import Merged, merged
 from congenial.public.moves import Moves, Weighted
 from congenial.public.pairs import Pairs
 from congenial.public.readings import Metric, Reach, Reading, reach
-from congenial.public.statements import total
+from congenial.public.selector import RULE
+from congenial.public.statements import Statement, total
 from congenial.public.suprema import Supremum as Supremum  # named from here by those who price
-
-SELECTOR = "nearest table, first in the order of the schema"
+from congenial.public.wording import left_out, pairs_in_words
 
 
 class Adjacency(Pairs):
@@ -49,6 +51,10 @@ class Adjacency(Pairs):
     @abstractmethod
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i * ||phi_i u||_2^2`."""
+
+    @abstractmethod
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """All differences of adjacent tables as some queries see them; None if too many."""
 
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these (semi-dp, Definition 20, part 1)."""
@@ -76,6 +82,10 @@ class Adjacency(Pairs):
     def l2_squared(self, names: Sequence[str]) -> Supremum:
         """Delta_2 squared of the table over `names`."""
         return self.joint_l2_squared([(tuple(names), Fraction(1))])
+
+    @abstractmethod
+    def linf(self, names: Sequence[str]) -> Supremum:
+        """Delta_inf of the table over `names`."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,16 @@ class AddRemove(Adjacency):
         """All rows enter the same cell: max_rows squared times the sum of weights."""
         return Supremum(self.max_rows**2 * sum((w for _, w in releases), Fraction(0)), True)
 
+    def linf(self, names: Sequence[str]) -> Supremum:  # noqa: ARG002
+        """All rows enter the same cell."""
+        return Supremum(Fraction(self.max_rows), True)
+
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """All whole u with ||u||_1 <= max_rows."""
+        everybody = merged(Invariants(self.schema))
+        found = list_differences(everybody, queries, self.max_rows, sum_kept=False)
+        return None if found is None else replace(found, exact=True)
+
 
 @dataclass(frozen=True)
 class SemiAdjacent(Adjacency):
@@ -156,7 +176,8 @@ class SemiAdjacent(Adjacency):
         least = int(self.reach.star.value)
         if self.within is not None and self.within < least:
             raise StructureError(
-                f"within = {self.within} is below a* = {least}. {self._left_out(self.within)}",
+                f"within = {self.within} is below a* = {least}. "
+                f"{left_out(self.reach, self.within)}",
                 remedy=f"Use {least} or more, or leave it out.",
             )
 
@@ -205,55 +226,19 @@ class SemiAdjacent(Adjacency):
     @property
     def selector(self) -> str:
         """The stored rule that picks the one database of the existential reading; else empty."""
-        return SELECTOR if self.reading == "existential" else ""
+        return RULE if self.reading == "existential" else ""
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """The existential reading protects nobody from those who know almost everybody."""
+        if self.reading != "existential":
+            return ()
+        return ("anything, from someone who knows the records of all but two people",)
 
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
-        if self.metric == "symmetric difference":
-            return (
-                f"any two datasets that agree with {self._agree_with} and differ in at most "
-                f"{_counted(self.records, 'row')}, enough for any one person to be in it, with any "
-                "answer the figures allow, or not"
-            )
-        if self.reading == "existential":
-            return (
-                f"any dataset that agrees with {self._agree_with}, any one person and any answer "
-                "the figures allow that person, and of the datasets that agree and give the person "
-                f"this answer the one that a stored rule picks ({self.selector}; its table is at "
-                f"most {_counted(self.records, 'move')} away)"
-            )
-        people = "one person's record" if self.records == 1 else f"{self.records} people's records"
-        if not self.mandates.statements:
-            return f"two datasets of the same size that differ in {people}"
-        told = f"any two datasets that agree with {self._agree_with} and differ in at most {people}"
-        if self.reading == "literal":
-            return f"{told}, the literal reading, which may leave some people without a look-alike"
-        return f"{told}, enough for any one person to be given any answer the figures allow"
-
-    @property
-    def _agree_with(self) -> str:
-        told = ["the published figures"] if self.mandates.equalities else []
-        told += ["the public bounds"] if self.mandates.bounds else []
-        told += ["what is impossible by definition"] if self.mandates.zeros else []
-        return " and ".join(told) or "each other in size"
-
-    def _left_out(self, within: int) -> str:
-        """What a smaller number of records would and would not protect."""
-        kept = (
-            "It would protect any two datasets that agree with the figures and differ in at most "
-            f"{_counted(within, 'record')}."
-        )
-        if within < self.reach.distance.value:
-            return (
-                f"{kept} But somebody can be in a dataset where none within that distance gives "
-                "them some answer the figures allow: that answer could be ruled out with certainty."
-            )
-        return (
-            f"{kept} But differences of such datasets do not reach every direction in which "
-            "datasets that agree with the figures differ: a release could tell some of them apart "
-            "with certainty."
-        )
+        return pairs_in_words(self.published, self.reading, self.metric, self.records)
 
     # ---- sensitivities -----------------------------------------------------------------------
 
@@ -268,11 +253,22 @@ class SemiAdjacent(Adjacency):
         """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
         return self._joint(_merged(releases), square=True)
 
+    def linf(self, names: Sequence[str]) -> Supremum:
+        """sup over u of the largest entry of phi u."""
+        if self.metric == "symmetric difference" and not self._people_kept:
+            return Supremum(Fraction(self.records), self._free)
+        found = self._moves.linf(tuple(names))
+        listed = None if found.exact else self.differences((total(by=tuple(names)),))
+        if listed is not None:
+            value = int(np.abs(listed.seen(0)).max(initial=0))
+            return Supremum(Fraction(value), listed.exact, "enumeration")
+        return self._as_bound(found)
+
     def _joint(self, releases: list[Weighted], *, square: bool) -> Supremum:
         closed = self._in_closed_form(releases, square)
         if closed.exact or (self.mandates.values is None and self._moves.nested):
             return closed
-        listed = self.listed(tuple(names for names, _ in releases))
+        listed = self.differences(tuple(total(by=names) for names, _ in releases))
         if listed is None:
             return closed
         norms = np.stack(
@@ -292,15 +288,22 @@ class SemiAdjacent(Adjacency):
         return Supremum(value, listed.exact, "enumeration")
 
     def _in_closed_form(self, releases: list[Weighted], square: bool) -> Supremum:
-        if self.metric == "symmetric difference" and self._moves.groups.loose:
-            # Everybody may enter one cell that no figure counts.
+        if self.metric == "symmetric difference" and not self._people_kept:
+            # Everybody may enter one cell, if there is one that no figure counts.
             rows = self.records**2 if square else self.records
-            weights = sum((w for _, w in releases), Fraction(0))
-            return Supremum(rows * weights, not self.mandates.bounds)
+            return Supremum(rows * sum((w for _, w in releases), Fraction(0)), self._free)
         found = (self._moves.joint_l2_squared if square else self._moves.joint_l1)(releases)
-        if self.mandates.bounds or self.reading == "existential":  # fewer pairs than were counted
-            return Supremum(found.value, False, found.by)
-        return found
+        return self._as_bound(found)
+
+    def _as_bound(self, found: Supremum) -> Supremum:
+        """Closed forms do not know of bounds and selectors, which leave fewer pairs."""
+        fewer = bool(self.mandates.bounds) or self.reading == "existential"
+        return replace(found, exact=found.exact and not fewer)
+
+    @property
+    def _free(self) -> bool:
+        """Whether some people are in no figure at all."""
+        return self._moves.groups.loose and not self.mandates.bounds
 
     @cached_property
     def _moves(self) -> Moves:
@@ -308,24 +311,31 @@ class SemiAdjacent(Adjacency):
         return Moves(Groups(self.published), moves)
 
     @cached_property
-    def _lists(self) -> dict[tuple[tuple[str, ...], ...], Differences | None]:
+    def _people_kept(self) -> bool:
+        """Whether the figures fix the number of people."""
+        if self.mandates.structure != "general":
+            return not self._moves.groups.loose
+        of = self._atoms
+        return lattice.rank(of.with_sum) == lattice.rank(of.equal)
+
+    @cached_property
+    def _atoms(self) -> Merged:
+        return merged(self.published)
+
+    @cached_property
+    def _lists(self) -> dict[tuple[Statement, ...], Differences | None]:
         return {}
 
-    def listed(self, tables: tuple[tuple[str, ...], ...]) -> Differences | None:
-        """All differences of look-alikes as some tables see them, or None if they are too many."""
-        if tables not in self._lists:
-            queries = [total(by=names) for names in tables]
-            by_rows = self.metric == "symmetric difference"
-            found = differences(
-                self.published,
-                queries,
-                self.records if by_rows else 2 * self.records,
-                sum_kept=not by_rows,
-            )
-            if found is not None and self.reading == "existential":
-                found = Differences(found.rows, found.maps, False)
-            self._lists[tables] = found
-        return self._lists[tables]
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """S(A_a) as far as the figures allow, listed if there are few."""
+        if queries not in self._lists:
+            replaced = self.metric == "replace-one"
+            norm = 2 * self.records if replaced else self.records
+            found = list_differences(self._atoms, queries, norm, sum_kept=replaced)
+            if found is not None and self.reading == "existential":  # fewer pairs are selected
+                found = replace(found, exact=False)
+            self._lists[queries] = found
+        return self._lists[queries]
 
 
 def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
@@ -334,10 +344,6 @@ def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
     for names, weight in releases:
         weights[names] = weights.get(names, Fraction(0)) + weight
     return list(weights.items())
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def ReplaceOne(schema: Schema) -> SemiAdjacent:

@@ -23,15 +23,12 @@ from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import (
     BundleError,
-    GuaranteeError,
     LedgerError,
     MandateError,
     PlanError,
     PredicateError,
 )
-from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.projection import project
 from congenial.mechanisms.protocol import Mechanism
 from congenial.mechanisms.release import Release
@@ -46,6 +43,7 @@ from congenial.public.invariants import Invariants
 from congenial.public.support import Support, support
 from congenial.release import bundle
 from congenial.release.accuracy import ErrorRow, Want, error_rows, smallest
+from congenial.release.building import build
 from congenial.release.drawing import (
     WHOLE_DATASET,
     Offer,
@@ -168,71 +166,6 @@ def _sensitivity(mechanism: Mechanism) -> Supremum:
     if description.norm == "l1":
         return adjacency.l1(description.table)
     return adjacency.l2_squared(description.table)
-
-
-def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanism:
-    """The mechanism of one release section over the databases that agree with `mandates`."""
-    if section.reading == "literal":
-        raise PlanError(
-            f"release '{section.name}': reading = 'literal' may leave some people without any "
-            "promise; it is for studies only.",
-            remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
-        )
-    target = section.target(plan.adjacency(mandates, section.reading))
-    mechanism = _calibrated(section, target)
-    if mandates.equalities and not mechanism.conditions:
-        raise MandateError(
-            f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
-            remedy="Use mechanism = 'auto'.",
-        )
-    if mandates.bounds and section.nonnegative != "project":
-        raise PlanError(
-            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and only "
-            "projection keeps bounds.",
-            remedy="Use nonnegative = 'project', which is free.",
-        )
-    if section.nonnegative == "project" and mechanism.description.continuous:
-        raise PlanError(
-            f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
-            f"'{mechanism.name}' draws real numbers.",
-            remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
-        )
-    if section.basis is not None and mechanism.guarantee.basis != section.basis:
-        raise GuaranteeError(
-            f"release '{section.name}' asks for basis = '{section.basis}'; "
-            f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
-        )
-    return mechanism
-
-
-def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
-    if section.levels is None:
-        return calibrate(_asked(section), target, section.table)
-    if section.mechanism not in (AUTO, CongenialHierarchy.name) or section.by:
-        raise PlanError(
-            f"release '{section.name}': levels goes with mechanism = 'auto' and without by.",
-            remedy="Leave the other key out.",
-        )
-    if section.nonnegative == "condition":
-        raise PlanError(
-            f"release '{section.name}': what nonnegative = 'condition' costs with levels is not "
-            "proved.",
-            remedy="Use nonnegative = 'project', which is free.",
-        )
-    return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
-
-
-def _asked(section: ReleaseSection) -> str:
-    """The mechanism a release section asks for: conditioning on signs is a law of its own."""
-    if section.nonnegative != "condition":
-        return section.mechanism
-    if section.mechanism not in (AUTO, CongenialCounts.name):
-        raise PlanError(
-            f"release '{section.name}': nonnegative = 'condition' does not go with mechanism = "
-            f"'{section.mechanism}'.",
-            remedy="Use mechanism = 'auto', or nonnegative = 'project'.",
-        )
-    return CongenialCounts.name
 
 
 def _with(

@@ -1,0 +1,78 @@
+"""From a release section of a plan to the mechanism it asks for, or the reason why there is none."""
+
+from __future__ import annotations
+
+from congenial.errors import GuaranteeError, MandateError, PlanError
+from congenial.mechanisms.calibrate import AUTO, calibrate
+from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.hierarchy import CongenialHierarchy
+from congenial.mechanisms.protocol import Mechanism
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.invariants import Invariants
+from congenial.release.plan import Plan
+from congenial.release.sections import ReleaseSection
+
+
+def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanism:
+    """The mechanism of one release section over the databases that agree with `mandates`."""
+    if section.reading == "literal":
+        raise PlanError(
+            f"release '{section.name}': reading = 'literal' may leave some people without any "
+            "promise; it is for studies only.",
+            remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
+        )
+    target = section.target(plan.adjacency(mandates, section.reading))
+    mechanism = _calibrated(section, target)
+    if mandates.equalities and not mechanism.conditions:
+        raise MandateError(
+            f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
+            remedy="Use mechanism = 'auto'.",
+        )
+    if mandates.bounds and section.nonnegative != "project":
+        raise PlanError(
+            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and only "
+            "projection keeps bounds.",
+            remedy="Use nonnegative = 'project', which is free.",
+        )
+    if section.nonnegative == "project" and mechanism.description.continuous:
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
+            f"'{mechanism.name}' draws real numbers.",
+            remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
+        )
+    if section.basis is not None and mechanism.guarantee.basis != section.basis:
+        raise GuaranteeError(
+            f"release '{section.name}' asks for basis = '{section.basis}'; "
+            f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
+        )
+    return mechanism
+
+
+def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
+    if section.levels is None:
+        return calibrate(_asked(section), target, section.table)
+    if section.mechanism not in (AUTO, CongenialHierarchy.name) or section.by:
+        raise PlanError(
+            f"release '{section.name}': levels goes with mechanism = 'auto' and without by.",
+            remedy="Leave the other key out.",
+        )
+    if section.nonnegative == "condition":
+        raise PlanError(
+            f"release '{section.name}': what nonnegative = 'condition' costs with levels is not "
+            "proved.",
+            remedy="Use nonnegative = 'project', which is free.",
+        )
+    return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
+
+
+def _asked(section: ReleaseSection) -> str:
+    """The mechanism a release section asks for: conditioning on signs is a law of its own."""
+    if section.nonnegative != "condition":
+        return section.mechanism
+    if section.mechanism not in (AUTO, CongenialCounts.name):
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'condition' does not go with mechanism = "
+            f"'{section.mechanism}'.",
+            remedy="Use mechanism = 'auto', or nonnegative = 'project'.",
+        )
+    return CongenialCounts.name
