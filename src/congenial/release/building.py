@@ -1,4 +1,4 @@
-"""From a release section of a plan to the mechanism it asks for, or the reason why there is none."""
+"""From a release section of a plan to the mechanism it asks for, or why there is none."""
 
 from __future__ import annotations
 

@@ -1,0 +1,211 @@
+"""The Wasserstein exponential mechanism on integer tables.
+
+p(y | x) ~ nu_z(y) exp(-epsilon loss(y, T(x)) / (c sigma)), sigma the largest change of the loss
+over tables Delta_z apart (partially-private-data, Theorem 9). c = 2 in general: the normaliser may
+change as much as the loss. c = 1 where it cannot: a loss of y - T(x), and a base measure that is
+the same around every conforming table. Under signs or a prior the factor is needed (J = 3: a loss
+of 1.326 without it at epsilon = 1), and it stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from congenial.errors import GuaranteeError
+from congenial.mechanisms.wasserstein.base import Base
+from congenial.mechanisms.wasserstein.chain import LatticeChain
+from congenial.mechanisms.wasserstein.laws import TableLaw
+from congenial.mechanisms.wasserstein.promise import assumed_delta, promise, usable
+from congenial.mechanisms.wasserstein.release import ValuesRelease
+from congenial.privacy.description import RecordDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.scenarios import Query
+from congenial.public.scenarios_laws import rational
+from congenial.public.secrets import SecretPairs
+from congenial.sampling.exact import Ints
+from congenial.sampling.randomness import Randomness, SystemRandomness
+from congenial.transport.secrets import Bound, delta_z, meaning
+
+Loss = Literal["l1", "l2", "squared l2"]
+LOSSES: tuple[Loss, ...] = ("l1", "l2", "squared l2")
+
+
+@dataclass(frozen=True, eq=False)
+class WassersteinExponential:
+    """Integer tables around T(x); build it with `calibrate` or `assuming`.
+
+    per_record: at level "database", how much one record changes T(x) in the norm of the loss
+    (l1 for the squared loss). ordinary: the ordinary sensitivity, to say where Delta_z is below it.
+
+    Edge cases: the squared loss changes without bound on unbounded tables, so it needs a base in
+    which every cell has a public sum and a sign; its sigma grows with the largest sum.
+    """
+
+    pairs: SecretPairs
+    bound: Bound
+    base: Base
+    epsilon: Fraction
+    loss: Loss = "l1"
+    per_record: Fraction | None = None
+    ordinary: Fraction | None = None
+
+    name = "wasserstein_exponential"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", rational(self.epsilon))
+        for field in ("per_record", "ordinary"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, rational(getattr(self, field)))
+        if self.epsilon <= 0:
+            raise GuaranteeError(f"epsilon = {self.epsilon} is not positive.")
+        if self.loss not in LOSSES:
+            raise GuaranteeError(
+                f"loss '{self.loss}' is not known.", remedy=f"Use one of {', '.join(LOSSES)}."
+            )
+        _ = self.sigma  # refuses a bound that cannot be used
+
+    @classmethod
+    def calibrate(
+        cls,
+        pairs: SecretPairs,
+        epsilon: object,
+        base: Base,
+        *,
+        loss: Loss = "l1",
+        query: Query | None = None,
+        per_record: object | None = None,
+        ordinary: object | None = None,
+    ) -> WassersteinExponential:
+        """Compute Delta_z of the scenarios in the norm of the loss, and build the mechanism."""
+        bound = delta_z(pairs, query, norm="l2" if loss == "l2" else "l1")
+        return cls(pairs, bound, base, epsilon, loss, per_record, ordinary)  # type: ignore[arg-type]
+
+    @classmethod
+    def assuming(
+        cls, pairs: SecretPairs, delta: object, epsilon: object, base: Base, *, loss: Loss = "l1"
+    ) -> WassersteinExponential:
+        """With a Delta_z that is assumed, in the norm of the loss; the promise is an estimate."""
+        bound = assumed_delta(delta, "l2" if loss == "l2" else "l1")
+        return cls(pairs, bound, base, epsilon, loss)  # type: ignore[arg-type]
+
+    # ---- calibration ---------------------------------------------------------------------------
+
+    @property
+    def sigma(self) -> Fraction:
+        """The largest change of the loss over tables Delta_z apart."""
+        distance = usable(self.bound)
+        if self.bound.measure == "records":
+            if self.per_record is None:
+                raise GuaranteeError(
+                    "Delta_z is in records, and what one record changes is not stated.",
+                    remedy="Give per_record: 2 for a table of counts under the l1 loss.",
+                )
+            distance *= self.per_record
+        elif self.bound.measure not in ("l1", "l2" if self.loss == "l2" else "l1"):
+            raise GuaranteeError(
+                f"Delta_z in {self.bound.measure} does not bound the {self.loss} loss.",
+                remedy="Compute delta_z in the norm of the loss.",
+            )
+        return distance if self.loss != "squared l2" else 2 * self._largest_sum * distance
+
+    @property
+    def _largest_sum(self) -> int:
+        """How large y, x and x' can be: the sums bound |2 y - x - x'| by twice it."""
+        grouped = {i for group, _ in self.base.totals for i in group}
+        covered = grouped | {part for part, _ in self.base.parts}
+        if not self.base.nonnegative or len(covered) < self.base.cells:
+            raise GuaranteeError(
+                "the squared loss changes without bound on this base measure.",
+                remedy="Use loss 'l1', or a base with signs and public sums of all cells.",
+            )
+        return max(1, *(total for _, total in self.base.totals))
+
+    @property
+    def factor(self) -> int:
+        """c: 1 where the normaliser is constant by structure, 2 otherwise."""
+        return 1 if self.base.translation_invariant and self.loss != "squared l2" else 2
+
+    @property
+    def rate(self) -> Fraction:
+        """epsilon / (c sigma), the rate at which the density falls with the loss."""
+        return self.epsilon / (self.factor * self.sigma)
+
+    # ---- promise -------------------------------------------------------------------------------
+
+    @property
+    def certified(self) -> bool:
+        """Whether draws are exact; the l2 loss is drawn by a chain."""
+        return self.loss != "l2"
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """epsilon given the public figures."""
+        norm = "" if self.bound.measure == "records" else f" in {self.bound.measure}"
+        told = f"the loss is {self.loss}, and Delta_z = {self.bound.value:g}{norm}"
+        return promise(
+            self.pairs,
+            self.epsilon,
+            self.bound,
+            ordinary=self.ordinary,
+            chain=not self.certified,
+            more=(told,),
+        )
+
+    @property
+    def words(self) -> str:
+        """The promise as statements about beliefs."""
+        return meaning(self.epsilon)
+
+    @property
+    def description(self) -> RecordDescription:
+        """The law; what one record does is known on all databases only without constraints."""
+        law = {
+            "loss": self.loss,
+            "rate": str(self.rate),
+            "factor": self.factor,
+            "delta_z": {"value": self.bound.value, "measure": self.bound.measure},
+            "base_measure": self.base.to_dict(),
+            "sampler": "exact" if self.certified else "not certified: chain",
+        }
+        loss = Fraction(0)
+        if self.base.kind == "naive" and self.ordinary is not None:
+            loss = self.rate * self.ordinary
+        return RecordDescription(
+            self.name, self.pairs.schema, law, epsilon=loss, persons=bool(loss)
+        )
+
+    # ---- law -----------------------------------------------------------------------------------
+
+    def law(self, truth: npt.ArrayLike) -> TableLaw | LatticeChain:
+        """p(. | T(x) = truth)."""
+        if self.loss == "l2":
+            return LatticeChain(self.base, truth, self.rate)
+        return TableLaw(self.base, truth, self.rate, self.loss == "squared l2")
+
+    def draw(self, truth: npt.ArrayLike, randomness: Randomness, draws: int) -> Ints:
+        """Draws of y given T(x), shape (draws, cells): independent, but for the l2 loss."""
+        return self.law(truth).draw_many(randomness, draws)
+
+    def log_density(self, y: npt.ArrayLike, truth: npt.ArrayLike) -> Any:
+        """log p(y | T(x) = truth); for the l2 loss up to a constant, which may depend on x."""
+        return self.law(truth).log_density(y)
+
+    def release(
+        self, truth: npt.ArrayLike, randomness: Randomness | None = None, name: str = "release"
+    ) -> ValuesRelease:
+        """Draw once: the only call that spends privacy."""
+        source = SystemRandomness() if randomness is None else randomness
+        values = self.draw(truth, source, 1)[0]
+        return ValuesRelease(
+            name,
+            self.description,
+            self.guarantee,
+            source.label,
+            source.publishable,
+            tuple(int(v) for v in values),
+        )

@@ -1,0 +1,126 @@
+"""The paper's figures and statements: against oracles, and on real data."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from congenial.errors import DataError
+from congenial.papers import catalogue
+from congenial.papers.item import Study
+from congenial.papers.partially_private_data import ITEMS, algorithms, figures, theory
+from congenial.papers.partially_private_data import pennsylvania as pa
+
+SEED = 11
+QUICK = Study(seed=SEED, quick=True)
+
+
+@pytest.fixture
+def oracle(shared):
+    lines = json.loads((shared / "oracles" / "partially-private-data.json").read_text())
+    return {one["id"]: one for one in lines}
+
+
+@pytest.fixture(scope="module")
+def study(shared):
+    return Study(data=shared / "data", seed=SEED, quick=True)
+
+
+@pytest.mark.parametrize("name", [name for name, item in ITEMS.items() if not item.files])
+def test_items_without_data(name):
+    result = catalogue.run("partially-private-data", name, QUICK)
+    assert result["rows"]
+    json.dumps(result, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", [name for name, item in ITEMS.items() if item.files])
+def test_items_with_data(name, study):
+    result = catalogue.run("partially-private-data", name, study)
+    assert any("Delta_z = 2 in l1" in note for note in result["notes"])
+    assert "l1" in result["source"]
+    json.dumps(result, allow_nan=False)
+    with pytest.raises(DataError, match="--data DIR"):
+        catalogue.run("partially-private-data", name, QUICK)
+
+
+def test_data_are_as_described(study):
+    data = pa.load(study)
+    assert data.cases.shape == (24, 67)
+    assert data.corrected == 4
+    assert any("4 cells with new_deaths = -1" in note for note in data.notes)
+    assert data.cases.sum(axis=1).max() == 625_057
+    assert (data.deaths <= data.cases).all()
+
+
+def test_releases_agree_with_what_is_public(study):
+    data, months = pa.load(study), list(pa.months_of(study))
+    totals = data.cases[months].sum(axis=1)[:, None]
+    for (method, _), (cases, deaths, noisy) in pa.released(study).items():
+        if method == "naive":
+            assert (cases.sum(axis=-1) != totals).any()
+            continue
+        assert (cases.sum(axis=-1) == totals).all()
+        assert (deaths >= 0).all()
+        assert (cases >= deaths).all()
+        assert (noisy is not None) == (method == "post-processing")
+
+
+def test_prior_helps_most_where_epsilon_is_small(study):
+    rows = figures.figure2(study)["rows"]
+    errors = {(eps, method): value for eps, method, q, value in rows if q == "99 %"}
+    assert errors["epsilon = 0.01", "prior-congenial"] < errors["epsilon = 0.01", "post-processing"]
+
+
+def test_only_post_processing_contracts(study):
+    for effect, _, _, method, share, contracted in figures.figure3(study)["rows"]:
+        assert contracted <= share
+        assert method == "post-processing" or contracted == 0
+        assert effect
+
+
+def test_figure4_and_corollary13(oracle):
+    table = oracle["delta_z_table"]["output"]
+    for n, dependence, _, value, _ in theory.figure4(Study())["rows"]:
+        z0, z1 = dependence.split(" / ")
+        assert table[f"{n}|{z0}|{z1}"] == value
+    rows = {(row[0], row[1]): row for row in theory.corollary13(QUICK)["rows"]}
+    for d1, d2 in ((10, 2), (40, 39)):
+        _, _, projected, seen, intrinsic, also = rows[d1, d2]
+        assert [projected, intrinsic] == oracle[f"cor13_{d1}_{d2}"]["output"]
+        assert seen == pytest.approx(projected, rel=0.06)
+        assert also == pytest.approx(intrinsic, rel=0.06)
+
+
+def test_factor_two_and_prior(oracle):
+    loss = theory.worst_loss(3, 10, "l2", 1 / math.sqrt(2))
+    assert loss == pytest.approx(oracle["congenial_J3_s10_without2"]["output"], abs=1e-10)
+    assert all(row[-1] for row in theory.factor2(QUICK)["rows"] if row[3] == 2)
+    first = theory.prior_pmf(QUICK)["rows"][0]
+    assert first[3] == pytest.approx(oracle["dm_printed_sum"]["output"], abs=1e-10)
+    assert all(row[4] == pytest.approx(1) for row in theory.prior_pmf(QUICK)["rows"])
+
+
+def test_algorithms(oracle):
+    for y in (1, 3):
+        known = oracle[f"alg1_y{y}"]["output"]
+        assert algorithms.exact(y) == pytest.approx(known["exact"], abs=1e-12)
+        printed = algorithms.printed(y)
+        assert printed["Algorithm 1, bound over y"] == pytest.approx(known["per_x_sup"], abs=1e-12)
+        assert printed["Algorithm 1, as printed"] == pytest.approx(known["printed_direction"])
+    assert algorithms.printed(0)["Algorithm 2, as printed"] == pytest.approx(
+        oracle["alg2_y0"]["output"]["as_printed"], abs=1e-12
+    )
+    for y, name, value in algorithms.run(QUICK)["rows"]:
+        if "corrected" in name:  # 20,000 draws: five standard errors
+            assert value == pytest.approx(algorithms.exact(y), abs=0.012)
+        elif "as printed" in name and y != 2:
+            assert abs(value - algorithms.exact(y)) > 0.02
+
+
+def test_gradient_errors_fall_like_one_over_n():
+    rows = theory.gradient(QUICK)["rows"]
+    means = [row[3] for row in rows if row[0] == "mean"]
+    assert np.allclose(means, 2, rtol=0.35)

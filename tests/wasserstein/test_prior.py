@@ -1,0 +1,205 @@
+"""Counts given their total under a prior: against enumeration, through every path."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from congenial.errors import GuaranteeError, MandateError
+from congenial.sampling import _prior_kernels, prior
+from congenial.sampling.below import draw_below
+from congenial.sampling.bounded import BoundedGroups
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.prior import CountCell, CountsGivenTotal
+from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
+
+ALPHA = 1e-6
+SEED = 20_240_611
+DRAWS = 40_000
+
+
+def cells(squared: bool = False) -> list[CountCell]:
+    """Strong and weak priors (one below 1), with and without a subordinate count."""
+    return [
+        CountCell(3, F(1, 2), F(5, 2), 1, squared),
+        CountCell(0, F(1, 2), F(1, 4), 0, squared),
+        CountCell(4, F(1, 2), F(1), None, squared),
+    ]
+
+
+def tables(total: int, n: int) -> list[tuple[int, ...]]:
+    return [p for p in itertools.product(range(total + 1), repeat=n) if sum(p) == total]
+
+
+def by_hand(cell: CountCell, c: int) -> float:
+    """w(c), term by term."""
+    power = 2 if cell.squared else 1
+    a, rate = float(cell.shape), float(cell.rate)
+    w = math.exp(math.lgamma(c + a) - math.lgamma(c + 1) - math.lgamma(a))
+    w *= math.exp(-rate * abs(c - cell.centre) ** power)
+    if cell.below is not None:
+        w *= math.fsum(math.exp(-rate * abs(d - cell.below) ** power) for d in range(c + 1))
+    return w
+
+
+def fit(drawn: np.ndarray, points: list[tuple[int, ...]], p: np.ndarray) -> float:
+    """p-value of a chi-square test, rare points pooled."""
+    at = {point: i for i, point in enumerate(points)}
+    seen = np.bincount([at[tuple(row)] for row in drawn.tolist()], minlength=len(points))
+    rare = p * len(drawn) < 10
+    observed = np.append(seen[~rare], seen[rare].sum())
+    expected = np.append(p[~rare], p[rare].sum()) * len(drawn)
+    kept = expected > 0
+    statistic = ((observed[kept] - expected[kept]) ** 2 / expected[kept]).sum()
+    return float(chi2.sf(statistic, kept.sum() - 1)) if kept.sum() > 1 else 1.0
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("cut", [None, 0.3])
+def test_draws_follow_the_law(squared, cut, monkeypatch):
+    if cut is not None:  # windows so narrow that the bins beyond them and ball arithmetic are used
+        monkeypatch.setattr(prior, "_CUT", cut)
+    total, n = 6, DRAWS if cut is None else 1_000
+    law = CountsGivenTotal(cells(squared), total)
+    points = tables(total, 3)
+    weights = np.array([math.prod(map(by_hand, law.cells, point)) for point in points])
+    p = weights / weights.sum()
+    if cut is None:
+        assert law.log_density(points) == pytest.approx(np.log(p), abs=1e-9)
+    drawn = law.draw_many(SeededRandomness(SEED), n)
+    assert fit(drawn, points, p) > ALPHA
+    if cut is None:  # the same test sees a prior parameter that is 20 % off
+        other = [CountCell(3, F(1, 2), F(3), 1, squared), *law.cells[1:]]
+        wrong = np.array([math.prod(map(by_hand, other, point)) for point in points])
+        assert fit(drawn, points, wrong / wrong.sum()) < ALPHA
+
+
+def test_beyond_the_windows(monkeypatch):
+    monkeypatch.setattr(prior, "_CUT", 0.3)
+    law = CountsGivenTotal(cells(), 6)
+    drawn = law.draw_many(SeededRandomness(SEED), 300)
+    lows = np.array([t.low for t in law.tables])
+    highs = np.array([t.high for t in law.tables])
+    outside = ((drawn < lows) | (drawn > highs)).any(axis=1)
+    assert 0.02 < outside.mean() < 0.98
+
+
+def test_integer_weights_dominate():
+    for law in (CountsGivenTotal(cells(), 40), CountsGivenTotal(cells(True), 40)):
+        for j, table in enumerate(law.tables):
+            first, end = law._offsets[j], law._offsets[j + 1]
+            n = np.diff(law._cumulative[first:end])
+            assert int(n.astype(object).sum()) == 1 << 62
+            c = np.arange(table.low, table.high + 1)
+            logs = law.cells[j].log_weight(c) + law.theta * c
+            exact = np.exp(logs - logs[table.anchor - table.low])
+            assert table.weights == pytest.approx(exact, rel=1e-9)
+            assert (n[1:-1] >= table.weights * law._scales[j]).all()
+
+
+def test_kernel_and_ball_arithmetic_decide_alike():
+    law = CountsGivenTotal(cells(), 9)
+    words = np.array(SeededRandomness(5).words(3 * 150)).reshape(150, 3)
+    out, status = np.empty((150, 3), np.int64), np.empty(150, np.int8)
+    _prior_kernels.propose(
+        words, law._cumulative, law._guide, law._ratios, law._offsets, law._lows, 9, law._last,
+        law._last_weights, law.tables[law._last].low, prior._GUIDE, 1e-8, out, status,
+    )  # fmt: skip
+    assert {0, 1} <= set(status.tolist())
+    for t in range(150):
+        found = law._exactly(words[t], RecordedRandomness([]))
+        assert (found is not None) == (status[t] == 1)
+        if found is not None:
+            assert found.tolist() == out[t].tolist()
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_uniform_base_is_the_bounded_law(squared):
+    centre, total, rate = [3, 0, 5, 2], 10, F(1, 3)
+    noise = DiscreteGaussian(1 / (2 * rate)) if squared else DoubleGeometric(rate)
+    law = CountsGivenTotal([CountCell(x, rate, squared=squared) for x in centre], total)
+    other = BoundedGroups([0] * 4, centre, noise)
+    y = other.draw_many(SeededRandomness(1), 20)
+    assert law.log_density(y) == pytest.approx(other.log_density(y), abs=1e-9)
+    assert law.log_density([[10, 0, 0, 1], [11, -1, 0, 0]]).tolist() == [-math.inf, -math.inf]
+
+
+def test_large_totals():
+    rng = np.random.default_rng(SEED)
+    x, last = rng.poisson(9_000, 67), rng.poisson(8_000, 67)
+    law = CountsGivenTotal(
+        [
+            CountCell(int(a), F(1, 400), F(int(b)) / 10, int(a) // 50)
+            for a, b in zip(x, last, strict=True)
+        ],
+        int(x.sum()),
+    )
+    drawn = law.draw_many(SeededRandomness(SEED), 60)
+    assert (drawn.sum(axis=1) == x.sum()).all()
+    assert drawn.min() >= 0
+    spread = np.array([math.sqrt(t.moments[1]) for t in law.tables])
+    means = np.array([t.moments[0] for t in law.tables])
+    assert np.abs((drawn.mean(axis=0) - means) / spread * math.sqrt(60)).max() < 6.5
+    assert np.isfinite(law.log_density(drawn)).all()
+
+
+@pytest.mark.parametrize(("rate", "squared"), [(F(1, 50), False), (F(2), False), (F(1, 9), True)])
+def test_subordinate_counts(rate, squared):
+    tops, centres = np.array([0, 3, 40]), np.array([0, 1, 9])
+    drawn = draw_below(np.tile(tops, (DRAWS, 1)), centres, rate, SeededRandomness(SEED), squared)
+    for j, (top, e) in enumerate(zip(tops, centres, strict=True)):
+        d = np.arange(top + 1)
+        p = np.exp(-float(rate) * np.abs(d - e) ** (2.0 if squared else 1.0))
+        assert fit(drawn[:, [j]], [(int(v),) for v in d], p / p.sum()) > ALPHA
+
+
+def test_dirichlet_multinomial_pmf(shared):
+    oracle = {
+        one["id"]: one
+        for one in json.loads((shared / "oracles/partially-private-data.json").read_text())
+    }
+    case = oracle["dm_(5, 0, 0)"]
+    a = [F(str(v)) for v in case["inputs"]["alpha"]]
+    points = tables(5, 3)
+    # a rate near 0 leaves the base measure alone
+    law = CountsGivenTotal([CountCell(0, F(1, 10**12), v) for v in a], 5)
+    p = np.exp(law.log_density(points))
+    assert p.sum() == pytest.approx(1)
+    assert p[points.index((5, 0, 0))] == pytest.approx(case["output"], rel=1e-9)
+    assert printed_sum() == pytest.approx(oracle["dm_printed_sum"]["output"], abs=1e-10)
+    assert abs(printed_sum() - 1) > 1  # the test above catches it
+
+
+def printed_sum() -> float:
+    """The pmf as printed, summed over its support: alpha = 1/2, last counts (4, 2, 1), s = 5."""
+    s, a, total = 5, [2.0, 1.0, 0.5], 0.0
+    front = math.gamma(0.5 * s) * math.gamma(s + 1) / math.gamma(1.5 * s)
+    for y in tables(s, 3):
+        factors = [
+            math.gamma(k + b) / (math.gamma(k) * math.gamma(b + 1)) if k else 0.0
+            for k, b in zip(y, a, strict=True)
+        ]
+        total += front * math.prod(factors)
+    return total
+
+
+def test_edges():
+    assert CountsGivenTotal([CountCell(4, F(1))], 4).draw_many(SeededRandomness(1), 2).tolist() == [
+        [4],
+        [4],
+    ]
+    empty = CountsGivenTotal([CountCell(0, F(1)), CountCell(0, F(1), F(1, 2), 0)], 0)
+    assert empty.draw_many(SeededRandomness(1), 1).tolist() == [[0, 0]]
+    assert empty.log_density([0, 0]) == pytest.approx(0)
+    with pytest.raises(MandateError, match="negative"):
+        CountsGivenTotal([CountCell(0, F(1))], -1)
+    with pytest.raises(MandateError, match="larger than the count"):
+        CountCell(1, F(1), below=2)
+    with pytest.raises(GuaranteeError, match="shape"):
+        CountCell(1, F(1), F(0))
