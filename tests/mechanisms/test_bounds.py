@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.errors import StructureError
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.projection import project
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import SemiAdjacent
@@ -51,3 +54,21 @@ def test_a_bound_the_table_does_not_show_is_left_alone():
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), ("g",))
     source = SeededRandomness(1)
     assert project(mechanism.release(TABLE, source), source).values.sum() == 19
+
+
+def test_counts_of_a_table_too_wide_for_elimination():
+    """4 x 5 with both margins and m >= 0: drawn by divide and conquer, without a density."""
+    schema = Schema.from_dict(
+        {"a": {"levels": list("1234")}, "b": {"levels": list("12345")}, "c": {"levels": ["x"]}}
+    )
+    counts = np.random.default_rng(5).integers(0, 4, (4, 5, 1))
+    table = Table(schema, schema.names, counts)
+    adjacency = SemiAdjacent(publish(table, margin("a"), margin("b")))
+    mechanism = CongenialCounts.calibrate(Guarantee.pure(3, adjacency), ("a", "b"))
+    drawn = mechanism.draw(counts[..., 0], SeededRandomness(2), 200)
+    assert drawn.min() >= 0
+    assert np.all(drawn.sum(axis=1) == counts.sum(axis=(0, 2)))
+    assert np.all(drawn.sum(axis=2) == counts.sum(axis=(1, 2)))
+    assert len(np.unique(drawn.reshape(200, -1), axis=0)) > 100
+    with pytest.raises(StructureError, match="normaliser"):
+        mechanism.log_density(drawn, table)

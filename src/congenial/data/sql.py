@@ -1,8 +1,8 @@
 """The SQL that turns records into cells: one integer code per axis, then GROUP BY.
 
 Nothing here touches data. Identifiers and labels are quoted by the dialect; `statistics` and
-`records` assemble their own SELECT through the same dialect. Codes below zero say why a row has no cell (`Refusal`); they let one pass
-over the data both count and find every reason to refuse.
+`records` assemble their own SELECT through the same dialect. Codes below zero say why a row has no
+cell (`Refusal`); they let one pass over the data both count and find every reason to refuse.
 
 How a value finds its level:
 - categorical: by the text form of the column, so codes stored as integers match "1", "2" and

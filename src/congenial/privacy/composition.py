@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, inf, isqrt, nextafter
+from math import ceil, exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import pure_to_zcdp, zcdp_epsilon
@@ -158,4 +158,7 @@ def _sign_price(description: Description, adjacency: Adjacency) -> Fraction:
     distance = int(adjacency.l1(description.table).value)
     known = support(description.support, description.table)
     replaced = adjacency.metric == "replace-one"
-    return normaliser_price(description.scale, known, distance, replaced).value
+    price = normaliser_price(description.scale, known, distance, replaced).value
+    # The two prices together on a grid of 10^-9, upwards: the promise is a number people can read.
+    whole = description.scale * distance + price
+    return Fraction(ceil(whole * 10**9), 10**9) - description.scale * distance

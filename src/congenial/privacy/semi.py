@@ -136,8 +136,9 @@ class Subspace:
         return (
             f"Subspace differential privacy would count Delta_2 = {self.projected:.4f}; between "
             f"datasets that agree with the figures it is {sqrt(self.semi.value):.4f}. The first "
-            "compares datasets of which at most one agrees with the published figures: everybody "
-            "can see which, so that they look alike in the rest protects nobody."
+            "also compares datasets of which at most one agrees with the published figures: "
+            "everybody can see which, so that they look alike in the rest protects nobody. And it "
+            "does not compare those that agree and differ in more than one record."
         )
 
 

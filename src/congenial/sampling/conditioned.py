@@ -28,6 +28,7 @@ from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.lattice_gaussian import TwoWayGaussian
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way import TwoWayNoise
+from congenial.sampling.two_way_counts import TwoWayCounts
 
 
 class Part(Protocol):
@@ -194,25 +195,50 @@ class ConditionedCounts:
         self._centre = np.asarray(centre, dtype=np.int64).reshape(-1)
         self._law = cell_law(family, scale)
         self._loose = np.flatnonzero(self._flat == LOOSE)
-        inside = np.where(self._flat >= 0, self._flat, -1)
-        self._inside: Any = None
-        if support.ties:
-            equations: list[dict[int, int]] = [
-                {int(g): 1} for g in np.flatnonzero(~support.tied).tolist()
-            ]
-            for tie in support.ties:
-                for row in tie.equations:
-                    pairs = zip(tie.groups.tolist(), row.tolist(), strict=True)
-                    equations.append({g: c for g, c in pairs if c})
-            self._inside = CrossingGroups(inside, self._centre, equations, self._law)
-        elif support.groups:
-            self._inside = BoundedGroups(inside, self._centre, self._law)
+        wide = [tie for tie in support.ties if self._is_wide(tie, support)]
+        self._tables = [self._table(tie, scale) for tie in wide]
+        self._inside = self._groups(support, [tie for tie in support.ties if tie not in wide])
+
+    @staticmethod
+    def _is_wide(tie: Tie, support: Support) -> bool:
+        """A table of single cells with both margins, too large for elimination."""
+        alone = bool(np.all(support.sizes[tie.groups] == 1))
+        return alone and tie.shape is not None and len(tie.shape) == 2 and min(tie.shape) > 3
+
+    def _table(self, tie: Tie, scale: Fraction) -> tuple[TwoWayCounts, Ints]:
+        """Its sampler, and the cell at each place of the table."""
+        assert tie.features is not None
+        assert tie.shape is not None
+        cell = np.array([np.flatnonzero(self._flat == g)[0] for g in tie.groups])
+        places = np.empty(tie.shape, dtype=np.int64)
+        places[tie.features[:, 0], tie.features[:, 1]] = cell
+        return TwoWayCounts(self._centre[places], scale), places
+
+    def _groups(self, support: Support, ties: list[Tie]) -> Any:
+        """The sampler of all other groups; None where there are none."""
+        kept = ~support.tied
+        for tie in ties:
+            kept[tie.groups] = True
+        if not np.any(kept):
+            return None
+        number = np.where(kept, np.cumsum(kept) - 1, -1)
+        labels = np.append(number, -1)[np.maximum(self._flat, -1)]
+        if not ties:
+            return BoundedGroups(labels, self._centre, self._law)
+        equations = [{int(number[g]): 1} for g in np.flatnonzero(~support.tied)]
+        for tie in ties:
+            for row in tie.equations:
+                pairs = zip(number[tie.groups].tolist(), row.tolist(), strict=True)
+                equations.append({g: c for g, c in pairs if c})
+        return CrossingGroups(labels, self._centre, equations, self._law)
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells)."""
         m = np.tile(self._centre, (n, 1))
         if self._inside is not None:
             m = self._inside.draw_many(randomness, n)
+        for table, places in self._tables:
+            m[:, places] = table.draw_many(randomness, n)
         if len(self._loose):
             m[:, self._loose] = self._free(randomness, n)
         return m
@@ -228,10 +254,18 @@ class ConditionedCounts:
             m[again] = s[again] + self._law.draw(randomness, len(again))
 
     def log_density(self, m: Ints) -> Any:
-        """log p(m) for m of shape (..., cells)."""
+        """log p(m) for m of shape (..., cells).
+
+        StructureError for tables of which no normaliser is known: it depends on s, so that leaving
+        it out would make densities of different s incomparable.
+        """
         m = np.asarray(m, dtype=np.int64)
         apart = m.copy()
         apart[..., self._loose] = self._centre[self._loose]
+        tables = np.zeros(m.shape[:-1])
+        for table, places in self._tables:
+            tables = tables + table.log_density(m[..., places])
+            apart[..., places] = self._centre[places]
         if self._inside is not None:
             logs = self._inside.log_density(apart)
         else:
@@ -239,7 +273,7 @@ class ConditionedCounts:
         s = self._centre[self._loose]
         free = self._law.log_pmf(m[..., self._loose] - s) - self._log_not_negative(s)
         free = np.where(m[..., self._loose] >= 0, free, -np.inf)
-        return logs + np.sum(free, axis=-1)
+        return logs + tables + np.sum(free, axis=-1)
 
     def _log_not_negative(self, s: Ints) -> Any:
         """log P(s + u >= 0) of one double geometric u: 1 - a^(s + 1) / (1 + a)."""
