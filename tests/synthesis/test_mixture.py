@@ -20,7 +20,7 @@ from congenial.synthesis.mixture import (
     indicators,
     synthesize,
 )
-from congenial.synthesis.mixture.chains import diagnose, functionals
+from congenial.synthesis.mixture.chains import diagnose, functionals, start_groups
 from congenial.synthesis.model import Model
 
 ALPHA = 1e-6
@@ -191,6 +191,16 @@ def test_functionals_do_not_depend_on_the_numbering_of_components():
     assert len(names) == first.shape[1] == len(set(names))
 
 
+def test_chains_start_from_heaps_and_ranks():
+    y = np.concatenate([np.zeros(30), np.arange(1.0, 91)])
+    label = start_groups(y, 4)
+    assert (label[:30] == label[0]).all()
+    assert (label[30:] != label[0]).all()
+    assert np.bincount(label).tolist() == [30, 30, 30, 30]
+    assert start_groups(np.arange(5.0), 9).tolist() == [0, 1, 2, 3, 4]
+    assert start_groups(np.arange(6.0), 1).tolist() == [0] * 6
+
+
 def test_diagnostics_see_chains_that_disagree():
     rng = np.random.default_rng(7)
     good = rng.standard_normal((400, 2))
@@ -241,6 +251,7 @@ def changed(column, value):
         (changed(0, np.nan), np.ones(N), "missing or infinite"),
         (some_records(), np.full(N, 1.5), "not one number in"),
         (some_records(), np.ones(N - 1), "not one number in"),
+        (some_records(), np.zeros(N), "nothing to learn from"),
         (np.ones(5), np.ones(5), "not rows of predictors"),
     ],
 )

@@ -224,6 +224,11 @@ class SemiAdjacent(Adjacency):
         return self.within or int(self.a_star.value)
 
     @property
+    def nothing_left(self) -> bool:
+        """Whether the figures leave a single table, so that nothing is left to protect."""
+        return self.l1(self.schema.names).value == 0
+
+    @property
     def selector(self) -> str:
         """The stored rule that picks the one database of the existential reading; else empty."""
         return RULE if self.reading == "existential" else ""

@@ -1,0 +1,70 @@
+"""What an analyst may conclude: posteriors, tests and intervals from a release and nothing else.
+
+`infer(release, model)` takes a release (or a bundle read with `congenial.read`), a model, and gives
+a posterior that accounts for the noise and uses the published figures. It never sees the table.
+
+>>> from congenial.inference import Gamma, Poisson, infer
+>>> infer(release, Poisson(by="county", prior=Gamma(1, 0.01)))            # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from congenial.inference.counts import Binomial, NegativeBinomial, Poisson
+from congenial.inference.importance import Proposal
+from congenial.inference.model import Model
+from congenial.inference.naive import Coverage, coverage, naive
+from congenial.inference.observation import Observation, observe
+from congenial.inference.options import MODELS, infer_from_options
+from congenial.inference.outcomes import Multinomial
+from congenial.inference.posterior import Posterior
+from congenial.inference.priors import Beta, Dirichlet, Gamma, Gaussian, HalfNormal
+from congenial.inference.projected import (
+    ProjectionLoss,
+    poisson_rate,
+    share_of_total,
+    shares_of_total,
+)
+from congenial.inference.reals import normal_mean, normal_mean_variance
+from congenial.inference.refusal import InferenceError
+from congenial.inference.regressions import Linear, Logistic, Normal
+from congenial.inference.samplers import METHODS, Chain, infer
+from congenial.inference.testing import Family, OneSidedTest, one_sided, power
+
+__all__ = [
+    "METHODS",
+    "MODELS",
+    "Beta",
+    "Binomial",
+    "Chain",
+    "Coverage",
+    "Dirichlet",
+    "Family",
+    "Gamma",
+    "Gaussian",
+    "HalfNormal",
+    "InferenceError",
+    "Linear",
+    "Logistic",
+    "Model",
+    "Multinomial",
+    "NegativeBinomial",
+    "Normal",
+    "Observation",
+    "OneSidedTest",
+    "Poisson",
+    "Posterior",
+    "ProjectionLoss",
+    "Proposal",
+    "coverage",
+    "infer",
+    "infer_from_options",
+    "naive",
+    "normal_mean",
+    "normal_mean_variance",
+    "observe",
+    "one_sided",
+    "poisson_rate",
+    "power",
+    "share_of_total",
+    "shares_of_total",
+]

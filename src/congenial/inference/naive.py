@@ -1,0 +1,155 @@
+"""The wrong analysis, to be shown beside the right one: the release taken for the truth.
+
+And how wrong it is: how often its intervals cover the parameters of simulated releases, next to the
+intervals that account for the noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from congenial.inference.conforming import FIXED, Conforming
+from congenial.inference.model import Bindable, Bound
+from congenial.inference.noise import Floats
+from congenial.inference.observation import Observation
+from congenial.inference.posterior import Posterior
+from congenial.inference.refusal import InferenceError
+from congenial.inference.samplers import DEFAULT_CHAIN, Chain, bind, infer
+from congenial.mechanisms.release import Release
+from congenial.sampling.randomness import SeededRandomness
+
+TOLD = "released values taken for the truth: intervals are too narrow"
+
+
+def naive(
+    release: Release | Observation,
+    model: Bindable,
+    *,
+    draws: int = 4000,
+    seed: int | None = None,
+    chain: Chain = DEFAULT_CHAIN,
+) -> Posterior:
+    """The posterior of somebody who takes the released values for the true counts.
+
+    Values below zero are taken as zero, values that are not whole are rounded; sums that are
+    published are kept.
+    """
+    found = infer(_declared_known(bind(release, model)), model, draws=draws, seed=seed, chain=chain)
+    return replace(found, notes=(TOLD, *found.notes))
+
+
+def _declared_known(bound: Bound) -> Observation:
+    """The same cells with every count fixed at the released value, made possible."""
+    seen = bound.observation
+    if not seen.whole:
+        raise InferenceError("a real-valued release has no naive reading as counts.")
+    x = seen.conforming.start(seen.y, bound.most)
+    labels = np.full(len(x), FIXED, dtype=np.int64)
+    fixed = Conforming(labels, x, np.zeros(0, dtype=np.int64))
+    noise = seen.noise or Observation.of_values(seen.y, "double_geometric", 1).noise
+    return replace(seen, conforming=fixed, noise=noise, density=None)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Share of intervals that contain the parameter they are for, over simulated releases.
+
+    `standard_error` is that of `valid`, releases taken as the independent unit.
+    """
+
+    level: float
+    releases: int
+    intervals: int
+    valid: float
+    naive: float
+    standard_error: float
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        return (
+            f"Over {self.releases} simulated releases, {self.level:.0%} intervals covered "
+            f"{self.valid:.1%} of the parameters; those of the release taken for the truth, "
+            f"{self.naive:.1%}."
+        )
+
+
+def coverage(
+    release: Release,
+    model: Bindable,
+    *,
+    releases: int = 100,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+    given: Posterior | Floats | None = None,
+    chain: Chain = DEFAULT_CHAIN,
+) -> Coverage:
+    """How often intervals cover, for data like these: parameters, data and noise drawn afresh.
+
+    Parameters come from the prior (then valid intervals cover at their level, exactly), or from
+    `given`: a posterior from this release, or fixed values, which say more about the case at hand.
+    Needs a model whose data conform to the published figures by themselves.
+    """
+    bound = bind(release, model)
+    rng = np.random.default_rng(seed)
+    noise = SeededRandomness(seed)
+    hits: list[float] = []
+    wrong: list[float] = []
+    count = 0
+    for _ in range(releases):
+        theta = _parameters(bound, rng, given)
+        x = bound.draw_data(rng, theta)
+        if not np.all(bound.observation.conforming.holds(x)):
+            raise InferenceError(
+                "the model does not draw tables that agree with the published figures.",
+                remedy="Use a model given the totals (multinomial, binomial), or a release "
+                "without published sums.",
+            )
+        again = replace(release, values=_released(release, bound, x[0], noise), raw=None)
+        again = replace(again, description=replace(release.description, post_processing="none"))
+        truth = bound.report(theta)
+        inner = int(rng.integers(2**31))
+        right = infer(again, model, draws=draws, seed=inner, chain=chain)
+        taken = naive(again, model, draws=draws, seed=inner, chain=chain)
+        hits.append(float(np.mean(_covers(right, truth, level))))
+        wrong.append(float(np.mean(_covers(taken, truth, level))))
+        count += len(_covers(right, truth, level))
+    error = float(np.std(hits, ddof=1) / np.sqrt(releases)) if releases > 1 else np.nan
+    return Coverage(level, releases, count, float(np.mean(hits)), float(np.mean(wrong)), error)
+
+
+def _parameters(bound: Bound, rng: np.random.Generator, given: Any) -> Floats:
+    if given is None:
+        return bound.draw_prior(rng, 1)
+    if not isinstance(given, Posterior):
+        return np.asarray(given, dtype=float).reshape(1, bound.size)
+    if set(given.draws) != set(bound.dims) or len(given.draws) != 1:
+        raise InferenceError(
+            "parameters can be taken from a posterior of one kind of parameter only.",
+            remedy="Leave out given, and use the prior.",
+        )
+    name = next(iter(given.draws))
+    draws = given[name]
+    one: Floats = draws[rng.integers(len(draws))].reshape(1, -1)
+    return one
+
+
+def _released(release: Release, bound: Bound, x: Any, noise: SeededRandomness) -> Any:
+    if bound.observation.names != release.table:
+        raise InferenceError(
+            "coverage is simulated for models of the cells as released.",
+            remedy=f"Use by = {', '.join(release.table)}.",
+        )
+    return release.mechanism.draw(x.reshape(release.values.shape), noise, 1)[0]
+
+
+def _covers(posterior: Posterior, truth: dict[str, Floats], level: float) -> Any:
+    found = []
+    for name, value in truth.items():
+        low, high = posterior.interval(name, level)
+        found.append(np.ravel((low <= value[0]) & (value[0] <= high)))
+    return np.concatenate(found)

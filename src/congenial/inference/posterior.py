@@ -1,0 +1,241 @@
+"""Posterior: draws of the parameters as plain arrays, what they are worth, and a few readings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from congenial.inference.diagnostics import effective, r_hat, standard_error
+from congenial.inference.model import Dims
+from congenial.inference.noise import Floats
+from congenial.inference.refusal import InferenceError
+
+LEAST_EFFECTIVE = 400  # below it, quantiles are rough: a warning
+WORST_R_HAT = 1.01
+REFUSED_EFFECTIVE = 100  # below it, nothing should be read off
+REFUSED_R_HAT = 1.1
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Draws from the law of the parameters given a release (and the public figures).
+
+    draws: by parameter, (chains, draws, *axes). dims: names and labels of the axes. weights:
+    (chains, draws) with sum 1 for importance sampling, None when every draw counts the same.
+    independent: whether the draws are independent, so that nothing needs to converge. acceptance:
+    share of proposals accepted; acceptance_floor: what it cannot fall below, where that is proved.
+    """
+
+    draws: Mapping[str, Floats]
+    dims: Mapping[str, Dims]
+    method: str
+    weights: Floats | None = field(default=None, repr=False)
+    independent: bool = False
+    acceptance: float | None = None
+    acceptance_floor: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Floats:
+        """Draws of one parameter in a row: (chains * draws, *axes)."""
+        if name not in self.draws:
+            raise InferenceError(
+                f"the model has no parameter '{name}'.",
+                remedy=f"Parameters: {', '.join(self.draws)}.",
+            )
+        found = self.draws[name]
+        return found.reshape(-1, *found.shape[2:])
+
+    # ---- readings ----------------------------------------------------------------------------
+
+    def mean(self, name: str) -> Floats:
+        """Posterior mean."""
+        return np.asarray(np.average(self[name], axis=0, weights=self._flat_weights))
+
+    def sd(self, name: str) -> Floats:
+        """Posterior standard deviation."""
+        draws, weights = self[name], self._flat_weights
+        centre = np.average(draws, axis=0, weights=weights)
+        spread = np.average((draws - centre) ** 2, axis=0, weights=weights)
+        return np.asarray(np.sqrt(spread))
+
+    def quantile(self, name: str, probabilities: Any) -> Floats:
+        """Posterior quantiles, in a first dimension."""
+        draws, at = self[name], np.atleast_1d(np.asarray(probabilities, dtype=float))
+        if self._flat_weights is None:
+            return np.asarray(np.quantile(draws, at, axis=0))
+        order = np.argsort(draws, axis=0)
+        sorted_draws = np.take_along_axis(draws, order, axis=0)
+        mass = np.cumsum(self._flat_weights[order], axis=0)
+        rows = [np.argmax(mass >= min(p, 1 - 1e-12), axis=0)[None] for p in at]
+        return np.concatenate([np.take_along_axis(sorted_draws, row, axis=0) for row in rows])
+
+    def interval(self, name: str, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Equal-tailed interval."""
+        if not 0 < level < 1:
+            raise InferenceError(f"level {level} is not between 0 and 1.", remedy="Use 0.95.")
+        low, high = self.quantile(name, [(1 - level) / 2, (1 + level) / 2])
+        return low, high
+
+    @property
+    def _flat_weights(self) -> Floats | None:
+        return None if self.weights is None else self.weights.reshape(-1)
+
+    # ---- what the draws are worth --------------------------------------------------------------
+
+    def effective(self, name: str) -> Floats:
+        """Effective sample size of each component."""
+        draws = self.draws[name]
+        shape = draws.shape[2:]
+        if self.weights is not None:
+            return np.full(shape, 1 / float(np.sum(self.weights**2)))
+        if self.independent:
+            return np.full(shape, float(draws.shape[0] * draws.shape[1]))
+        return effective(_rows(draws)).reshape(shape)
+
+    def r_hat(self, name: str) -> Floats:
+        """R-hat of each component; 1 for independent draws."""
+        draws = self.draws[name]
+        shape = draws.shape[2:]
+        if self.weights is not None or self.independent:
+            return np.ones(shape)
+        return r_hat(_rows(draws)).reshape(shape)
+
+    def standard_error(self, name: str) -> Floats:
+        """Monte Carlo standard error of the posterior mean."""
+        if self.weights is not None or self.independent:
+            return np.asarray(self.sd(name) / np.sqrt(self.effective(name)))
+        draws = self.draws[name]
+        return standard_error(_rows(draws)).reshape(draws.shape[2:])
+
+    @property
+    def least_effective(self) -> float:
+        """The smallest effective sample size of any component."""
+        return min(float(np.min(self.effective(name))) for name in self.draws)
+
+    @property
+    def worst_r_hat(self) -> float:
+        """The largest R-hat of any component."""
+        return max(float(np.max(self.r_hat(name))) for name in self.draws)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before using the draws; empty when all is well."""
+        found = []
+        if self.worst_r_hat > WORST_R_HAT:
+            found.append(f"R-hat reaches {self.worst_r_hat:.3f} (at most {WORST_R_HAT} is good)")
+        if self.least_effective < LEAST_EFFECTIVE:
+            found.append(
+                f"some parameter has {self.least_effective:.0f} effective draws (at least "
+                f"{LEAST_EFFECTIVE} are good)"
+            )
+        return tuple(found)
+
+    # ---- leaving -----------------------------------------------------------------------------
+
+    def summary(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """One row per component: labels, mean, sd, interval, R-hat, effective size, error."""
+        rows = []
+        for name in self.draws:
+            low, high = self.interval(name, level)
+            columns = {
+                "mean": self.mean(name),
+                "sd": self.sd(name),
+                "low": low,
+                "high": high,
+                "r_hat": self.r_hat(name),
+                "effective": self.effective(name),
+                "standard_error": self.standard_error(name),
+            }
+            labels = [levels for _, levels in self.dims[name]]
+            for i, cell in enumerate(product(*labels)):
+                place = dict(zip((dim for dim, _ in self.dims[name]), cell, strict=True))
+                numbers = {key: float(np.reshape(v, -1)[i]) for key, v in columns.items()}
+                rows.append({"parameter": name, **place, **numbers})
+        return rows
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ inference data (weights are resampled away first)."""
+        try:
+            import arviz
+        except ImportError:
+            raise InferenceError(
+                "ArviZ is not installed.", remedy="Install it: pip install arviz."
+            ) from None
+        draws = self._resampled() if self.weights is not None else dict(self.draws)
+        dims = {name: [dim for dim, _ in found] for name, found in self.dims.items()}
+        coords = {dim: list(levels) for found in self.dims.values() for dim, levels in found}
+        if hasattr(arviz, "InferenceData"):
+            return arviz.from_dict(posterior=draws, dims=dims, coords=coords)
+        return arviz.from_dict({"posterior": draws}, dims=dims, coords=coords)
+
+    def _resampled(self) -> dict[str, Floats]:
+        """Draws that all count the same, by systematic resampling."""
+        weights = self._flat_weights
+        assert weights is not None
+        places = (np.arange(weights.size) + 0.5) / weights.size
+        chosen = np.searchsorted(np.cumsum(weights), places).clip(max=weights.size - 1)
+        return {name: self[name][chosen].reshape(self.draws[name].shape) for name in self.draws}
+
+    def chart(self, name: str, level: float = 0.95) -> dict[str, Any]:
+        """Means and intervals of a parameter as data for a picture (columns, rows, chart)."""
+        dims = [dim for dim, _ in self.dims[name]]
+        rows = [row for row in self.summary(level) if row["parameter"] == name]
+        columns = ["component", "mean", "low", "high"]
+        table = [
+            [", ".join(str(row[dim]) for dim in dims) or name, row["mean"], row["low"], row["high"]]
+            for row in rows
+        ]
+        chart = {"kind": "points", "x": "component", "y": "mean", "by": None}
+        return {"columns": columns, "rows": table, "notes": list(self.notes), "chart": chart}
+
+    def trace(self, name: str, component: int = 0) -> dict[str, Any]:
+        """The chains of one component, draw by draw, as data for a picture."""
+        chains = _rows(self.draws[name])[:, :, component]
+        rows = [
+            [i, float(value), str(chain + 1)]
+            for chain, values in enumerate(chains)
+            for i, value in enumerate(values)
+        ]
+        chart = {"kind": "line", "x": "draw", "y": name, "by": "chain"}
+        return {"columns": ["draw", name, "chain"], "rows": rows, "notes": [], "chart": chart}
+
+    def __repr__(self) -> str:
+        total = next(iter(self.draws.values())).shape
+        text = f"Posterior({', '.join(self.draws)}; {total[0]} x {total[1]} draws, {self.method})"
+        return text + "".join(f"\n  warning: {one}" for one in self.warnings)
+
+    def _repr_html_(self) -> str:
+        rows = self.summary()[:40]
+        head = list(rows[0])
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_written(row.get(k, '')))}</td>" for k in head) + "</tr>"
+            for row in rows
+        )
+        titles = "".join(f"<th>{escape(k)}</th>" for k in head)
+        return f"<p>{escape(repr(self))}</p><table><tr>{titles}</tr>{body}</table>"
+
+
+def _written(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _rows(draws: Floats) -> Floats:
+    return draws.reshape(*draws.shape[:2], -1)
+
+
+def refuse_unconverged(posterior: Posterior) -> Posterior:
+    """The posterior, or InferenceError with the diagnostics when nothing should be read off it."""
+    worst, least = posterior.worst_r_hat, posterior.least_effective
+    if worst > REFUSED_R_HAT or least < REFUSED_EFFECTIVE:
+        raise InferenceError(
+            f"the chains did not converge: R-hat reaches {worst:.2f} (at most {REFUSED_R_HAT}) "
+            f"and the fewest effective draws are {least:.0f} (at least {REFUSED_EFFECTIVE}).",
+            remedy="Ask for more draws, a simpler model, or a more informative prior; "
+            "Chain(check=False) returns the chains to look at.",
+        )
+    return posterior

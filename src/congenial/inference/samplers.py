@@ -1,0 +1,214 @@
+"""infer: from a release and a model to a posterior, without the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from congenial.inference.chains import (
+    Augmented,
+    ChainSampler,
+    Collapsed,
+    Marginal,
+    independent_draws,
+)
+from congenial.inference.counts import Counts
+from congenial.inference.general import Anything, Records
+from congenial.inference.importance import Proposal, importance
+from congenial.inference.model import Bindable, Bound
+from congenial.inference.noise import Floats
+from congenial.inference.observation import Observation, observe
+from congenial.inference.posterior import (
+    LEAST_EFFECTIVE,
+    WORST_R_HAT,
+    Posterior,
+    refuse_unconverged,
+)
+from congenial.inference.refusal import InferenceError
+from congenial.inference.regressions import LogisticBound
+from congenial.inference.rejection import rejection
+from congenial.mechanisms.release import Release
+
+Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
+METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")
+MOST_ROUNDS = 8  # a chain is continued up to this many times its first length
+
+
+@dataclass(frozen=True)
+class Chain:
+    """How chains are run: how many, steps thrown away first, and whether to refuse bad ones."""
+
+    chains: int = 4
+    warmup: int = 1000
+    check: bool = True
+
+    def __post_init__(self) -> None:
+        if self.chains < 2 or self.warmup < 0:
+            raise InferenceError(
+                f"{self.chains} chains with {self.warmup} steps of warm-up cannot be judged.",
+                remedy="Use at least 2 chains and a warm-up >= 0.",
+            )
+
+
+DEFAULT_CHAIN = Chain()
+
+
+def infer(
+    release: Release | Observation,
+    model: Bindable,
+    *,
+    method: Method = "auto",
+    draws: int = 4000,
+    seed: int | None = None,
+    public: bool = True,
+    counts: bool = False,
+    chain: Chain = DEFAULT_CHAIN,
+    proposal: Proposal | None = None,
+) -> Posterior:
+    """The posterior of the model's parameters given a release and the published figures.
+
+    method: "exact" (independent draws; conjugate models without known sums), "rejection" (exact,
+    slow), "importance", "augmentation" (chains over the latent table); "auto" takes "exact" where
+    it can and "augmentation" otherwise. draws: how many, over all chains. public=False leaves the
+    published figures out. counts=True also returns draws of the true counts, as "count". Chains
+    are continued until they are worth 400 independent draws, and refused when they did not
+    converge.
+
+    Source: partially-private-data, Algorithms 1 and 2, corrected; data augmentation after Ju, Awan,
+    Gong and Rao (2022).
+    """
+    if method not in METHODS:
+        raise InferenceError(
+            f"method '{method}' is not known.", remedy=f"Use one of {', '.join(METHODS)}."
+        )
+    if draws < 100:
+        raise InferenceError(f"{draws} draws say nothing about tails.", remedy="Use at least 100.")
+    bound = bind(release, model, public)
+    rng = np.random.default_rng(seed)
+    if method == "auto":
+        method = "exact" if _can_be_exact(bound) else "augmentation"
+    if method == "exact":
+        return _exact(bound, draws, rng, counts)
+    if method == "rejection":
+        kept = rejection(bound, draws, rng)
+        return _independent(
+            bound, kept.theta, kept.x if counts else None, "rejection", kept.acceptance
+        )
+    if method == "importance":
+        theta, x, weights = importance(bound, draws, rng, proposal)
+        found = _independent(bound, theta, x if counts else None, "importance", None)
+        return replace(found, weights=weights.reshape(1, -1), independent=False)
+    return _chains(_sampler(bound, chain, rng), draws, counts, chain)
+
+
+def bind(release: Release | Observation, model: Bindable, public: bool = True) -> Bound:
+    """The model tied to what the release says about its axes."""
+    if not isinstance(model, Bindable):
+        raise InferenceError(
+            f"{type(model).__name__} is not a model.",
+            remedy="Use poisson, ... (see MODELS), or Model(draw_prior, draw_data, log_density).",
+        )
+    return model.bind(observe(release, model.by, public))
+
+
+def _can_be_exact(bound: Bound) -> bool:
+    observation = bound.observation
+    return (
+        bound.collapsed() is not None
+        and observation.noise is not None
+        and observation.whole
+        and observation.conforming.open
+    )
+
+
+def _exact(bound: Bound, draws: int, rng: np.random.Generator, counts: bool) -> Posterior:
+    if not _can_be_exact(bound):
+        raise InferenceError(
+            "independent draws need a conjugate model of unrelated cells without published sums.",
+            remedy="Use method='augmentation'.",
+        )
+    theta, x = independent_draws(bound, draws, rng)
+    return _independent(bound, theta, x if counts else None, "exact", None)
+
+
+def _independent(
+    bound: Bound, theta: Floats, x: Any, method: str, acceptance: float | None
+) -> Posterior:
+    """Independent draws as one chain."""
+    dims, found = dict(bound.dims), bound.report(theta)
+    if x is not None:
+        found["count"] = x.reshape(-1, *bound.observation.shape).astype(float)
+        dims["count"] = bound.observation.dims
+    return Posterior(
+        {name: values[None] for name, values in found.items()},
+        dims,
+        method,
+        independent=True,
+        acceptance=acceptance,
+        notes=bound.observation.notes,
+    )
+
+
+def _sampler(bound: Bound, chain: Chain, rng: np.random.Generator) -> ChainSampler:
+    observation = bound.observation
+    if observation.noise is None or not observation.whole:
+        kind = Records if Records.fits(bound) else Anything
+        return kind(bound, chain.chains, rng)
+    if bound.collapsed() is not None:
+        return Collapsed(bound, chain.chains, rng)
+    if isinstance(bound, Counts):
+        if observation.conforming.open:
+            return Marginal(bound, chain.chains, rng)
+        return Augmented(bound, chain.chains, rng)
+    if isinstance(bound, LogisticBound) and bound.reduced is not None:
+        return Marginal(bound.reduced, chain.chains, rng)
+    if bound.parts is not None:
+        return Augmented(bound, chain.chains, rng)
+    return Anything(bound, chain.chains, rng)
+
+
+def _chains(sampler: ChainSampler, draws: int, counts: bool, chain: Chain) -> Posterior:
+    """Warm up, run, and go on until the draws are worth enough; then thin to what was asked."""
+    for _ in range(chain.warmup):
+        sampler.iterate(learn=True)
+    length = -(-draws // chain.chains)
+    thetas: list[Floats] = []
+    tables: list[Any] = []
+    while True:
+        for _ in range(length):
+            sampler.iterate(learn=False)
+            thetas.append(sampler.theta)
+            if counts:
+                tables.append(np.array(sampler.x))
+        found = _collect(sampler, thetas, tables, len(thetas) // length)
+        enough = found.least_effective >= LEAST_EFFECTIVE and found.worst_r_hat <= WORST_R_HAT
+        if enough or len(thetas) >= MOST_ROUNDS * length:
+            return refuse_unconverged(found) if chain.check else found
+
+
+def _collect(
+    sampler: ChainSampler, thetas: list[Floats], tables: list[Any], thin: int
+) -> Posterior:
+    bound = sampler.bound
+    theta = np.stack(thetas[thin - 1 :: thin], axis=1)
+    chains, n = theta.shape[:2]
+    reported = bound.report(theta.reshape(chains * n, -1))
+    draws = {name: v.reshape(chains, n, *v.shape[1:]) for name, v in reported.items()}
+    dims = dict(bound.dims)
+    if tables:
+        x = np.stack(tables[thin - 1 :: thin], axis=1).astype(float)
+        draws["count"] = x.reshape(chains, n, *bound.observation.shape)
+        dims["count"] = bound.observation.dims
+    return Posterior(
+        draws,
+        dims,
+        "augmentation",
+        acceptance=sampler.acceptance,
+        acceptance_floor=sampler.acceptance_floor,
+        notes=(
+            f"{sampler.words}; every {thin} of {len(thetas)} steps kept",
+            *bound.observation.notes,
+        ),
+    )

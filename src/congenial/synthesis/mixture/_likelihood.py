@@ -1,0 +1,46 @@
+"""Compiled log likelihood of the mixture, one row per draw and one column per record."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from congenial.synthesis.mixture._gibbs import Records
+from congenial.synthesis.mixture._steps import fast
+
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+@fast
+def log_likelihood(r: Records, log_pi: Any, beta: Any, sigma: Any) -> Any:
+    """log sum_k pi_k N(y_i | x_i' beta_k, sigma_k)^{w_i}, shape (draws, records)."""
+    S, K, R = beta.shape
+    n = len(r.y)
+    out = np.empty((S, n))
+    across, offset, half = np.empty((R, K)), np.empty(K), np.empty(K)
+    mean, term = np.empty(K), np.empty(K)
+    for s in range(S):
+        for k in range(K):
+            for c in range(R):
+                across[c, k] = beta[s, k, c]
+            offset[k] = math.log(sigma[s, k]) + _HALF_LOG_2PI
+            half[k] = 0.5 / (sigma[s, k] * sigma[s, k])
+        for i in range(n):
+            for k in range(K):
+                mean[k] = 0.0
+            for e in range(r.start[i], r.start[i + 1]):
+                c, x = r.column[e], r.value[e]
+                for k in range(K):
+                    mean[k] += x * across[c, k]
+            top = -np.inf
+            for k in range(K):
+                gap = r.y[i] - mean[k]
+                term[k] = log_pi[s, k] - r.w[i] * (offset[k] + half[k] * gap * gap)
+                top = max(top, term[k])
+            total = 0.0
+            for k in range(K):
+                total += math.exp(term[k] - top)
+            out[s, i] = top + math.log(total)
+    return out

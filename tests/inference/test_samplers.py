@@ -1,0 +1,319 @@
+"""Every sampler against posteriors by enumeration, on releases of small tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+import congenial as cg
+from congenial.inference import (
+    Binomial,
+    Chain,
+    Dirichlet,
+    Gamma,
+    InferenceError,
+    Multinomial,
+    Poisson,
+    infer,
+)
+from tests.inference.exact import (
+    agrees,
+    l1,
+    mechanism,
+    one_axis,
+    release_of,
+    tables,
+    weighted_mean,
+)
+
+SEED = 3
+MANY = Chain(chains=40, warmup=100)
+EXPOSURE = np.array([1.0, 2.0, 0.5])
+PRIOR = Gamma(1.5, 0.5)
+DRAWN = np.array([5, -1, 2])
+
+
+def negative_binomial(x, prior=PRIOR, exposure=EXPOSURE) -> float:
+    """Probability of counts with the rates integrated out, up to a constant."""
+    q = exposure / (exposure + prior.rate)
+    return float(np.exp((x * np.log(q) + gammaln(x + prior.shape) - gammaln(x + 1)).sum()))
+
+
+def rates(x, prior=PRIOR, exposure=EXPOSURE):
+    return (prior.shape + x) / (prior.rate + exposure)
+
+
+def eps_cell(made) -> float:
+    return float(made.description.scale)
+
+
+def exact_rates(eps, total, prior=PRIOR, drawn=DRAWN, law=l1):
+    """E rate given the draw and a public total, or given the draw alone (total None)."""
+    if total is None:
+        found = []
+        for j, y in enumerate(drawn):
+            x = np.arange(400)
+            q = EXPOSURE[j] / (EXPOSURE[j] + prior.rate)
+            w = np.exp(
+                x * np.log(q) + gammaln(x + prior.shape) - gammaln(x + 1) - eps * np.abs(y - x)
+            )
+            found.append(float(w @ ((prior.shape + x) / (prior.rate + EXPOSURE[j])) / w.sum()))
+        return np.array(found)
+    every = list(tables(total, 3))
+    return weighted_mean(
+        [negative_binomial(x, prior) * law(drawn, x, eps) for x in every],
+        [rates(x, prior) for x in every],
+    )
+
+
+@pytest.fixture(scope="module")
+def given_total():
+    made, _ = mechanism(one_axis(3), [3, 1, 2], (cg.total(),))
+    return made
+
+
+@pytest.fixture(scope="module")
+def plain():
+    made, _ = mechanism(one_axis(3), [3, 1, 2], (cg.total(),), name="plain_geometric")
+    return made
+
+
+@pytest.mark.parametrize("method", ["rejection", "importance", "augmentation"])
+def test_rates_given_a_public_total(given_total, method):
+    release = release_of(given_total, DRAWN)
+    draws = {"rejection": 3000, "importance": 40_000, "augmentation": 8000}[method]
+    posterior = infer(
+        release, Poisson(prior=PRIOR, exposure=EXPOSURE), method=method, draws=draws, seed=SEED,
+        chain=MANY,
+    )  # fmt: skip
+    assert agrees(posterior, "rate", exact_rates(eps_cell(given_total), 6))
+
+
+def test_negative_control_the_total_ignored_is_noticed(given_total):
+    release = release_of(given_total, DRAWN)
+    posterior = infer(release, Poisson(prior=PRIOR, exposure=EXPOSURE), seed=SEED, chain=MANY)
+    assert not agrees(posterior, "rate", exact_rates(eps_cell(given_total), None))
+
+
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("method", ["auto", "rejection"])
+def test_with_and_without_the_public_figures(plain, public, method):
+    release = release_of(plain, DRAWN)
+    posterior = infer(
+        release, Poisson(prior=PRIOR, exposure=EXPOSURE), method=method, draws=4000, seed=SEED,
+        public=public, chain=MANY,
+    )  # fmt: skip
+    assert posterior.method == (
+        "rejection" if method == "rejection" else "augmentation" if public else "exact"
+    )
+    assert agrees(posterior, "rate", exact_rates(eps_cell(plain), 6 if public else None))
+
+
+def test_a_prior_with_a_spike_at_zero_uses_one_more_gibbs_step(given_total):
+    prior = Gamma(0.5, 0.0)
+    posterior = infer(
+        release_of(given_total, DRAWN), Poisson(prior=prior, exposure=EXPOSURE), draws=20_000,
+        seed=SEED, chain=MANY,
+    )  # fmt: skip
+    assert agrees(posterior, "rate", exact_rates(eps_cell(given_total), 6, prior))
+
+
+def test_discrete_gaussian_noise():
+    table = cg.Table(one_axis(3), ["x"], np.array([3, 1, 2]))
+    under = cg.SemiAdjacent(cg.publish(table, cg.total()))
+    made = cg.calibrate("auto", cg.Guarantee.zero_concentrated("0.5", under=under))
+    law = lambda y, x, s2: float(np.exp(-((y - x) ** 2).sum() / (2 * s2)))  # noqa: E731
+    posterior = infer(
+        release_of(made, DRAWN), Poisson(prior=PRIOR, exposure=EXPOSURE), draws=8000, seed=SEED,
+        chain=MANY,
+    )  # fmt: skip
+    assert agrees(posterior, "rate", exact_rates(eps_cell(made), 6, law=law))
+
+
+def test_shares_given_capacities_and_a_total(given_total):
+    trials = np.array([4, 3, 5])
+    model = Binomial(trials, prior=None)
+    posterior = infer(
+        release_of(given_total, DRAWN), model, draws=12_000, seed=SEED, chain=MANY, counts=True
+    )
+    every = [x for x in tables(6, 3) if np.all(x <= trials)]
+    a = 0.5
+    weight = [
+        l1(DRAWN, x, eps_cell(given_total))
+        * np.exp(
+            (gammaln(x + a) - gammaln(x + 1) + gammaln(trials - x + a) - gammaln(trials - x + 1))
+            .sum()
+        )
+        for x in every
+    ]  # fmt: skip
+    assert agrees(posterior, "count", weighted_mean(weight, every))
+    shares = [(a + x) / (2 * a + trials) for x in every]
+    assert agrees(posterior, "share", weighted_mean(weight, shares))
+
+
+# ---- crossing margins ------------------------------------------------------------------------
+
+
+def two_margins():
+    schema = cg.Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})
+    counts = np.array([[2, 0, 1], [1, 2, 0]])
+    made, _ = mechanism(schema, counts, (cg.margin("g"), cg.margin("x")), eps=2)
+    drawn = np.array([[3, -1, 1], [0, 3, 0]])
+    every = [
+        x.reshape(2, 3)
+        for x in tables(6, 6)
+        if np.array_equal(x.reshape(2, 3).sum(0), counts.sum(0))
+        and np.array_equal(x.reshape(2, 3).sum(1), counts.sum(1))
+    ]
+    return made, drawn, every
+
+
+def dirichlet_multinomial(x, weight) -> float:
+    return float(np.exp((gammaln(x + weight) - gammaln(x + 1)).sum()))
+
+
+@pytest.mark.parametrize("method", ["auto", "rejection", "importance"])
+def test_shares_given_two_crossing_margins(method):
+    made, drawn, every = two_margins()
+    assert len(every) > 3
+    draws = {"auto": 12_000, "rejection": 1000, "importance": 100_000}[method]
+    posterior = infer(
+        release_of(made, drawn), Multinomial(prior=Dirichlet(0.7)), method=method, draws=draws,
+        seed=SEED, chain=MANY,
+    )  # fmt: skip
+    weight = [dirichlet_multinomial(x, 0.7) * l1(drawn, x, eps_cell(made)) for x in every]
+    assert agrees(posterior, "share", weighted_mean(weight, [(0.7 + x) / 10.2 for x in every]))
+    assert method != "auto" or "exchanges" in posterior.notes[0]
+
+
+@pytest.mark.parametrize("name", ["knorm", "kernel_gaussian", "congenial_hierarchy"])
+def test_laws_that_are_not_independent_cell_by_cell(name):
+    """Through the mechanism's own density, on the tables that its figures leave."""
+    _, drawn, every = two_margins()
+    schema = cg.Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})
+    table = cg.Table(schema, ["g", "x"], every[0])
+    if name == "congenial_hierarchy":
+        statements = (cg.total(by="g"),)
+        sums = every[0].sum(axis=1)
+        every = [x.reshape(2, 3) for x in tables(6, 6) if np.all(x.reshape(2, 3).sum(1) == sums)]
+    else:
+        statements = (cg.margin("g"), cg.margin("x"))
+    under = cg.SemiAdjacent(cg.publish(table, *statements))
+    target = cg.Guarantee.pure(2, under=under)
+    if name == "kernel_gaussian":
+        target = cg.Guarantee.gaussian(1, under=under)
+    made = cg.calibrate(name, target)
+    if name == "kernel_gaussian":
+        drawn = made.release(table, cg.SeededRandomness(SEED)).values
+    law = [float(made.log_density(drawn, cg.Table(schema, ["g", "x"], x))) for x in every]
+    weight = [
+        np.exp(one - max(law)) * dirichlet_multinomial(x, 0.7)
+        for x, one in zip(every, law, strict=True)
+    ]
+    posterior = infer(
+        release_of(made, drawn),
+        Multinomial(prior=Dirichlet(0.7)),
+        draws=4000,
+        seed=SEED,
+        chain=Chain(chains=40, warmup=40),
+    )
+    assert agrees(posterior, "share", weighted_mean(weight, [(0.7 + x) / 10.2 for x in every]))
+
+
+# ---- a law whose normaliser depends on the table ------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def counts_given_total():
+    made, _ = mechanism(one_axis(3), [2, 0, 1], (cg.total(),), name="congenial_counts", eps=2)
+    return made
+
+
+def exact_weights(made, drawn, total):
+    every = list(tables(total, 3))
+    law = [
+        float(np.exp(made.log_density(np.asarray(drawn), cg.Table(one_axis(3), ["x"], x))))
+        for x in every
+    ]
+    return every, np.array(law)
+
+
+def test_one_record_moves_are_right_and_accepted_often_enough(counts_given_total):
+    made, drawn = counts_given_total, [0, 0, 3]
+    posterior = infer(
+        release_of(made, drawn), Multinomial(), draws=12_000, seed=SEED,
+        chain=Chain(chains=60, warmup=20),
+    )  # fmt: skip
+    every, law = exact_weights(made, drawn, 3)
+    weight = [w * dirichlet_multinomial(x, 1.0) for x, w in zip(every, law, strict=True)]
+    assert agrees(posterior, "share", weighted_mean(weight, [(1 + x) / 6 for x in every]))
+    # l: the largest change of log p(y | x), normaliser included, over one-record moves
+    moved = [
+        abs(np.log(law[i]) - np.log(law[j]))
+        for i, a in enumerate(every)
+        for j, b in enumerate(every)
+        if np.abs(a - b).sum() == 2
+    ]
+    assert max(moved) <= float(made.guarantee.tradeoff.eps)
+    assert posterior.acceptance_floor == pytest.approx(np.exp(-2.0))
+    assert posterior.acceptance >= np.exp(-max(moved)) >= posterior.acceptance_floor
+
+
+def test_planted_a_normaliser_left_out_is_noticed(counts_given_total):
+    made, drawn = counts_given_total, [0, 0, 3]
+    posterior = infer(
+        release_of(made, drawn), Multinomial(), draws=24_000, seed=SEED,
+        chain=Chain(chains=120, warmup=20),
+    )  # fmt: skip
+    every, _ = exact_weights(made, drawn, 3)
+    wrong = [dirichlet_multinomial(x, 1.0) * l1(drawn, x, eps_cell(made)) for x in every]
+    assert not agrees(posterior, "share", weighted_mean(wrong, [(1 + x) / 6 for x in every]))
+
+
+@pytest.mark.parametrize("method", ["rejection", "augmentation"])
+def test_any_model_with_that_law(counts_given_total, method):
+    made, drawn = counts_given_total, [1, 0, 2]
+    model = Poisson(prior=PRIOR, exposure=EXPOSURE)
+    every, law = exact_weights(made, drawn, 3)
+    weight = [w * negative_binomial(x) for x, w in zip(every, law, strict=True)]
+    exact = weighted_mean(weight, [rates(x) for x in every])
+    draws = 300 if method == "rejection" else 6000
+    found = infer(
+        release_of(made, drawn),
+        model,
+        method=method,
+        draws=draws,
+        seed=SEED,
+        chain=Chain(chains=60, warmup=150),
+    )
+    assert agrees(found, "rate", exact)
+
+
+# ---- what cannot be done -----------------------------------------------------------------------
+
+
+def test_too_small_an_acceptance_rate_is_estimated_and_an_alternative_offered(monkeypatch, plain):
+    monkeypatch.setattr("congenial.inference.rejection.MOST", 200_000)
+    release = release_of(plain, [4000, 0, 3])
+    with pytest.raises(InferenceError, match=r"accepts (about|below) .*augmentation"):
+        infer(release, Poisson(prior=Gamma(1, 1)), method="rejection", draws=1000, seed=SEED)
+
+
+def test_importance_without_effective_draws_is_refused(plain):
+    release = release_of(plain, [40, 0, 3])
+    with pytest.raises(InferenceError, match="independent ones"):
+        infer(release, Poisson(prior=Gamma(1, 1e-5)), method="importance", seed=SEED, public=False)
+
+
+def test_a_prior_without_mass_on_the_public_figure_is_refused(given_total):
+    with pytest.raises(InferenceError, match="probability zero"):
+        infer(release_of(given_total, DRAWN), Binomial(np.array([1, 1, 1])), seed=SEED)
+    with pytest.raises(InferenceError, match="not the published ones"):
+        infer(release_of(given_total, DRAWN), Multinomial(people=7), seed=SEED)
+
+
+def test_an_improper_prior_cannot_be_drawn(plain):
+    release = release_of(plain, DRAWN)
+    with pytest.raises(InferenceError, match="improper"):
+        infer(release, Poisson(), method="rejection", public=False, seed=SEED)

@@ -1,0 +1,169 @@
+"""Two examples whose posteriors are known, and the printed algorithms, which miss them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from congenial.inference import (
+    Chain,
+    Gaussian,
+    HalfNormal,
+    Model,
+    Observation,
+    Proposal,
+    infer,
+    normal_mean,
+    normal_mean_variance,
+)
+from tests.inference.exact import ALPHA, agrees, z_test
+
+SEED = 20240611
+
+# Example 1: share on a grid, x ~ Bin(4, share), y = 0 from p(y | x) ~ exp(-|y - x| / 2) on 0 .. 4.
+GRID = np.arange(1, 10) / 10
+COUNTS = np.arange(5)
+LAW = np.exp(-0.5 * np.abs(COUNTS[:, None] - COUNTS[None, :]))
+LAW /= LAW.sum(axis=0)  # [y, x]; the normaliser depends on x
+SEEN = LAW[0]
+PRIOR_OF_X = binom.pmf(COUNTS[:, None], 4, GRID)  # [x, share]
+
+
+def mean_given(weights) -> float:
+    """E share when x is kept with these weights."""
+    kept = weights @ PRIOR_OF_X
+    return float(kept @ GRID / kept.sum())
+
+
+EXACT = mean_given(SEEN)
+
+BINOMIAL = Model(
+    ("share",),
+    draw_prior=lambda rng, n: rng.choice(GRID, (n, 1)),
+    draw_data=lambda rng, theta: rng.binomial(4, theta),
+    log_density=lambda x, theta: np.where(
+        x <= 4,
+        gammaln(5)
+        - gammaln(x + 1)
+        - gammaln(np.maximum(4 - x, 0) + 1)
+        + x * np.log(theta)
+        + (4 - x) * np.log1p(-theta),
+        -np.inf,
+    )[:, 0],
+)
+MANY = Chain(chains=30, warmup=200)  # a step costs about the same for many chains
+OBSERVED = Observation.of_density(
+    [0],
+    lambda x: np.log(SEEN[np.clip(x[:, 0], 0, 4).astype(int)]),
+    log_bound=math.log(SEEN.max()),
+)
+
+
+def test_the_known_values():
+    assert mean_given(SEEN) == pytest.approx(0.3688, abs=5e-5)
+    assert mean_given(SEEN / LAW.max(axis=0)) == pytest.approx(0.3775, abs=5e-5)
+    assert mean_given(1 - SEEN / LAW.max(axis=0)) == pytest.approx(0.6029, abs=5e-5)
+
+
+@pytest.mark.parametrize("method", ["rejection", "importance", "augmentation"])
+def test_three_samplers_agree_with_the_exact_posterior(method):
+    posterior = infer(OBSERVED, BINOMIAL, method=method, draws=8000, seed=SEED, chain=MANY)
+    assert agrees(posterior, "share", EXACT)
+
+
+def printed_rejection(rng, n, reverse: bool):
+    """The acceptance rule as printed: supremum over y for each x, inequality reversed or not."""
+    theta = rng.choice(GRID, n)
+    x = rng.binomial(4, theta)
+    ratio = SEEN[x] / LAW.max(axis=0)[x]
+    kept = rng.random(n) >= ratio if reverse else rng.random(n) <= ratio
+    return theta[kept]
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_planted_the_printed_acceptance_rule_is_caught(reverse):
+    draws = printed_rejection(np.random.default_rng(SEED), 400_000, reverse)
+    assert z_test(draws.mean(), draws.std() / len(draws) ** 0.5, EXACT) < ALPHA
+
+
+def test_importance_from_a_proposal_with_the_corrected_weights():
+    model, weights = with_proposal()
+    posterior = infer(
+        OBSERVED, model, method="importance", draws=40_000, seed=SEED, proposal=weights
+    )
+    assert agrees(posterior, "share", EXACT)
+
+
+def test_planted_the_printed_weights_are_caught():
+    # theta from the prior, weighted by pi(theta) / g(theta) all the same
+    rng = np.random.default_rng(SEED)
+    theta = rng.choice(GRID, (40_000, 1))
+    x = rng.binomial(4, theta)
+    w = SEEN[x[:, 0]] * (1 / 9) / GRID_LAW[np.rint(10 * theta[:, 0]).astype(int) - 1]
+    mean = np.average(theta[:, 0], weights=w)
+    error = np.sqrt(np.sum((w * (theta[:, 0] - mean)) ** 2)) / w.sum()
+    assert z_test(mean, error, EXACT) < ALPHA
+
+
+GRID_LAW = np.arange(9, 0, -1) / 45  # a proposal that favours small shares
+
+
+def with_proposal():
+    at = lambda theta: np.rint(10 * theta[:, 0]).astype(int) - 1  # noqa: E731
+    model = Model(
+        BINOMIAL.parameters,
+        BINOMIAL.draw_prior,
+        BINOMIAL.draw_data,
+        BINOMIAL.log_density,
+        log_prior=lambda theta: np.full(len(theta), math.log(1 / 9)),
+    )
+    proposal = Proposal(
+        draw=lambda rng, n: rng.choice(GRID, (n, 1), p=GRID_LAW),
+        log_density=lambda theta: np.log(GRID_LAW[at(theta)]),
+    )
+    return model, proposal
+
+
+# Example 2: a normal mean from a noisy sample mean, conjugate with Gaussian noise.
+
+
+@pytest.mark.parametrize("method", ["importance", "augmentation"])
+def test_a_normal_mean_has_its_closed_form(method):
+    people, sd, noise, prior = 25, 2.0, 0.3, Gaussian(1.0, 1.5)
+    seen = 2.2
+    observed = Observation.of_values([seen], "gaussian", noise**2, whole=False)
+    posterior = infer(
+        observed,
+        normal_mean(people, sd, prior),
+        method=method,
+        draws=8000,
+        seed=SEED,
+        chain=MANY,
+    )
+    precision = 1 / (sd**2 / people + noise**2)
+    expected = (seen * precision + 1.0 / 1.5**2) / (precision + 1 / 1.5**2)
+    assert agrees(posterior, "mean", expected)
+    assert posterior.sd("mean") == pytest.approx((precision + 1 / 1.5**2) ** -0.5, rel=0.1)
+
+
+def test_a_wrong_noise_scale_would_be_noticed():
+    observed = Observation.of_values([2.2], "gaussian", 0.6**2, whole=False)
+    model = normal_mean(25, 2.0, Gaussian(1.0, 1.5))
+    posterior = infer(observed, model, method="importance", draws=40_000, seed=SEED)
+    precision = 1 / (2.0**2 / 25 + 0.3**2)
+    expected = (2.2 * precision + 1.0 / 1.5**2) / (precision + 1 / 1.5**2)
+    assert not agrees(posterior, "mean", expected)
+
+
+def test_mean_and_variance_from_laplace_noise_agree_between_samplers():
+    observed = Observation.of_values([2.0, 4.5], "laplace", 2.0, whole=False)
+    model = normal_mean_variance(20, Gaussian(0.0, 5.0), HalfNormal(3.0))
+    chain = infer(observed, model, method="augmentation", draws=8000, seed=SEED, chain=MANY)
+    weighted = infer(observed, model, method="importance", draws=60_000, seed=SEED)
+    for name in ("mean", "sd"):
+        error = np.hypot(chain.standard_error(name), weighted.standard_error(name))
+        assert z_test(chain.mean(name), error, weighted.mean(name)) >= ALPHA
