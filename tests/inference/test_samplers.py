@@ -82,7 +82,7 @@ def plain():
 @pytest.mark.parametrize("method", ["rejection", "importance", "augmentation"])
 def test_rates_given_a_public_total(given_total, method):
     release = release_of(given_total, DRAWN)
-    draws = {"rejection": 3000, "importance": 40_000, "augmentation": 8000}[method]
+    draws = {"rejection": 1500, "importance": 40_000, "augmentation": 6000}[method]
     posterior = infer(
         release, Poisson(prior=PRIOR, exposure=EXPOSURE), method=method, draws=draws, seed=SEED,
         chain=MANY,
@@ -101,7 +101,7 @@ def test_negative_control_the_total_ignored_is_noticed(given_total):
 def test_with_and_without_the_public_figures(plain, public, method):
     release = release_of(plain, DRAWN)
     posterior = infer(
-        release, Poisson(prior=PRIOR, exposure=EXPOSURE), method=method, draws=4000, seed=SEED,
+        release, Poisson(prior=PRIOR, exposure=EXPOSURE), method=method, draws=2000, seed=SEED,
         public=public, chain=MANY,
     )  # fmt: skip
     assert posterior.method == (
@@ -113,7 +113,7 @@ def test_with_and_without_the_public_figures(plain, public, method):
 def test_a_prior_with_a_spike_at_zero_uses_one_more_gibbs_step(given_total):
     prior = Gamma(0.5, 0.0)
     posterior = infer(
-        release_of(given_total, DRAWN), Poisson(prior=prior, exposure=EXPOSURE), draws=20_000,
+        release_of(given_total, DRAWN), Poisson(prior=prior, exposure=EXPOSURE), draws=8000,
         seed=SEED, chain=MANY,
     )  # fmt: skip
     assert agrees(posterior, "rate", exact_rates(eps_cell(given_total), 6, prior))
@@ -177,7 +177,7 @@ def dirichlet_multinomial(x, weight) -> float:
 def test_shares_given_two_crossing_margins(method):
     made, drawn, every = two_margins()
     assert len(every) > 3
-    draws = {"auto": 12_000, "rejection": 1000, "importance": 100_000}[method]
+    draws = {"auto": 8000, "rejection": 200, "importance": 40_000}[method]
     posterior = infer(
         release_of(made, drawn), Multinomial(prior=Dirichlet(0.7)), method=method, draws=draws,
         seed=SEED, chain=MANY,

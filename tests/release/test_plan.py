@@ -138,3 +138,13 @@ def test_a_missing_file_says_so(tmp_path):
 def test_the_digest_is_of_the_content():
     assert parse().digest == parse(PLAN + "\n# a comment\n").digest
     assert parse().digest != parse(PLAN.replace("epsilon = 0.1", "epsilon = 0.2")).digest
+
+
+def test_a_plan_may_publish_and_release_nothing(tmp_path: Path) -> None:
+    """Suppression: mandated figures only, the rest is withheld."""
+    start, end = PLAN.index("[[release]]"), PLAN.index("[budget]")
+    quiet = PLAN[:start] + PLAN[end:]
+    assert Plan.parse(quiet, tmp_path).release == []
+    silent = quiet[: quiet.index("[publish]")] + quiet[quiet.index("[budget]") :]
+    with pytest.raises(PlanError, match="must publish or release something"):
+        Plan.parse(silent, tmp_path)

@@ -252,8 +252,11 @@ def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
 
 def show(document: Document) -> None:
     """The check for people."""
-    if any(one["kind"] != "statistics" for one in document["releases"]):
+    if not document["releases"] or any(r["kind"] != "statistics" for r in document["releases"]):
         _show_mandates(document)
+    if not document["releases"]:
+        paragraph("")
+        paragraph("Nothing else is released: everything but these figures is suppressed.")
     for one in document["releases"]:
         if one["kind"] == "table":
             _show_release(one, document["want"])

@@ -21,6 +21,7 @@ from congenial.errors import StructureError
 from congenial.public import lattice
 from congenial.public.adjacency import Adjacency, SemiAdjacent
 from congenial.public.cells import Cells
+from congenial.public.differences import product
 from congenial.public.hull import Ball, Hull, contains
 from congenial.public.invariants import Invariants
 from congenial.public.lattice import Ints
@@ -126,7 +127,7 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
     seen = np.concatenate([listed.seen(i) for i in range(len(statements))], axis=1)
     elements = np.unique(seen, axis=0)
     exact, by = listed.exact, "enumeration"
-    rank = lattice.rank(sp.csr_matrix(elements.T @ elements))  # the same, and small
+    rank = lattice.rank(sp.csr_matrix(product(elements.T, elements)))  # the same, and small
     norms = np.abs(elements)
     return Sensitivity(
         statements,

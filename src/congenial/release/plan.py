@@ -137,12 +137,14 @@ class Plan(Section):
     data: DataSection
     schema_: dict[str, Any] = Field(alias="schema")
     publish: dict[str, PublishEntry] = {}
-    release: list[AnySection] = Field(min_length=1)
+    release: list[AnySection] = []
     budget: BudgetSection
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
     def _names_differ(self) -> Plan:
+        if not self.release and not self.publish:
+            raise ValueError("must publish or release something")
         names = [r.name for r in self.release]
         if len(set(names)) != len(names):
             raise ValueError("two releases have the same name")
