@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from congenial.data.tabulate import tabulate
     from congenial.data.unit import Unit
     from congenial.errors import CongenialError
+    from congenial.inference.samplers import infer
     from congenial.mechanisms.calibrate import calibrate
     from congenial.mechanisms.congenial import Congenial
     from congenial.mechanisms.projection import project
@@ -67,6 +68,7 @@ _HOME = {
     "calibrate": "mechanisms.calibrate",
     "project": "mechanisms.projection",
     "Release": "mechanisms.release",
+    "infer": "inference.samplers",
     "Plan": "release.plan",
     "read": "release.bundle",
     "verify": "release.verification",
@@ -95,6 +97,7 @@ __all__ = [
     "at_most",
     "calibrate",
     "count",
+    "infer",
     "linear",
     "margin",
     "project",

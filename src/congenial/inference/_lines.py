@@ -80,14 +80,15 @@ def _reach(x: Any, line: Any, law: Any) -> Any:
 @numba.njit(cache=True, error_model="numpy")
 def _peak(low: Any, high: Any, x: Any, line: Any, law: Any) -> Any:
     """Smallest move whose step up is at most 1: bracket from the present table, then halve."""
-    stride, top, bottom = 1, 0, -1
-    if high == 0 or _up(0, x, line, law) <= 1:
+    here = np.int64(0)
+    stride, top, bottom = np.int64(1), here, here - 1
+    if high == 0 or _up(here, x, line, law) <= 1:
         while bottom >= low and _up(bottom, x, line, law) <= 1:
             top, stride = bottom, 2 * stride
             bottom = top - stride
         bottom = max(bottom, low - 1)
     else:
-        bottom, top = 0, 1
+        bottom, top = here, here + 1
         while top < high and _up(top, x, line, law) > 1:
             bottom, stride = top, 2 * stride
             top = bottom + stride
@@ -106,8 +107,8 @@ def _fall(peak: Any, end: Any, height: Any, x: Any, line: Any, law: Any) -> Any:
     """A move on the way from the peak to `end` where the weight has fallen by a factor e or some
     more; `end` if it never does.
     """
-    sign = 1 if end > peak else -1
-    near, far, reach = 0, 1, abs(end - peak)
+    sign = np.int64(1) if end > peak else np.int64(-1)
+    near, far, reach = np.int64(0), np.int64(1), abs(end - peak)
     while far < reach and height - _log_line(peak + sign * far, x, line, law) < 1:
         near, far = far, 2 * far
     far = min(far, reach)

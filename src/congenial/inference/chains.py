@@ -58,7 +58,7 @@ class TableChains(ChainSampler):
         self._x = np.tile(start, (chains, 1))
         self.y = np.ascontiguousarray(observation.y)
         self.tied = bound.parts if bound.free_totals else None
-        self.parts = np.zeros(len(start), np.int64) if bound.parts is None else bound.parts
+        self.parts = np.zeros(len(start), np.int64) if bound.parts is None else bound.parts.copy()
         self.words = f"moves along {self.known.words}"
 
     @property
