@@ -97,7 +97,7 @@ def _utility(study: Study, statistic: Statistic, what: str) -> dict[str, Any]:
             f"certified: the same epsilon, proved for every dataset",
             *_common(study, made),
         ],
-        "chart": {"kind": "box", "x": "mechanism", "y": what, "by": None},
+        "chart": {"kind": "box", "x": "mechanism", "y": what, "by": None, "y_log": True},
     }
 
 

@@ -38,4 +38,10 @@ ITEMS: dict[str, Item] = {
         "Power of the private test of the odds ratio", "Theorem 37, corrected", odds.power
     ),
     "section-6": Item("The 2020 Census, advertised and effective", "Section 6", census.section6),
+    "census-allocation": Item(
+        "The 2020 allocation by level and query, given what is published exactly",
+        "our study on the production settings",
+        census.allocation,
+        (census.ALLOCATION,),
+    ),
 }
