@@ -140,6 +140,6 @@ def test_norm_balls(results):
 
 @pytest.mark.audit
 def test_full_runs():
-    for name in ITEMS:
+    for name in [name for name, item in ITEMS.items() if not item.files]:
         result = catalogue.run("semi-dp", name, Study(seed=1))
         json.dumps(result, allow_nan=False)

@@ -78,8 +78,9 @@ def allocation(study: Study) -> dict[str, Any]:
         told = [(r["geolevel"], r["query"], Fraction(r["rho"])) for r in csv.DictReader(file)]
     lines = [(f"{level}: {query}", rho) for level, query, rho in told if rho > 0]
     levels = dict.fromkeys(level for level, _, _ in told)
-    lines += [(f"{level}: all", sum(r for at, _, r in told if at == level)) for level in levels]
-    lines += [("persons: all", sum((rho for _, _, rho in told), Fraction(0)))]
+    for level in levels:
+        lines.append((f"{level}: all", sum((r for at, _, r in told if at == level), Fraction(0))))
+    lines.append(("persons: all", sum((rho for _, _, rho in told), Fraction(0))))
     rows = [_given("state", "persons by state", name, rho) for name, rho in lines]
     rows.append(_given("block", "housing units by block", "housing units: all", UNITS))
     return {
