@@ -202,7 +202,7 @@ def run(data: str | None = None) -> list[dict[str, Any]]:
 def main() -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for row in run(sys.argv[1] if len(sys.argv) > 1 else None):
-        print("\n".join(f"{key:<20}{value}" for key, value in row.items()), end="\n\n")
+        print("\n".join(f"{key:<26}{value}" for key, value in row.items()), end="\n\n")
 
 
 if __name__ == "__main__":

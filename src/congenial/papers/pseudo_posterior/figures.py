@@ -162,6 +162,8 @@ def table2(study: Study) -> dict[str, Any]:
         "rows": rows,
         "notes": [
             f"Delta and epsilon of DP and EM: {LABEL}; certified: epsilon per copy by a theorem",
+            "EM aims at the Delta of DP by one weight for all; its own is what its draws give",
+            "a maximum over draws is noisy, so Delta need not fall from row to row",
             f"Unweighted: Delta = {plain.estimate.delta:.2f} (paper 78.7), error of P90 "
             f"{_error(plain.copies, truth)}",
             "errors: root mean square over copies of the difference to the data's percentile, in "
