@@ -16,7 +16,7 @@ import numpy as np
 from congenial.data.table import Table
 from congenial.mechanisms.protocol import Mechanism
 from congenial.privacy.tradeoff import Tradeoff
-from congenial.public.adjacency import AddRemove, Adjacency
+from congenial.public.adjacency import Adjacency
 from congenial.public.universe import Universe
 
 
@@ -67,7 +67,7 @@ def adjacent_pairs(adjacency: Adjacency, n: int) -> Iterator[tuple[Table, Table]
     """
     universe = Universe(adjacency.mandates)
     tables = list(universe.tables(n))
-    if isinstance(adjacency, AddRemove):
+    if adjacency.metric == "symmetric difference":
         limit = adjacency.records
         others = [t for m in range(max(0, n - limit), n + limit + 1) for t in universe.tables(m)]
     else:

@@ -12,6 +12,7 @@ Two kernels for the latent table:
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,9 @@ class General(ChainSampler):
         else:
             self._from_prior()
 
+    @abstractmethod
     def move_latent(self, learn: bool) -> None:
         """Move the latent values of every chain."""
-        raise NotImplementedError
 
     def _target(self, theta: Floats) -> Floats:
         return self.bound.log_prior(theta) + self.bound.score(self._x, theta)

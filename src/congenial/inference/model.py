@@ -58,11 +58,11 @@ class Bound(ABC):
         """The part of `log_likelihood` that depends on theta: all that moves in theta need."""
         return self.log_likelihood(x, theta)
 
-    def log_prior(self, theta: Floats) -> Floats:
+    def log_prior(self, theta: Floats) -> Floats:  # noqa: ARG002 - optional
         """log p(theta) for each row, on the scale of theta; without it theta moves by fresh draws
         from the prior.
         """
-        raise NotImplementedError
+        raise InferenceError(f"{type(self).__name__} has no such part: a prior density.")
 
     # ---- what is reported --------------------------------------------------------------------
 
@@ -76,17 +76,17 @@ class Bound(ABC):
         """Weights of the cells given theta, (n, cells, 4), when each count has its own law."""
         return None
 
-    def log_constant(self, theta: Floats) -> Floats:
+    def log_constant(self, theta: Floats) -> Floats:  # noqa: ARG002 - optional
         """What `given` leaves out of the log density, summed over cells, for each row."""
-        raise NotImplementedError
+        raise InferenceError(f"{type(self).__name__} has no such part: its constant.")
 
     def collapsed(self) -> Floats | None:
         """Weights of the cells with theta integrated out, (cells, 4), when that is a product."""
         return None
 
-    def draw_parameters(self, rng: np.random.Generator, x: Any) -> Floats:
+    def draw_parameters(self, rng: np.random.Generator, x: Any) -> Floats:  # noqa: ARG002 - optional
         """theta given the latent tables, exactly (conjugate models only)."""
-        raise NotImplementedError
+        raise InferenceError(f"{type(self).__name__} has no such part: conjugate draws.")
 
     def start(self, x: Any) -> Floats:  # noqa: ARG002 - a better guess uses it
         """A sensible theta for one latent table, where a chain may begin."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,9 @@ class CongenialCounts(Conditioned):
         distance = int(adjacency.l1(table).value)
         known = support(adjacency.mandates, table)
         replaced = adjacency.metric == "replace-one"
-        return largest_eps_cell(Fraction(target.eps), known, distance, replaced)
+        # The ledger rounds the two prices together up to 10^-9, so aim at a target on that grid.
+        aim = Fraction(floor(Fraction(target.eps) * 10**9), 10**9)
+        return largest_eps_cell(aim, known, distance, replaced)
 
     @cached_property
     def price(self) -> Price:

@@ -44,7 +44,7 @@ class CongenialHierarchy(Conditioned):
 
     Edge cases: without levels, the total of the table is the only one; a level that the mandates
     fix costs nothing and changes nothing. Errors of sums are simulated. Source: congenial-dp,
-    section 6 (hierarchies), with exact draws by messages up and samples down the tree.
+    section 2, with a weight at every node; exact draws by messages up and samples down the tree.
     """
 
     name = "congenial_hierarchy"

@@ -20,7 +20,7 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
-from congenial.public.adjacency import Adjacency, SemiAdjacent
+from congenial.public.adjacency import Adjacency
 from congenial.public.kinds import read_pairs
 from congenial.public.pairs import Pairs
 from congenial.public.universe import Universe
@@ -150,14 +150,19 @@ class Guarantee:
         own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
         if not isinstance(self.adjacency, Adjacency):
             return tuple(own)
-        told = isinstance(self.adjacency, SemiAdjacent)  # n at least is published
+        told = self._counts_people or bool(self.adjacency.mandates.equalities)
         return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *own)
+
+    @property
+    def _counts_people(self) -> bool:
+        """Whether n is public: records are replaced, never added or removed."""
+        return self.adjacency.metric == "replace-one"
 
     def published_clause(self) -> str:
         """What is out, exactly, and so not protected."""
         statements = self.adjacency.mandates.equalities
         figures = [s.label + (f" ({s.because})" if s.because else "") for s in statements]
-        if isinstance(self.adjacency, SemiAdjacent):
+        if self._counts_people:
             figures.append("the number of people")
         published = f"Published exactly: {'; '.join(figures) or 'nothing'}."
         impossible = "; ".join(s.label for s in self.adjacency.mandates.zeros)

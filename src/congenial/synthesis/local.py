@@ -270,6 +270,11 @@ def synthesize_locally(
     """Section 3's three steps: weights from the unweighted posterior, Delta from the weighted one,
     synthetic records from `copies` of its draws. `weighting` may also be the weights themselves.
     """
+    if hasattr(model, "weighted_log_likelihood"):
+        raise GuaranteeError(
+            f"{type(model).__name__} weights its likelihood in a way of its own.",
+            remedy="Use congenial.synthesis.mixture.synthesize.",
+        )
     if copies > draws:
         raise GuaranteeError(f"{copies} copies need as many draws.", remedy="Raise draws.")
     generator = generator_of(SystemRandomness() if randomness is None else randomness)
