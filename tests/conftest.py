@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("CONGENIAL_SHARED"),
         help="folder with data/ and oracles/; tests that need it skip without it",
     )
+    parser.addoption("--attempts", help="file to write what the audit attempted to, for its table")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
@@ -31,3 +35,37 @@ def shared(request: pytest.FixtureRequest) -> Path:
     if given is None:
         pytest.skip("needs real data or oracles: run with --shared DIR or CONGENIAL_SHARED=DIR")
     return Path(given)
+
+
+@pytest.fixture
+def attempt(record_property: Callable[[str, Any], None]) -> Callable[..., None]:
+    """Report what a test attempted, as numbers under a name of docs/audit.py."""
+
+    def report(part: str, **numbers: int) -> None:
+        record_property("attempt", {"part": part, **numbers})
+
+    return report
+
+
+class Attempts:
+    """Collects what the tests of a session attempted, from all workers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: list[dict[str, Any]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            for name, value in report.user_properties:
+                if name == "attempt":
+                    assert isinstance(value, dict)
+                    self.rows.append({"passed": report.passed, **value})
+
+    def pytest_sessionfinish(self) -> None:
+        self.path.write_text(json.dumps(self.rows, indent=1) + "\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--attempts")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Attempts(Path(path)))
