@@ -123,3 +123,8 @@ def test_coverage_needs_data_that_conform():
     release = release_of(made, [3, 1, 2])
     with pytest.raises(InferenceError, match="agree with the published figures"):
         coverage(release, Poisson(prior=Gamma(1, 1)), releases=3, seed=SEED)
+    given = np.array([3.0, 1.0, 2.0])  # Poisson counts given their sum are multinomial
+    quick = Chain(4, 50, check=False)
+    model = Poisson(prior=Gamma(1, 1))
+    found = coverage(release, model, releases=3, draws=200, seed=SEED, given=given, chain=quick)
+    assert found.intervals == 9

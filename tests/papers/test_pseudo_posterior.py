@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.errors import DataError
+from congenial.errors import DataError, GuaranteeError
 from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import ITEMS, broken, fits, resampling, simulation
@@ -115,6 +116,14 @@ def test_items_on_real_data_run_and_say_what_they_are(shared, name):
     if name != "figure-3":
         assert LABEL in text
         assert "improper" in text
+
+
+def test_chains_that_did_not_converge_make_no_figure(shared, monkeypatch):
+    """The reproduction refuses with the predictive law's diagnostics, whatever else mixes badly."""
+    strict = replace(fits.QUICK, run=replace(fits.FULL.run, chains=2, warmup=20, thin=1))
+    monkeypatch.setattr(fits, "QUICK", strict)
+    with pytest.raises(GuaranteeError, match=r"did not converge: P\(y <= .* has R-hat"):
+        catalogue.run(PAPER, "figure-4", Study(data=shared / "data", quick=True, seed=11))
 
 
 def test_scalar_weights_aim_at_the_same_delta(shared):

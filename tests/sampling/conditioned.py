@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 from flint import arb, ctx
 
-from congenial.sampling import DoubleGeometric, _splits
+from congenial.sampling import DoubleGeometric
 
 
 def tables(lows, highs):
@@ -36,19 +36,18 @@ def counts_and_probs(draws, places, w):
 
 
 def attempt(splitter, row, leaves):
-    """log of the probability that one attempt proposes these leaves and keeps them, and the least
-    and largest log factor, all as balls at 256 bits.
+    """log of the probability that one attempt proposes these leaves and keeps them, and the largest
+    log factor, all as balls at 256 bits.
     """
     with ctx.workprec(256):
-        splits, ends = splitter._walk(np.asarray(leaves), np.asarray(row))
+        values, law = splitter.values(np.asarray(leaves)), splitter.law
+        assert values[splitter._plan[1]].tolist() == list(row)
         total, factors = arb(0), []
-        for t, x, y in splits:
-            n = splitter._weight(t, x, y)
-            q = arb(n) / 2**_splits.WHOLE if n else splitter._outside(t, x, y)
-            factors.append(splitter._log_split(t, x, y))
-            total += q.log() + factors[-1]
-        for t, u in ends:
-            factors.append(splitter._log_leaf(t, u))
+        for t, x, y in splitter.splits(values):
+            factors.append(law.log_factor(t, x, y))
+            total += law.chance(t, x, y).log() + factors[-1]
+        for t, u in splitter.ends(values):
+            factors.append(law.log_leaf(t, u))
             total += factors[-1]
         return total, max(float(f.upper()) for f in factors)
 

@@ -10,9 +10,8 @@ import pytest
 from flint import arb, ctx
 
 from congenial.errors import StructureError
-from congenial.sampling import RecordedRandomness, SeededRandomness, messages, splitter
+from congenial.sampling import SeededRandomness, _splits, messages, splitter
 from congenial.sampling.exact import ball
-from congenial.sampling.splitter import _Tape
 from congenial.sampling.tree import HierarchicalNoise
 from tests.sampling.conditioned import attempt, constant, counts_and_probs, log_sum, tables
 
@@ -101,29 +100,53 @@ def test_ignoring_the_factors_is_noticed(monkeypatch, fits):
     assert not fits(*counts_and_probs(noise.draw_many(SeededRandomness(SEED), 1500), u, w))
 
 
-def test_slow_path_is_the_same_function_of_the_words():
+def test_alias_tables_have_the_integer_weights():
+    """Columns add up to n(y) of the split, exactly, and to the rest; every y of a row is common."""
+    drawer = ragged()._splitter
+    made, checked = drawer._all_aliases, 0
+    for t, (first, rows, bits, at_row, at_entry) in enumerate(made.tables.tolist()):
+        full, columns = 1 << _splits.WHOLE - bits, 1 << bits
+        for g in range(rows):
+            base, codes, rest = made.of_row[at_row + g].tolist()
+            here = at_entry + g * columns
+            found = np.zeros(256, dtype=object)
+            for e, exact in zip(made.entries[here:][:columns], made.exact[here:], strict=False):
+                assert int(e) & 0xFFFF == int(exact) >> 46
+                found[int(e) >> 16 & 255] += int(exact)
+                found[int(e) >> 24] += full - int(exact)
+            weights = [drawer.law.weight(t, first + g, base + k) for k in range(codes)]
+            assert found[:codes].tolist() == weights
+            assert min(weights) >= _splits.RARE
+            assert found[255] == rest == (1 << 62) - sum(weights)
+            checked += codes
+    assert checked > 100
+
+
+def test_plain_python_has_the_law(fits):
+    """What finishes a draw that leaves the windows, from the first split on."""
     noise = ragged()
-    drawer = noise._splitter
-    noise.draw_many(SeededRandomness(SEED), 2000)  # builds the guides
-    for seed in range(20):
-        words = SeededRandomness(seed).words(40)
-        tape = _Tape(words, RecordedRandomness([]))
-        slow = drawer._slow_draw(tape, RecordedRandomness(words), np.zeros(1, np.int64))
-        fast = noise.draw_many(RecordedRandomness(np.concatenate([words, words, words])), 1)[0]
-        assert fast[drawer.order].tolist() == slow.tolist()
+    drawer, randomness, kept = noise._splitter, SeededRandomness(SEED), []
+    for _ in range(1500):
+        values = np.zeros(drawer._plan[3], np.int64)
+        if drawer._finish(values, 0, None, randomness):
+            kept.append(values[:5])
+    u, w = enumerated(noise, 5)
+    assert len(kept) > 1450
+    assert fits(*counts_and_probs(np.array(kept), u, w))
+    assert not fits(*counts_and_probs(np.array(kept), u, np.sqrt(w)))
 
 
 def test_full_check_accepts_and_rejects():
     """The decision over all common factors, which takes one word in about 2^40."""
     noise = ragged()
-    drawer, row = noise._splitter, np.zeros(1, np.int64)
+    drawer = noise._splitter
     leaves = np.zeros(5, np.int64)
     with ctx.workprec(128):
         product = attempt(drawer, [0], leaves)[0]
         assert product < 0
-    more = SeededRandomness(SEED)
-    assert drawer._accept_all((1 << 64) - (1 << 40), leaves, row, more)
-    assert not drawer._accept_all((1 << 64) - 1, leaves, row, more)
+    more, values = SeededRandomness(SEED), drawer.values(leaves)
+    assert drawer._accept_all((1 << 64) - (1 << 40), values, more)
+    assert not drawer._accept_all((1 << 64) - 1, values, more)
 
 
 def test_free_root_and_free_leaf(fits):

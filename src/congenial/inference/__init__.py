@@ -9,6 +9,7 @@ a posterior that accounts for the noise and uses the published figures. It never
 
 from __future__ import annotations
 
+from congenial.errors import InferenceError
 from congenial.inference.counts import Binomial, NegativeBinomial, Poisson
 from congenial.inference.importance import Proposal
 from congenial.inference.model import Model
@@ -25,7 +26,6 @@ from congenial.inference.projected import (
     shares_of_total,
 )
 from congenial.inference.reals import normal_mean, normal_mean_variance
-from congenial.inference.refusal import InferenceError
 from congenial.inference.regressions import Linear, Logistic, Normal
 from congenial.inference.samplers import METHODS, Chain, infer
 from congenial.inference.testing import Family, OneSidedTest, one_sided, power

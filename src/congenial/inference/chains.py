@@ -18,6 +18,7 @@ from congenial.inference.counts import log_weights
 from congenial.inference.metropolis import begin
 from congenial.inference.model import Bound
 from congenial.inference.noise import Floats, Ints
+from congenial.inference.normaliser import PricedSweeps
 
 INNER = 4  # Metropolis steps in theta for each sweep over the table
 
@@ -45,6 +46,7 @@ class ChainSampler(ABC):
 
     acceptance: float | None = None
     acceptance_floor: float | None = None
+    seconds: float = 0.0  # of a step, as far as is known before the first one
 
 
 class TableChains(ChainSampler):
@@ -60,6 +62,10 @@ class TableChains(ChainSampler):
         self.tied = bound.parts if bound.free_totals else None
         self.parts = np.zeros(len(start), np.int64) if bound.parts is None else bound.parts.copy()
         self.words = f"moves along {self.known.words}"
+        self.priced: PricedSweeps | None = None
+        if observation.normaliser is not None:
+            self.priced = PricedSweeps(observation.normaliser, self._x, self.known.labels)
+            self.words += ", kept by the normaliser of the release"
 
     @property
     def x(self) -> Ints:
@@ -77,6 +83,12 @@ class TableChains(ChainSampler):
             totals = np.zeros((self.chains, int(self.tied.max()) + 1), dtype=np.int64)
             np.add.at(totals.T, self.tied, self._x.T)
         arguments = self.bound.observation.noise.arguments
+        if self.priced is not None:
+            self.priced.sweep(
+                self._x, lines, self.rng,
+                lambda chain: (self.y, cells[chain], *arguments, self.parts, totals[chain]),
+            )  # fmt: skip
+            return
         _lines.sweep(self._x, lines, self.rng, self.y, cells, *arguments, self.parts, totals)
 
     def concave(self, cells: Floats) -> Floats:
@@ -114,6 +126,11 @@ class Collapsed(TableChains):
     def theta(self) -> Floats:
         """Parameters given the present tables, a fresh exact draw."""
         return self.bound.draw_parameters(self.rng, self._x)
+
+    @property
+    def acceptance(self) -> float | None:  # type: ignore[override]
+        """Share of moves kept by the normaliser; nothing is rejected without one."""
+        return None if self.priced is None else self.priced.acceptance
 
 
 class Augmented(TableChains):

@@ -23,9 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.noise import Floats, Ints
-from congenial.inference.refusal import InferenceError
-from congenial.public.support import FROZEN, LOOSE, Support, Tie
+from congenial.privacy.description import Description
+from congenial.public.limits import limits
+from congenial.public.support import FROZEN, LOOSE, Support, Tie, support
+from congenial.sampling.nested import nested_sums
 
 FIXED = FROZEN
 FREE = LOOSE
@@ -266,3 +269,22 @@ def _some_totals(tie: Tie, near: Any) -> Ints:
         raise no_mass("no table of counts has the published margins.")
     totals: Ints = np.rint(found.x[:groups]).astype(np.int64)
     return totals
+
+
+def refuse_unconnected(description: Description) -> None:
+    """Bounds may cut the conforming tables into pieces between which no move is built.
+
+    Units that move inside a group of known total connect all tables with bounded cells and nested
+    bounded sums: these are the bases of a generalised polymatroid, which have the exchange
+    property.
+    """
+    if not description.nonnegative or not description.support.bounds:
+        return
+    known = support(description.support, description.table)
+    bounds = limits(description.support, description.table)
+    others = bounds.sums > len(nested_sums(bounds, known)[0])
+    if others or (known.ties and (bounds.boxed or bounds.sums)):
+        raise InferenceError(
+            "the published bounds leave tables between which no connecting moves are proved.",
+            remedy="Release with nonnegative = 'project': its law before projection is used.",
+        )

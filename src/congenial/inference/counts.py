@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, gammaln
 
+from congenial.errors import InferenceError
 from congenial.inference.design import Covariates, design, per_cell
 from congenial.inference.model import Bound, Dims, cell_parameters
 from congenial.inference.noise import Floats
 from congenial.inference.observation import Observation
 from congenial.inference.priors import Beta, Gamma, Gaussian
-from congenial.inference.refusal import InferenceError
 
 Axes = str | Sequence[str] | None
 

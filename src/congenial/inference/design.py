@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from congenial.data.attribute import Axis
+from congenial.errors import InferenceError
 from congenial.inference.noise import Floats
 from congenial.inference.observation import Observation
-from congenial.inference.refusal import InferenceError
 from congenial.mechanisms.release import cell_index
 
 Covariates = Sequence[str] | Mapping[str, Any]

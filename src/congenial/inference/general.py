@@ -12,6 +12,7 @@ Two kernels for the latent table:
 from __future__ import annotations
 
 import math
+import time
 from abc import abstractmethod
 from typing import Any
 
@@ -34,7 +35,9 @@ class General(ChainSampler):
         self.bound, self.chains, self.rng = bound, chains, rng
         self.kept = self.tried = 0.0
         self._x, theta = self._begin()
+        begun = time.perf_counter()
         self._law = bound.observation.log_law(self._x)
+        self.seconds = (time.perf_counter() - begun) * max(10, bound.observation.cells)
         self.conjugate = bound.collapsed() is not None
         self._theta = theta
         self.walk: Walk | None = None

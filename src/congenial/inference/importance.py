@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.conforming import no_mass
 from congenial.inference.model import Bound
 from congenial.inference.noise import Floats
-from congenial.inference.refusal import InferenceError
 
 LEAST = 10.0  # effective draws
 

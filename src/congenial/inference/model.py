@@ -14,9 +14,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.noise import Floats, Ints
 from congenial.inference.observation import Observation
-from congenial.inference.refusal import InferenceError
 
 Dims = tuple[tuple[str, tuple[str, ...]], ...]  # axes of a parameter: name and labels
 

@@ -11,21 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from congenial.inference.conforming import FIXED, Conforming
+from congenial.errors import InferenceError
+from congenial.inference.conforming import FIXED, FREE, Conforming
 from congenial.inference.model import Bindable, Bound
 from congenial.inference.noise import Floats
 from congenial.inference.observation import Observation
 from congenial.inference.posterior import Posterior
-from congenial.inference.refusal import InferenceError
 from congenial.inference.samplers import DEFAULT_CHAIN, Chain, bind, infer
 from congenial.mechanisms.release import Release
+from congenial.mechanisms.wasserstein.release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
 
 TOLD = "released values taken for the truth: intervals are too narrow"
 
 
 def naive(
-    release: Release | Observation,
+    release: Release | ValuesRelease | Observation,
     model: Bindable,
     *,
     draws: int = 4000,
@@ -50,7 +51,7 @@ def _declared_known(bound: Bound) -> Observation:
     labels = np.full(len(x), FIXED, dtype=np.int64)
     fixed = Conforming(labels, x, np.zeros(0, dtype=np.int64))
     noise = seen.noise or Observation.of_values(seen.y, "double_geometric", 1).noise
-    return replace(seen, conforming=fixed, noise=noise, density=None)
+    return replace(seen, conforming=fixed, noise=noise, normaliser=None, density=None)
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,13 @@ class Coverage:
         """In a sentence."""
         return (
             f"Over {self.releases} simulated releases, {self.level:.0%} intervals covered "
-            f"{self.valid:.1%} of the parameters; those of the release taken for the truth, "
-            f"{self.naive:.1%}."
+            f"{self.valid:.1%} of the parameters (standard error {self.standard_error:.1%}); those "
+            f"of the release taken for the truth, {self.naive:.1%}."
         )
 
 
 def coverage(
-    release: Release,
+    release: Release | ValuesRelease,
     model: Bindable,
     *,
     releases: int = 100,
@@ -92,7 +93,8 @@ def coverage(
 
     Parameters come from the prior (then valid intervals cover at their level, exactly), or from
     `given`: a posterior from this release, or fixed values, which say more about the case at hand.
-    Needs a model whose data conform to the published figures by themselves.
+    Needs a model whose data conform to the published figures by themselves, or Poisson counts,
+    which are drawn given published totals when the parameters are `given`.
     """
     bound = bind(release, model)
     rng = np.random.default_rng(seed)
@@ -102,15 +104,8 @@ def coverage(
     count = 0
     for _ in range(releases):
         theta = _parameters(bound, rng, given)
-        x = bound.draw_data(rng, theta)
-        if not np.all(bound.observation.conforming.holds(x)):
-            raise InferenceError(
-                "the model does not draw tables that agree with the published figures.",
-                remedy="Use a model given the totals (multinomial, binomial), or a release "
-                "without published sums.",
-            )
-        again = replace(release, values=_released(release, bound, x[0], noise), raw=None)
-        again = replace(again, description=replace(release.description, post_processing="none"))
+        x = _data(bound, rng, theta, given is not None)
+        again = _again(release, bound, x, noise)
         truth = bound.report(theta)
         inner = int(rng.integers(2**31))
         right = infer(again, model, draws=draws, seed=inner, chain=chain)
@@ -138,13 +133,43 @@ def _parameters(bound: Bound, rng: np.random.Generator, given: Any) -> Floats:
     return one
 
 
-def _released(release: Release, bound: Bound, x: Any, noise: SeededRandomness) -> Any:
+def _data(bound: Bound, rng: np.random.Generator, theta: Floats, given: bool) -> Any:
+    """A table of the model that agrees with the published figures."""
+    x, known = bound.draw_data(rng, theta)[0], bound.observation.conforming
+    if np.all(known.holds(x)):
+        return x
+    cells = bound.given(theta)
+    poisson = cells is not None and not np.any(cells[..., 1]) and np.all(cells[..., 2] < 0)
+    if not (given and poisson) or known.ties or np.any(known.labels == FREE):
+        raise InferenceError(
+            "the model does not draw tables that agree with the published figures.",
+            remedy="Use a model given the totals (multinomial, binomial), a release without "
+            "published sums, or parameters that are given.",
+        )
+    assert cells is not None
+    x = known.known.copy()  # Poisson counts given their sum are multinomial
+    for group, total in enumerate(known.totals.tolist()):
+        inside = np.flatnonzero(known.labels == group)
+        mean = cells[0, inside, 0]
+        x[inside] = rng.multinomial(total, mean / mean.sum())
+    return x
+
+
+def _again(
+    release: Release | ValuesRelease, bound: Bound, x: Any, noise: SeededRandomness
+) -> Release | ValuesRelease:
+    """The same release of another table."""
     if bound.observation.names != release.table:
         raise InferenceError(
             "coverage is simulated for models of the cells as released.",
             remedy=f"Use by = {', '.join(release.table)}.",
         )
-    return release.mechanism.draw(x.reshape(release.values.shape), noise, 1)[0]
+    if isinstance(release, ValuesRelease):
+        drawn = release.law(x).draw_many(noise, 1)[0]
+        return replace(release, values=tuple(int(v) for v in drawn))
+    values = release.mechanism.draw(x.reshape(release.values.shape), noise, 1)[0]
+    plain = replace(release.description, post_processing="none")
+    return replace(release, values=values, raw=None, description=plain)
 
 
 def _covers(posterior: Posterior, truth: dict[str, Floats], level: float) -> Any:

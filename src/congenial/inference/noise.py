@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from congenial.inference.refusal import InferenceError
+from congenial.errors import InferenceError
 from congenial.privacy.description import Family
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.sums import iid_sum_law

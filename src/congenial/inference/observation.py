@@ -2,8 +2,8 @@
 
 Everything here comes from the release alone. The law is one of two kinds: independent noise in
 every cell (`noise`; conditioned on published sums or not, which for the latent table is the same
-because the normaliser is constant), or any density of the mechanism (`density`), for example noise
-conditioned on counts >= 0, whose normaliser depends on the table.
+because the normaliser is constant; where it is not, `normaliser` works it out), or any density of
+the mechanism (`density`), for example noise conditioned on counts >= 0.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ import numpy.typing as npt
 
 from congenial.data.attribute import Axis
 from congenial.data.table import Table
-from congenial.inference.conforming import Conforming
+from congenial.errors import InferenceError
+from congenial.inference.conforming import Conforming, refuse_unconnected
 from congenial.inference.noise import Floats, Ints, Noise
-from congenial.inference.refusal import InferenceError
+from congenial.inference.normaliser import Normaliser
 from congenial.mechanisms.additive import PlainContinuous, PlainDiscrete
 from congenial.mechanisms.congenial import ConditionedAdditive
 from congenial.mechanisms.release import Release, cell_index
+from congenial.mechanisms.wasserstein.release import ValuesRelease
 from congenial.privacy.description import Description, Family
 from congenial.privacy.tradeoff import Pure
 from congenial.public.adjacency import Adjacency
@@ -48,6 +50,7 @@ class Observation:
     y: Floats
     conforming: Conforming
     noise: Noise | None = None
+    normaliser: Normaliser | None = field(default=None, repr=False)
     density: Density | None = field(default=None, repr=False)
     log_bound: float = math.inf
     whole: bool = True
@@ -144,7 +147,10 @@ class Observation:
         assert self.noise is not None
         moving = self.conforming.moving
         weights = self.noise.at(moving).log_weight(self.y[moving] - x[:, moving])
-        return np.asarray(weights.sum(axis=-1))
+        found = np.asarray(weights.sum(axis=-1))
+        if self.normaliser is not None:
+            found += self.normaliser.log_base - self.normaliser.log(x)
+        return found
 
     @property
     def log_supremum(self) -> float:
@@ -155,6 +161,8 @@ class Observation:
         """
         if self.noise is None:
             return self.log_bound
+        if self.normaliser is not None:
+            return 0.0  # a probability
         moving = self.conforming.moving
         noise, y = self.noise.at(moving), self.y[moving]
         nearest = np.maximum(np.rint(y), 0) if self.whole else y
@@ -187,7 +195,9 @@ class Observation:
 
 
 def observe(
-    release: Release | Observation, by: str | Sequence[str] | None = None, public: bool = True
+    release: Release | ValuesRelease | Observation,
+    by: str | Sequence[str] | None = None,
+    public: bool = True,
 ) -> Observation:
     """What a release says about the table over `by` (default: as released).
 
@@ -196,6 +206,8 @@ def observe(
     """
     if isinstance(release, Observation):
         return release
+    if isinstance(release, ValuesRelease):
+        return _of_values(release, by, public)
     _refuse_without_density(release)
     names = release.table if by is None else ((by,) if isinstance(by, str) else tuple(by))
     mechanism = release.mechanism
@@ -225,12 +237,53 @@ def observe(
     return Observation(y, noise=noise, largest_change=2 * noise.largest_step, **common)
 
 
-def _notes(release: Release) -> tuple[str, ...]:
+def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: bool) -> Observation:
+    """Counts released given public information: l1 noise with a normaliser, or an l2 density."""
+    if not release.table:
+        raise _no_density()
+    names = release.table if by is None else ((by,) if isinstance(by, str) else tuple(by))
+    if names != release.table or (not public and release.base.kind != "naive"):
+        raise InferenceError(
+            f"the law of '{release.description.mechanism}' is known for the released table, given "
+            "the published figures.",
+            remedy=f"Model the cells as released: by = {', '.join(release.table)}.",
+        )
+    known = release.published if public else Invariants(release.schema)
+    y = release.counts.reshape(-1)
+    change = 2 * release.description.law["factor"] * float(release.rate)
+    common: dict[str, Any] = {
+        "axes": release.schema.axes(names),
+        "published": release.published,
+        "notes": _notes(release),
+        "conforming": Conforming.of_support(support(known, names)),
+        "largest_change": change,
+    }
+    if release.loss == "l1":
+        ones = np.ones(len(y), dtype=np.int64)
+        noise = Noise.of_family("double_geometric", release.rate, ones)
+        varies = not release.base.translation_invariant
+        normaliser = Normaliser(release.base, y, release.rate) if varies else None
+        return Observation(y.astype(float), noise=noise, normaliser=normaliser, **common)
+    if not release.base.translation_invariant:
+        raise InferenceError(
+            f"the normaliser of the {release.loss} loss under a {release.base.kind} base measure "
+            "is not worked out, and it changes with the true table.",
+            remedy="Ask for loss = 'l1', or base_measure = 'naive'.",
+        )
+    rate = float(release.rate)
+
+    def density(x: Any) -> Floats:
+        return np.asarray(-rate * np.sqrt(((y - np.asarray(x)) ** 2.0).sum(axis=-1)))
+
+    return Observation(y.astype(float), density=density, log_bound=0.0, **common)
+
+
+def _notes(release: Release | ValuesRelease) -> tuple[str, ...]:
     """What a reader of the posterior should know about the release."""
     found = []
     if release.guarantee.basis == "uncertified chain":
         found.append("the release was drawn by a chain; the law of its limit is used")
-    if release.published.bounds:
+    if release.published.bounds and not getattr(release.description, "nonnegative", False):
         found.append("published bounds are not used")
     return tuple(found)
 
@@ -238,15 +291,19 @@ def _notes(release: Release) -> tuple[str, ...]:
 def _refuse_without_density(release: Release) -> None:
     description = getattr(release, "description", None)
     if not isinstance(release, Release) or not isinstance(description, Description):
-        raise InferenceError(
-            "this release has no density: its law given the data is not in the bundle.",
-            remedy="Only tables released by a mechanism with a known density can be used.",
-        )
+        raise _no_density()
     if description.post_processing == "project" and release.raw is None:
         raise InferenceError(
             "this bundle holds projected values only, and they have no density.",
             remedy="Ask for the values as drawn (count_as_drawn), which cost nothing more.",
         )
+
+
+def _no_density() -> InferenceError:
+    return InferenceError(
+        "this release has no density: its law given the data is not in the bundle.",
+        remedy="Only tables released by a mechanism with a known density can be used.",
+    )
 
 
 def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, Any]) -> Observation:
@@ -257,6 +314,7 @@ def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, An
             f"not for sums over {', '.join(n for n in release.table if n not in names) or 'it'}.",
             remedy=f"Model the cells as released: by = {', '.join(release.table)}.",
         )
+    refuse_unconnected(release.description)
     mechanism, shape = release.mechanism, release.values.shape
     drawn = np.asarray(release.drawn)
     known: dict[bytes, float] = {}  # chains come back to the same tables, and a density is slow

@@ -13,16 +13,17 @@ import numpy as np
 
 from congenial.data.attribute import Axis
 from congenial.data.schema import near
+from congenial.errors import InferenceError
 from congenial.inference.counts import Binomial, NegativeBinomial, Poisson
 from congenial.inference.model import Bindable
 from congenial.inference.noise import Floats
 from congenial.inference.outcomes import Multinomial
 from congenial.inference.posterior import Posterior
 from congenial.inference.priors import Beta, Dirichlet, Gamma, Gaussian, HalfNormal
-from congenial.inference.refusal import InferenceError
 from congenial.inference.regressions import Linear, Logistic, Normal
-from congenial.inference.samplers import METHODS, infer
+from congenial.inference.samplers import DEFAULT_CHAIN, METHODS, Chain, infer
 from congenial.mechanisms.release import Release
+from congenial.mechanisms.wasserstein.release import ValuesRelease
 
 MODELS: dict[str, Any] = {
     "poisson": Poisson,
@@ -45,7 +46,12 @@ PRIORS: dict[str, Any] = {
 RUN = ("method", "draws", "seed", "public", "counts")
 
 
-def infer_from_options(release: Release, model: str, options: Mapping[str, str]) -> Posterior:
+def infer_from_options(
+    release: Release | ValuesRelease,
+    model: str,
+    options: Mapping[str, str],
+    chain: Chain = DEFAULT_CHAIN,
+) -> Posterior:
     """`infer` with everything as text, for example by=county, prior=gamma(1, 0.01), draws=4000.
 
     Numbers per cell (exposure, trials, people) are a number, the label of a published figure, or a
@@ -65,10 +71,13 @@ def infer_from_options(release: Release, model: str, options: Mapping[str, str])
         seed=_whole("seed", run["seed"]) if "seed" in run else None,
         public=_truth("public", run.get("public", "true")),
         counts=_truth("counts", run.get("counts", "false")),
+        chain=chain,
     )
 
 
-def model_from_options(release: Release, model: str, options: Mapping[str, str]) -> Bindable:
+def model_from_options(
+    release: Release | ValuesRelease, model: str, options: Mapping[str, str]
+) -> Bindable:
     """A built-in model from text."""
     if model not in MODELS:
         raise _unknown("model", model, MODELS)

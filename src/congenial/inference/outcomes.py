@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from congenial.errors import InferenceError
 from congenial.inference.conforming import FREE
 from congenial.inference.model import Bound, cell_parameters
 from congenial.inference.noise import Floats, Ints
 from congenial.inference.observation import Observation
 from congenial.inference.priors import Dirichlet
-from congenial.inference.refusal import InferenceError
 
 SMALLEST = 1e-300
 FLAT = Dirichlet(1.0)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.diagnostics import effective, r_hat, standard_error
 from congenial.inference.model import Dims
 from congenial.inference.noise import Floats
-from congenial.inference.refusal import InferenceError
 
 LEAST_EFFECTIVE = 400  # below it, quantiles are rough: a warning
 WORST_R_HAT = 1.01
@@ -190,7 +190,7 @@ class Posterior:
             [", ".join(str(row[dim]) for dim in dims) or name, row["mean"], row["low"], row["high"]]
             for row in rows
         ]
-        chart = {"kind": "points", "x": "component", "y": "mean", "by": None}
+        chart = {"kind": "points", "x": "component", "y": "mean", "low": "low", "high": "high"}
         return {"columns": columns, "rows": table, "notes": list(self.notes), "chart": chart}
 
     def trace(self, name: str, component: int = 0) -> dict[str, Any]:

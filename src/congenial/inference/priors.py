@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from congenial.errors import InferenceError
 from congenial.inference.noise import Floats
-from congenial.inference.refusal import InferenceError
 
 
 def _refuse(prior: object, rule: str) -> NoReturn:

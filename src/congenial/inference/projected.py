@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from congenial.errors import InferenceError
 from congenial.inference.noise import Floats
 from congenial.inference.priors import Beta, Dirichlet, Gamma
-from congenial.inference.refusal import InferenceError
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.sums import iid_sum_law
 

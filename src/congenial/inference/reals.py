@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.model import Model
 from congenial.inference.noise import Floats
 from congenial.inference.priors import Gaussian, HalfNormal
-from congenial.inference.refusal import InferenceError
 
 
 def normal_mean(people: int, sd: float, prior: Gaussian) -> Model:

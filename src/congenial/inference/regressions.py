@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from congenial.data.attribute import Axis
+from congenial.errors import InferenceError
 from congenial.inference.conforming import Conforming
 from congenial.inference.counts import Regression
 from congenial.inference.design import Covariates, design
@@ -19,7 +20,6 @@ from congenial.inference.noise import Floats
 from congenial.inference.observation import Observation
 from congenial.inference.outcomes import SMALLEST, Outcome
 from congenial.inference.priors import Gaussian, HalfNormal
-from congenial.inference.refusal import InferenceError
 
 EFFECTS = Gaussian(0.0, 5.0)
 
@@ -132,10 +132,25 @@ class LinearBound(OutcomeRegression):
         self.sd_prior = model.sd_prior or HalfNormal(width)
         self.guess = middle, width / 4
         self.report_mean = report_mean
+        self.observation = replace(self.observation, notes=(*self.observation.notes, *self._cut()))
         self.size = len(self.names) + 1
         self.dims = {"mean": (), "sd": ()}
         if not report_mean:
             self.dims = {"coefficient": (("covariate", self.names),), "sd": ()}
+
+    def _cut(self) -> tuple[str, ...]:
+        """What the parameters are where the bins do not cover all numbers."""
+        low, high = float(self.low[0]), float(self.high[-1])
+        if np.isinf(low) and np.isinf(high):
+            return ()
+        kept = " and ".join(
+            [f"from {low:g} on"] * np.isfinite(low) + [f"below {high:g}"] * np.isfinite(high)
+        )
+        what = "mean" if self.report_mean else "intercept"
+        return (
+            f"{what} and sd belong to a normal law before it is cut to the bins ({kept}); they are "
+            f"not the mean and the standard deviation of '{self.axis.name}'",
+        )
 
     def probabilities(self, theta: Floats) -> Floats:
         """Probability of each bin, given that the outcome is in one of them."""

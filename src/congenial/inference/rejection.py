@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.counts import Conjugate
 from congenial.inference.model import Bound
 from congenial.inference.noise import Floats
-from congenial.inference.refusal import InferenceError
 
 PILOT = 200_000  # proposals after which the acceptance rate is judged
 MOST = 2_000_000_000  # proposed cells, about as many minutes as a person waits

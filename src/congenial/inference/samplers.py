@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.chains import (
     Augmented,
     ChainSampler,
@@ -26,23 +29,32 @@ from congenial.inference.posterior import (
     Posterior,
     refuse_unconverged,
 )
-from congenial.inference.refusal import InferenceError
-from congenial.inference.regressions import LogisticBound
+from congenial.inference.regressions import LogisticBound, Normal
 from congenial.inference.rejection import rejection
 from congenial.mechanisms.release import Release
+from congenial.mechanisms.wasserstein.release import ValuesRelease
 
 Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
 METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")
 MOST_ROUNDS = 8  # a chain is continued up to this many times its first length
 
 
+def _silent(done: int, of: int, seconds: float) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True)
 class Chain:
-    """How chains are run: how many, steps thrown away first, and whether to refuse bad ones."""
+    """How chains are run: how many, steps thrown away first, and whether to refuse bad ones.
+
+    `progress(done, of, seconds)` is told before the first step and after each: steps done, steps
+    planned, and how long the rest will take.
+    """
 
     chains: int = 4
     warmup: int = 1000
     check: bool = True
+    progress: Callable[[int, int, float], None] = field(default=_silent, compare=False)
 
     def __post_init__(self) -> None:
         if self.chains < 2 or self.warmup < 0:
@@ -56,7 +68,7 @@ DEFAULT_CHAIN = Chain()
 
 
 def infer(
-    release: Release | Observation,
+    release: Release | ValuesRelease | Observation,
     model: Bindable,
     *,
     method: Method = "auto",
@@ -103,14 +115,22 @@ def infer(
     return _chains(_sampler(bound, chain, rng), draws, counts, chain)
 
 
-def bind(release: Release | Observation, model: Bindable, public: bool = True) -> Bound:
+def bind(
+    release: Release | ValuesRelease | Observation, model: Bindable, public: bool = True
+) -> Bound:
     """The model tied to what the release says about its axes."""
     if not isinstance(model, Bindable):
         raise InferenceError(
             f"{type(model).__name__} is not a model.",
             remedy="Use poisson, ... (see MODELS), or Model(draw_prior, draw_data, log_density).",
         )
-    return model.bind(observe(release, model.by, public))
+    try:
+        return model.bind(observe(release, model.by, public))
+    except InferenceError as reason:
+        if isinstance(model, Normal) and reason.remedy.startswith("Model the cells as released"):
+            remedy = f"Use linear with outcome = {model.outcome}: its intercept is the mean."
+            raise InferenceError(reason.what, remedy=remedy) from None
+        raise
 
 
 def _can_be_exact(bound: Bound) -> bool:
@@ -162,7 +182,8 @@ def _sampler(bound: Bound, chain: Chain, rng: np.random.Generator) -> ChainSampl
         if observation.conforming.open:
             return Marginal(bound, chain.chains, rng)
         return Augmented(bound, chain.chains, rng)
-    if isinstance(bound, LogisticBound) and bound.reduced is not None:
+    priced = observation.normaliser is not None
+    if isinstance(bound, LogisticBound) and bound.reduced is not None and not priced:
         return Marginal(bound.reduced, chain.chains, rng)
     if bound.parts is not None:
         return Augmented(bound, chain.chains, rng)
@@ -171,9 +192,12 @@ def _sampler(bound: Bound, chain: Chain, rng: np.random.Generator) -> ChainSampl
 
 def _chains(sampler: ChainSampler, draws: int, counts: bool, chain: Chain) -> Posterior:
     """Warm up, run, and go on until the draws are worth enough; then thin to what was asked."""
-    for _ in range(chain.warmup):
-        sampler.iterate(learn=True)
     length = -(-draws // chain.chains)
+    clock = _Clock(chain, sampler.seconds)
+    clock.tell(0, chain.warmup + length)
+    for done in range(chain.warmup):
+        sampler.iterate(learn=True)
+        clock.tell(done + 1, chain.warmup + length)
     thetas: list[Floats] = []
     tables: list[Any] = []
     while True:
@@ -182,10 +206,23 @@ def _chains(sampler: ChainSampler, draws: int, counts: bool, chain: Chain) -> Po
             thetas.append(sampler.theta)
             if counts:
                 tables.append(np.array(sampler.x))
+            clock.tell(chain.warmup + len(thetas), chain.warmup + -(-len(thetas) // length) * length)
         found = _collect(sampler, thetas, tables, len(thetas) // length)
         enough = found.least_effective >= LEAST_EFFECTIVE and found.worst_r_hat <= WORST_R_HAT
         if enough or len(thetas) >= MOST_ROUNDS * length:
             return refuse_unconverged(found) if chain.check else found
+
+
+class _Clock:
+    """Tells how far the chains are, and how long the rest will take."""
+
+    def __init__(self, chain: Chain, seconds: float) -> None:
+        self._tell, self._guess, self._begun = chain.progress, seconds, time.perf_counter()
+
+    def tell(self, done: int, of: int) -> None:
+        """`done` steps of `of` are done."""
+        each = (time.perf_counter() - self._begun) / done if done else self._guess
+        self._tell(done, of, each * (of - done))
 
 
 def _collect(
@@ -208,7 +245,7 @@ def _collect(
         acceptance=sampler.acceptance,
         acceptance_floor=sampler.acceptance_floor,
         notes=(
-            f"{sampler.words}; every {thin} of {len(thetas)} steps kept",
+            f"{sampler.words}; {n:,} of {len(thetas):,} steps of each chain kept",
             *bound.observation.notes,
         ),
     )

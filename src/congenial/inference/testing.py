@@ -20,8 +20,8 @@ import numpy as np
 from scipy import stats
 
 from congenial.data.selection import select
+from congenial.errors import InferenceError
 from congenial.inference.model import Bindable
-from congenial.inference.refusal import InferenceError
 from congenial.mechanisms.release import Release
 from congenial.sampling.sums import Pmf
 

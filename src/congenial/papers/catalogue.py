@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial.errors import CongenialError
-from congenial.papers.charts import chart
+from congenial.papers.charts import FIELDS, chart
 from congenial.papers.item import Item, Study
 from congenial.release import pictures
 
@@ -78,7 +78,7 @@ def _check(paper: str, item: str, found: dict[str, Any]) -> None:
     width = len(found["columns"])
     assert all(len(row) == width for row in found["rows"]), f"{paper} {item}: ragged rows"
     chart = found.get("chart") or {}
-    named = [chart[key] for key in ("x", "y", "by", "facet") if chart.get(key)]
+    named = [chart[key] for key in FIELDS if chart.get(key)]
     assert set(named) <= set(found["columns"]), f"{paper} {item}: the chart names no column"
 
 

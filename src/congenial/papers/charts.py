@@ -8,6 +8,9 @@ from congenial.errors import BundleError
 from congenial.release import pictures
 
 KINDS = ("line", "bar", "points", "box")
+FIELDS = ("x", "y", "low", "high", "by", "facet")  # of a chart: each names a column
+WIDE = 100  # characters that the labels of an axis may have between them and still stand upright
+LONG = 52  # characters of a legend's label that still leave room for another beside it
 _COLOURS = (
     pictures.BLUE,
     pictures.VERMILION,
@@ -23,6 +26,7 @@ _COLOURS = (
 def chart(result: dict[str, Any]) -> Any:
     """The result's picture: column y against x, a colour for each value of `by`, panels by `facet`.
 
+    Points may have a bar from column `low` to column `high`, and a horizontal rule at `rule`.
     Fields get plain names (x, y, by, facet), so that no label is read as a Vega expression.
     """
     if not pictures.available():
@@ -31,22 +35,29 @@ def chart(result: dict[str, Any]) -> Any:
             remedy="Install it: pip install 'congenial[report]'.",
         )
     alt, spec = pictures.altair(), result["chart"]
-    named = {key: spec[key] for key in ("x", "y", "by", "facet") if spec.get(key)}
+    named = {key: spec[key] for key in FIELDS if spec.get(key)}
     at = {key: result["columns"].index(column) for key, column in named.items()}
     points = [{key: row[i] for key, i in at.items()} for row in result["rows"]]
     points = [p for p in points if p["y"] is not None and p["x"] is not None]
-    base = alt.Chart(alt.Data(values=points)).encode(x=_x(spec, points), y=_y(spec))
+    data = alt.Chart(alt.Data(values=points))
+    base = data.encode(x=_x(spec, points), y=_y(spec))
     if "by" in at:
         base = base.encode(**_colour(spec, points))
     drawn = _marked(base, spec["kind"], "by" in at)
-    title = alt.Title(result["title"], subtitle=result["source"], anchor="start", offset=12)
+    if "low" in at:
+        drawn = _with_bars(base, "by" in at)
+    if spec.get("rule") is not None:
+        drawn = alt.layer(drawn, _rule(data, spec["rule"]))
+    told = {"subtitle": result["source"]} if result.get("source") else {}
+    title = alt.Title(result["title"], **told, anchor="start", offset=12)
     if "facet" in at:
         seen = _seen(points, "facet")
         columns = 1 if len(seen) % 2 else 2  # an odd number of panels is a column of wide ones
         width = pictures.WIDTH if columns == 1 else 260
         panels = alt.Facet("facet:N", title=None, sort=seen)
         drawn = drawn.properties(width=width, height=180).facet(facet=panels, columns=columns)
-        drawn = drawn.resolve_scale(y="independent" if spec.get("y_free") else "shared")
+        free = {axis: "independent" if spec.get(f"{axis}_free") else "shared" for axis in "xy"}
+        drawn = drawn.resolve_scale(**free)
     else:
         drawn = drawn.properties(width=pictures.WIDTH, height=300)
     return pictures.styled(drawn.properties(title=title))
@@ -64,10 +75,13 @@ def _x(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
     if spec["x"] == spec.get("by"):  # the legend says it
         return alt.X("x:N", sort=_seen(points, "x"), axis=None)
     if not numbers or spec["kind"] in ("bar", "box"):
-        axis = alt.Axis(labelAngle=0, labelLimit=140)
+        flat = sum(len(str(label)) + 2 for label in _seen(points, "x")) <= WIDE
+        axis = alt.Axis(labelAngle=0 if flat else -60, labelLimit=140 if flat else 200)
         return alt.X("x:N", title=title, sort=_seen(points, "x"), axis=axis)
     scale = alt.Scale(type="log", nice=False) if spec.get("x_log") else alt.Scale(zero=False)
-    return alt.X("x:Q", title=title, scale=scale)
+    whole = all(isinstance(p["x"], int) for p in points)
+    axis = alt.Axis(format=",d", tickMinStep=1) if whole and not spec.get("x_log") else alt.Axis()
+    return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
 
 def _y(spec: dict[str, Any]) -> Any:
@@ -80,7 +94,8 @@ def _y(spec: dict[str, Any]) -> Any:
 def _colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]:
     alt, kinds = pictures.altair(), _seen(points, "by")
     colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(kinds))]
-    legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=320)
+    columns = 2 if max(len(str(kind)) for kind in kinds) <= LONG else 1
+    legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=640 // columns)
     scale = alt.Scale(domain=kinds, range=colours)
     found = {"color": alt.Color("by:N", scale=scale, legend=legend)}
     if spec["kind"] in ("bar", "box") and spec["x"] != spec["by"]:
@@ -98,3 +113,17 @@ def _marked(base: Any, kind: str, coloured: bool) -> Any:
     if kind == "line":
         return base.mark_line(strokeWidth=1.8, point={"size": 18}, **colour)
     return base.mark_point(filled=True, size=22, opacity=0.6, **colour)
+
+
+def _with_bars(base: Any, coloured: bool) -> Any:
+    """Points, each on a bar from low to high."""
+    alt = pictures.altair()
+    colour = {} if coloured else {"color": pictures.BLUE}
+    bars = base.mark_rule(strokeWidth=1.6, **colour).encode(y=alt.Y("low:Q"), y2="high:Q")
+    return alt.layer(bars, base.mark_point(filled=True, size=44, opacity=1, **colour))
+
+
+def _rule(data: Any, value: float) -> Any:
+    """A horizontal line at one value."""
+    alt = pictures.altair()
+    return data.mark_rule(color=pictures.INK, strokeDash=[5, 4]).encode(y=alt.datum(value))

@@ -1,6 +1,6 @@
-"""Compiled loops of `messages`: draw sums down a tree of messages.
+"""Compiled loops of `messages`: where outcomes lie, walks through them, the order of splits.
 
-As in `_kernels`, loops read words from an array and say how many they used.
+`_aliases` draws with them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 WHOLE = 62  # a row of integer weights fills at most 2^62
 RARE = 1 << 41  # an outcome with a smaller weight is checked on its own
-OUT_OF_WORDS, SLOW, DONE = 0, 1, 2
+OUT_OF_WORDS, DONE = 0, 2
 _BYTE = WHOLE - 8
 
 
@@ -57,14 +57,20 @@ def exponential_sum(m: Any, lo: int, tails: Any, t: float) -> Any:
 
 @numba.njit(cache=True, error_model="numpy")
 def scan(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float, r: Any) -> Any:
-    """Walk outcomes away from `start` (start, +1, -1, +2, ...) until r falls in the weight of one.
+    """Walk outcomes away from `start` (start, -1, +1, -2, ...) until r falls in the weight of one.
 
     Outcome y in bounds = (first, last) weighs floor(p[y] q[i + j y] factor) + 1, index = (i, j).
     Returns (y, weight, sum of weights before it); y = -1 if r is beyond all.
     """
+    return scan_beside(p, q, bounds, (start, start), index, factor, r)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def scan_beside(p: Any, q: Any, bounds: Any, gap: Any, index: Any, factor: float, r: Any) -> Any:
+    """`scan` through the outcomes outside gap[0] <= y < gap[1], nearest first."""
     first, last = bounds
     i, j = index
-    up, down = start, start - 1
+    down, up = gap[0] - 1, gap[1]
     before: Any = 0
     upwards = True
     while True:
@@ -109,32 +115,10 @@ def guide_row(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float
 
 
 @numba.njit(cache=True, error_model="numpy")
-def build_guides(tree: Any, guide: Any, whole: float) -> None:
-    """Fill the guide rows of every node, and the y that goes with code 0 of each row."""
-    left, right, lo, size, at, m, s, mode = tree
-    first_x, rows, g_at, base, table = guide
-    for t in range(left.size):
-        a, b = left[t], right[t]
-        for g in range(rows[t]):
-            i = first_x[t] + g - lo[t]
-            x = first_x[t] + g - lo[a] - lo[b]
-            base[g_at[t] + g] = mode[at[t] + i] + lo[a] - 127
-            guide_row(
-                m[at[a] : at[a] + size[a]],
-                m[at[b] : at[b] + size[b]],
-                (max(0, x - size[b] + 1), min(size[a] - 1, x)),
-                mode[at[t] + i],
-                (x, -1),
-                whole / s[at[t] + i],
-                table[(g_at[t] + g) * 256 : (g_at[t] + g + 1) * 256],
-            )
-
-
-@numba.njit(cache=True, error_model="numpy")
-def build_program(roots: Any, left: Any, right: Any, slots: Any, spare: int, depth: int) -> Any:
+def build_program(roots: Any, nodes: Any, slots: Any, spare: int, depth: int) -> Any:
     """Splits in the order of drawing (a node, its left part, its right part), as rows (node, slot
     of its sum, slots of its parts), and the slots of the roots. A leaf's slot is given by `slots`,
-    leaves from left to right; other slots are numbered from `spare` on.
+    leaves from left to right; other slots are numbered from `spare` on. nodes: children first.
     """
     program = np.empty((slots.size, 4), np.int32)
     of_root = np.empty(roots.size, np.int64)
@@ -147,15 +131,15 @@ def build_program(roots: Any, left: Any, right: Any, slots: Any, spare: int, dep
         while top > 0:
             top -= 1
             t, where = waiting[top]
-            if left[t] < 0:
+            if nodes[t, 0] < 0:
                 slot = slots[leaf]
                 leaf += 1
             else:
                 slot = spare
                 spare += 1
                 program[length, 0], program[length, 1] = t, slot
-                waiting[top, 0], waiting[top, 1] = right[t], 4 * length + 3
-                waiting[top + 1, 0], waiting[top + 1, 1] = left[t], 4 * length + 2
+                waiting[top, 0], waiting[top, 1] = nodes[t, 1], 4 * length + 3
+                waiting[top + 1, 0], waiting[top + 1, 1] = nodes[t, 0], 4 * length + 2
                 top += 2
                 length += 1
             if where < 0:
@@ -163,96 +147,3 @@ def build_program(roots: Any, left: Any, right: Any, slots: Any, spare: int, dep
             else:
                 flat[where] = slot
     return program[:length], of_root
-
-
-@numba.njit(cache=True, error_model="numpy")
-def draw_down(
-    out: Any, sums: Any, plan: Any, tree: Any, guide: Any, numbers: Any,
-    words: Any, task: int, flags: Any,
-) -> Any:  # fmt: skip
-    """Fill out from draw `task` on: split each root's sum down to the leaves.
-
-    Returns (status, first draw not completed, words used by completed draws, flags used). A flag
-    (draw, node, x, y) is a rare outcome, or (node -1) a draw whose last bits ask for a full check.
-    """
-    program, of_root, base_of, slots = plan
-    left, right, lo, size, start_of, m, s, mode = tree
-    first_x, rows, g_at, g_base, table = guide
-    whole, check = numbers
-    cells = base_of.size
-    value = np.zeros(slots, np.int64)
-    used, kept = 0, 0
-    while task < out.shape[0]:
-        at, byte, have, fresh = used, np.uint64(0), 0, kept
-        for root in range(of_root.size):
-            value[of_root[root]] = sums[task if sums.shape[0] > 1 else 0, root]
-        for step in range(program.shape[0]):
-            t = program[step, 0]
-            x = value[program[step, 1]]
-            g = x - first_x[t]
-            if 0 <= g < rows[t]:
-                if have == 0:
-                    if at >= words.size:
-                        return OUT_OF_WORDS, task, used, kept
-                    byte, have = words[at], 8
-                    at += 1
-                low = np.int64(byte & np.uint64(255))
-                byte >>= np.uint64(8)
-                have -= 1
-                row = g_at[t] + g
-                code = table[(row << 8) | low]
-                if code != 255:
-                    y = g_base[row] + np.int64(code)
-                    value[program[step, 2]] = y
-                    value[program[step, 3]] = x - y
-                    continue
-                if at >= words.size:
-                    return OUT_OF_WORDS, task, used, kept
-                r = (low << _BYTE) | np.int64(words[at] >> np.uint64(64 - _BYTE))
-            else:
-                if x < lo[t] or x >= lo[t] + size[t]:
-                    return SLOW, task, used, kept
-                if at >= words.size:
-                    return OUT_OF_WORDS, task, used, kept
-                r = np.int64(words[at] >> np.uint64(64 - WHOLE))
-            at += 1
-            a, b, i = left[t], right[t], start_of[t] + x - lo[t]
-            j = x - lo[a] - lo[b]
-            y, n, _ = scan(
-                m[start_of[a] : start_of[a] + size[a]],
-                m[start_of[b] : start_of[b] + size[b]],
-                (max(0, j - size[b] + 1), min(size[a] - 1, j)),
-                mode[i],
-                (j, -1),
-                whole / s[i],
-                r,
-            )
-            if y < 0:
-                return SLOW, task, used, kept
-            y += lo[a]
-            if n < RARE:
-                if fresh >= flags.shape[0] - 1:
-                    return OUT_OF_WORDS, task, used, kept
-                flags[fresh, 0], flags[fresh, 1] = task, t
-                flags[fresh, 2], flags[fresh, 3] = x, y
-                fresh += 1
-            value[program[step, 2]] = y
-            value[program[step, 3]] = x - y
-        if at + 2 > words.size:
-            return OUT_OF_WORDS, task, used, kept
-        if have < 2:
-            byte, have = words[at], 8
-            at += 1
-        last = byte & np.uint64(0xFFFF)
-        if last == np.uint64(0xFFFF):
-            last = (last << np.uint64(48)) | (words[at] >> np.uint64(16))
-            at += 1
-            if last >= check:
-                flags[fresh, 0], flags[fresh, 1] = task, -1
-                flags[fresh, 2], flags[fresh, 3] = np.int64(last - check), 0
-                fresh += 1
-        for c in range(cells):
-            out[task, c] = value[c] + base_of[c]
-        used, kept = at, fresh
-        task += 1
-    return DONE, task, used, kept

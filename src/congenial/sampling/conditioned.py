@@ -1,5 +1,4 @@
-"""Integer noise, and noisy counts, on a table of which some sums are published: one sampler per
-part.
+"""Integer noise on a table of which some sums are published: one sampler per part.
 
 What the mandates leave of a table (`public.support`) falls into independent parts: groups of known
 sum, ties (groups whose sums are only fixed together), and loose cells. Each part has its own exact
@@ -14,12 +13,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from congenial.errors import StructureError
-from congenial.public.lattice import rank
 from congenial.public.support import LOOSE, Support, Tie
-from congenial.sampling.bounded import BoundedGroups
 from congenial.sampling.discrete import DiscreteGaussian
 from congenial.sampling.elimination import CrossingGroups
 from congenial.sampling.exact import Ints
@@ -28,7 +24,6 @@ from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.lattice_gaussian import TwoWayGaussian
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way import TwoWayNoise
-from congenial.sampling.two_way_counts import TwoWayCounts
 
 
 class Part(Protocol):
@@ -56,7 +51,7 @@ class TiedNoise:
         self.labels = np.repeat(np.arange(len(tie.groups)), sizes)
         self.cells = len(self.labels)
         self._law = cell_law(family, scale)
-        self._tie = tie
+        self._tie, self.certified = tie, not chain
         self._grid = None
         shape = tie.shape
         if chain:
@@ -73,6 +68,11 @@ class TiedNoise:
     def _by_elimination(self) -> CrossingGroups:
         nothing = np.zeros(self.cells, dtype=np.int64)
         return CrossingGroups(self.labels, nothing, self._tie.equations, self._law, low=None)
+
+    @property
+    def equations(self) -> Ints:
+        """What ties the sums of its groups."""
+        return self._tie.equations
 
     @cached_property
     def log_Z(self) -> float | None:
@@ -92,8 +92,7 @@ class TiedNoise:
 
     def fixes(self, groups: Any) -> bool:
         """Whether the sum over these whole groups follows from the equations."""
-        more = np.vstack([self._tie.equations, np.asarray(groups, dtype=np.int64)[None, :]])
-        return rank(sp.csr_matrix(more)) == self._tie.rank
+        return self._tie.fixes(groups)
 
     def holds(self, u: Ints) -> Any:
         """Whether the equations hold, for noise of shape (..., cells)."""
@@ -182,100 +181,3 @@ def _alike(
         makes.setdefault(key, (tie, []))[1].append(cells)
     for tie, places in makes.values():
         yield TiedNoise(family, scale, tie, support.sizes[tie.groups], chain), np.stack(places)
-
-
-class ConditionedCounts:
-    """Counts m >= 0 around counts s with the published sums of s: p(m) ~ prod_i w(m_i - s_i).
-
-    The law, its normaliser and the time a draw takes depend on s. Exact: H = 0, tau = 0.
-    """
-
-    def __init__(self, family: str, scale: Fraction, support: Support, centre: Ints) -> None:
-        self._flat = support.labels.reshape(-1)
-        self._centre = np.asarray(centre, dtype=np.int64).reshape(-1)
-        self._law = cell_law(family, scale)
-        self._loose = np.flatnonzero(self._flat == LOOSE)
-        wide = [tie for tie in support.ties if self._is_wide(tie, support)]
-        self._tables = [self._table(tie, scale) for tie in wide]
-        self._inside = self._groups(support, [tie for tie in support.ties if tie not in wide])
-
-    @staticmethod
-    def _is_wide(tie: Tie, support: Support) -> bool:
-        """A table of single cells with both margins, too large for elimination."""
-        alone = bool(np.all(support.sizes[tie.groups] == 1))
-        return alone and tie.shape is not None and len(tie.shape) == 2 and min(tie.shape) > 3
-
-    def _table(self, tie: Tie, scale: Fraction) -> tuple[TwoWayCounts, Ints]:
-        """Its sampler, and the cell at each place of the table."""
-        assert tie.features is not None
-        assert tie.shape is not None
-        cell = np.array([np.flatnonzero(self._flat == g)[0] for g in tie.groups])
-        places = np.empty(tie.shape, dtype=np.int64)
-        places[tie.features[:, 0], tie.features[:, 1]] = cell
-        return TwoWayCounts(self._centre[places], scale), places
-
-    def _groups(self, support: Support, ties: list[Tie]) -> Any:
-        """The sampler of all other groups; None where there are none."""
-        kept = ~support.tied
-        for tie in ties:
-            kept[tie.groups] = True
-        if not np.any(kept):
-            return None
-        number = np.where(kept, np.cumsum(kept) - 1, -1)
-        labels = np.append(number, -1)[np.maximum(self._flat, -1)]
-        if not ties:
-            return BoundedGroups(labels, self._centre, self._law)
-        equations = [{int(number[g]): 1} for g in np.flatnonzero(~support.tied)]
-        for tie in ties:
-            for row in tie.equations:
-                pairs = zip(number[tie.groups].tolist(), row.tolist(), strict=True)
-                equations.append({g: c for g, c in pairs if c})
-        return CrossingGroups(labels, self._centre, equations, self._law)
-
-    def draw_many(self, randomness: Randomness, n: int) -> Ints:
-        """n independent exact draws, shape (n, cells)."""
-        m = np.tile(self._centre, (n, 1))
-        if self._inside is not None:
-            m = self._inside.draw_many(randomness, n)
-        for table, places in self._tables:
-            m[:, places] = table.draw_many(randomness, n)
-        if len(self._loose):
-            m[:, self._loose] = self._free(randomness, n)
-        return m
-
-    def _free(self, randomness: Randomness, n: int) -> Ints:
-        """Cells in no published sum, each given that it is not negative: drawn until it is not."""
-        s = np.tile(self._centre[self._loose], n)
-        m = np.full(s.size, -1, dtype=np.int64)
-        while True:
-            again = np.flatnonzero(m < 0)
-            if not len(again):
-                return m.reshape(n, -1)
-            m[again] = s[again] + self._law.draw(randomness, len(again))
-
-    def log_density(self, m: Ints) -> Any:
-        """log p(m) for m of shape (..., cells).
-
-        StructureError for tables of which no normaliser is known: it depends on s, so that leaving
-        it out would make densities of different s incomparable.
-        """
-        m = np.asarray(m, dtype=np.int64)
-        apart = m.copy()
-        apart[..., self._loose] = self._centre[self._loose]
-        tables = np.zeros(m.shape[:-1])
-        for table, places in self._tables:
-            tables = tables + table.log_density(m[..., places])
-            apart[..., places] = self._centre[places]
-        if self._inside is not None:
-            logs = self._inside.log_density(apart)
-        else:
-            logs = np.where(np.any(apart != self._centre, axis=-1), -np.inf, 0.0)
-        s = self._centre[self._loose]
-        free = self._law.log_pmf(m[..., self._loose] - s) - self._log_not_negative(s)
-        free = np.where(m[..., self._loose] >= 0, free, -np.inf)
-        return logs + tables + np.sum(free, axis=-1)
-
-    def _log_not_negative(self, s: Ints) -> Any:
-        """log P(s + u >= 0) of one double geometric u: 1 - a^(s + 1) / (1 + a)."""
-        a = np.exp(-float(self._law.eps))  # type: ignore[union-attr]
-        return np.log1p(-(a ** (s + 1.0)) / (1 + a))

@@ -42,7 +42,7 @@ from congenial.sampling.randomness import Randomness
 from congenial.sampling.splitter import Splitter
 from congenial.sampling.totals import Totals
 
-_CHUNK = 1 << 21
+_CHUNK = 1 << 18  # cells drawn at a time: what belongs to them stays in the cache
 
 
 class CrossingGroups:
@@ -198,21 +198,21 @@ class CrossingGroups:
         rows = max(1, _CHUNK // self.labels.size)
         for start in range(0, n, rows):
             block = out[start : start + rows]
-            again = self._fill(block, randomness)
+            again = self._fill(block, randomness, n)
             while again.size:
                 fresh = np.empty((again.size, self.labels.size), dtype=np.int64)
-                left = self._fill(fresh, randomness)
+                left = self._fill(fresh, randomness, n)
                 block[again] = fresh
                 again = again[left]
         return out
 
-    def _fill(self, out: Ints, randomness: Randomness) -> Ints:
-        """One attempt at every row; returns the rows to be drawn again."""
+    def _fill(self, out: Ints, randomness: Randomness, n: int) -> Ints:
+        """One attempt at every row, of n in all; returns the rows to be drawn again."""
         sums = np.zeros((max(2, len(out)), self.atoms), dtype=np.int64)
         rejected: set[int] = set()
         for totals in self._totals:
             rejected |= totals.fill(sums[: len(out)], randomness)
-        rejected |= set(self._splitter.fill(out, randomness, sums).tolist())
+        rejected |= set(self._splitter.fill(out, randomness, sums, n).tolist())
         return np.array(sorted(rejected), dtype=np.int64)
 
 

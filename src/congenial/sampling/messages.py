@@ -21,16 +21,16 @@ is at most 1. The draw is kept with that probability, in ball arithmetic: the re
 the target law (H = 0, tau = 0 in the guarantee); nothing about it rests on floats being right, only
 on their error bounds. Nearly every factor is 1 - O(2^-41): one word decides all of them at once,
 unless it is among the last few; rare outcomes (n < 2^41) are checked one by one. Outcomes outside
-a window (about 2^-60 of the time) take a slow path that reads the same words.
+a window (about 2^-60 of the time) take a slow path from there on.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from flint import arb
@@ -48,6 +48,16 @@ _UNIT = 2.0**-52
 _FUNCTION = 2.0**-45  # relative error of a float exp of an argument up to 67, rounded up
 FACTOR = 2.0**_splits.WHOLE * (1 + 2.0**-48)  # so that rounding never makes n too small
 _SLOPES = (0.99, 0.98, 0.96, 0.92)  # shares of the children's slope tried for a tail
+
+
+class Weight(Protocol):
+    """What a leaf's exact weight has to tell."""
+
+    def allows(self, u: int) -> bool:
+        """Whether u has any weight."""
+
+    def log_ratio(self, u: int) -> Any:
+        """log of the weight of an allowed u over the one that M = 1 stands for, as a ball."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,10 @@ class Leaf:
     def allows(self, u: int) -> bool:
         """Whether u is inside the bounds."""
         return (self.low is None or u >= self.low) and (self.high is None or u <= self.high)
+
+    def log_ratio(self, u: int) -> Any:
+        """log w(u)/w(mode) as a ball, for u inside the bounds."""
+        return ball(self.exponent(u) - self.exponent(self.mode))
 
     @cached_property
     def mode(self) -> int:
@@ -141,7 +155,7 @@ class Node:
     left: int
     right: int
     eps: Fraction
-    leaf: Leaf | None
+    leaf: Weight | None
     lo: int
     m: Floats
     s: Floats
@@ -311,10 +325,14 @@ class Forest:
     def leaf(self, leaf: Leaf) -> int:
         """The number of a leaf's message."""
         if leaf not in self._leaves:
-            self.nodes.append(_leaf_node(leaf))
-            self._heights.append(0)
-            self._leaves[leaf] = len(self.nodes) - 1
+            self._leaves[leaf] = self.add(_leaf_node(leaf))
         return self._leaves[leaf]
+
+    def add(self, leaf: Node) -> int:
+        """The number of a leaf's message that is made elsewhere."""
+        self.nodes.append(leaf)
+        self._heights.append(0)
+        return len(self.nodes) - 1
 
     def join(self, left: int, right: int, eps: Fraction = Fraction(0)) -> int:
         """The number of the message of a node over two others, weighted by exp(-eps |sum|)."""
@@ -324,6 +342,25 @@ class Forest:
             self._heights.append(1 + max(self._heights[left], self._heights[right]))
             self._joins[key] = len(self.nodes) - 1
         return self._joins[key]
+
+    def cut(self, node: int, lo: int, hi: int) -> int:
+        """The number of a node's message where the sum is only allowed to be lo .. hi.
+
+        Beyond an end inside the window nothing is left; an end outside it cuts nothing.
+        """
+        v = self.nodes[node]
+        if v.leaf is not None or lo > v.hi or hi < v.lo or (lo <= v.lo and hi >= v.hi):
+            return node
+        first, last = max(lo - v.lo, 0), min(hi, v.hi) - v.lo
+        tails: dict[str, float] = {}
+        if lo > v.lo:
+            tails |= {"c_lo": 0.0, "t_lo": math.inf}
+        if hi < v.hi:
+            tails |= {"c_hi": 0.0, "t_hi": math.inf}
+        window = slice(first, last + 1)
+        self.nodes.append(replace(v, lo=v.lo + first, m=v.m[window], s=v.s[window], **tails))
+        self._heights.append(self._heights[node])
+        return len(self.nodes) - 1
 
     def combine(self, parts: list[int], eps: Fraction = Fraction(0)) -> int:
         """The message of a node over any number (>= 1) of others, in order, by halves.

@@ -12,6 +12,7 @@ the total may be 10^6.
 total is the same law; theta brings the expected sum to s. The last cell, the widest, takes what is
 left, and the proposal is kept with probability w(left) / max w: probabilistic
 divide-and-conquer (Arratia and DeSalvo 2016), about sd(cell) / sd(sum), or 1/8 for 67 equal cells.
+Where the tables are narrow and many draws are asked for, `prior_tree` draws instead.
 
 **Exactness.** A cell is proposed with integer weights n(c) out of 2^62, n(c) >= scale x w(c) on a
 window, and in a bin for each side beyond it; there w falls, so a uniform place and the weight of
@@ -26,135 +27,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from flint import arb
 
 from congenial.errors import MandateError, StructureError
-from congenial.sampling.exact import Floats, Ints, _bernoulli, ball, positive_rational
+from congenial.sampling.count_cell import CountCell, Table, tabulate
+from congenial.sampling.exact import Floats, Ints, _bernoulli, ball
 from congenial.sampling.randomness import Randomness, Words, uniform_below
+
+if TYPE_CHECKING:
+    from congenial.sampling.splitter import Splitter
+
+__all__ = ["CountCell", "CountsGivenTotal"]
 
 _CUT = 2.0**-66  # a window ends where a weight falls below this share of the largest
 _COARSE = 2.0**-20  # the same while the tilt is chosen
-_WIDEST = 1 << 22
 _WHOLE = 1 << 62
 _GUIDE = 10  # bits of the first look-up; more of them leave the cache
 LIKELY = 1 << 32  # integer weights above this are taken for the weights they stand for
 _BLOCK = 1 << 18  # words of proposals made at a time
-
-
-@dataclass(frozen=True)
-class CountCell:
-    """The weight of one count: base measure, centre and rate of the loss, subordinate count.
-
-    centre: the count x it is around. rate: of the loss |c - x|, or (c - x)^2 if `squared`. shape:
-    Dirichlet parameter a, 1 for a uniform base. below: centre e of a count d <= c, None for none.
-    """
-
-    centre: int
-    rate: Fraction
-    shape: Fraction = Fraction(1)
-    below: int | None = None
-    squared: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", positive_rational("rate", self.rate))
-        object.__setattr__(self, "shape", positive_rational("shape", self.shape))
-        if self.centre < 0 or (self.below is not None and not 0 <= self.below <= self.centre):
-            raise MandateError(
-                "a count is negative, or larger than the count it is part of.",
-                remedy="Correct the table: counts are 0 or more, and a part is at most its whole.",
-            )
-
-    def log_weight(self, c: npt.ArrayLike) -> Floats:
-        """log w(c) - log Gamma(a) in doubles; -inf for c < 0."""
-        from scipy.special import gammaln
-
-        k = np.asarray(c, dtype=float)
-        kept = np.maximum(k, 0)
-        a, away = float(self.shape), np.abs(kept - self.centre)
-        logs = gammaln(kept + a) - gammaln(kept + 1) - math.lgamma(a)
-        logs = logs - float(self.rate) * (away**2 if self.squared else away)
-        if self.below is not None:
-            logs = logs + np.log(self.mass_below(kept))
-        return np.where(k >= 0, logs, -np.inf)
-
-    def mass_below(self, c: npt.ArrayLike) -> Floats:
-        """sum_{d = 0}^{c} exp(-rate |d - e|), or with squares."""
-        assert self.below is not None
-        k, e, rate = np.asarray(c, dtype=np.int64), self.below, float(self.rate)
-        if self.squared:
-            most = int(k.max(initial=0))
-            terms = np.cumsum(np.exp(-rate * (np.arange(most + 1.0) - e) ** 2))
-            return np.asarray(terms[k])
-        unit = -math.expm1(-rate)
-        low = np.minimum(k, e)
-        rising = np.exp(-rate * (e - low)) * -np.expm1(-rate * (low + 1.0)) / unit
-        falling = math.exp(-rate) * -np.expm1(-rate * np.maximum(k - e, 0)) / unit
-        return np.asarray(rising + falling)
-
-    def log_ball(self, c: int) -> Any:
-        """log w(c) as a ball at the working precision."""
-        away = abs(c - self.centre)
-        logs = (ball(self.shape) + c).lgamma() - arb(c + 1).lgamma()
-        logs -= ball(self.rate * (away**2 if self.squared else away))
-        return logs if self.below is None else logs + self._below_ball(c).log()
-
-    def _below_ball(self, c: int) -> Any:
-        assert self.below is not None
-        e = self.below
-        if self.squared:
-            return sum(((-ball(self.rate * (d - e) ** 2)).exp() for d in range(c + 1)), arb(0))
-        q = (-ball(self.rate)).exp()
-        low = min(c, e)
-        rising = q ** (e - low) * (1 - q ** (low + 1)) / (1 - q)
-        return rising if c <= e else rising + q * (1 - q ** (c - e)) / (1 - q)
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Weights w(c) e^(theta c) / (the same at `anchor`) on low .. low + size - 1."""
-
-    low: int
-    anchor: int
-    weights: Floats
-
-    @property
-    def high(self) -> int:
-        return self.low + self.weights.size - 1
-
-    @cached_property
-    def moments(self) -> tuple[float, float]:
-        """Mean and variance."""
-        from congenial.sampling import _prior_kernels
-
-        mean, variance = _prior_kernels.moments(self.weights, self.low)
-        return mean, variance
-
-
-def _tabulate(cell: CountCell, theta: float, total: int, cut: float) -> _Table:
-    from congenial.sampling import _prior_kernels
-
-    sums = np.empty(0)
-    if cell.squared and cell.below is not None:
-        sums = np.atleast_1d(cell.mass_below(np.arange(total + 1)))
-    shared = (
-        float(cell.shape), cell.centre, float(cell.rate), cell.squared,
-        -1 if cell.below is None else cell.below, sums, theta,
-    )  # fmt: skip
-    anchor = int(_prior_kernels.peak(total, *shared))
-    up = _prior_kernels.walk(anchor, total, *shared, cut)
-    down = _prior_kernels.walk(anchor, 0, *shared, cut)
-    if up.size + down.size > _WIDEST:
-        raise StructureError(
-            "the noise of one cell is too wide for a table.", remedy="Use a larger epsilon."
-        )
-    return _Table(anchor - down.size + 1, anchor, np.concatenate([down[:0:-1], up]))
+_NARROW = 128  # standard deviation of the sum up to which messages are faster than proposals
+_PAID = 80_000  # cells proposed in the time that the messages of one cell take
 
 
 class CountsGivenTotal:
@@ -206,8 +104,12 @@ class CountsGivenTotal:
         last = self.tables[self._last]
         self._bound = float(last.weights.max()) * (1 + 2 * self._error)
         self._last_weights = last.weights / self._bound
+        # P(sum fits) / max P(last): a proposal is kept about as often
+        self._spread = math.sqrt(math.fsum(t.moments[1] for t in self.tables))
+        peak = float(last.weights.max() / last.weights.sum())
+        self._kept = min(1.0, 1 / (peak * math.sqrt(2 * math.pi) * self._spread))
 
-    def _tilted(self) -> tuple[float, list[_Table]]:
+    def _tilted(self) -> tuple[float, list[Table]]:
         """theta, a double, that brings the mean of the sum near the total; and the tables there.
 
         It starts where the base measure alone has that mean; coarse tables are enough to choose.
@@ -216,7 +118,7 @@ class CountsGivenTotal:
         theta = math.log(self.total / (self.total + parameters))
         least, most, nearest, chosen = -math.inf, math.inf, math.inf, theta
         for _ in range(60):
-            sums = [_tabulate(cell, theta, self.total, _COARSE).moments for cell in self.cells]
+            sums = [tabulate(cell, theta, self.total, _COARSE).moments for cell in self.cells]
             mean = math.fsum(one[0] for one in sums)
             variance = math.fsum(one[1] for one in sums)
             away = (self.total - mean) / math.sqrt(variance)
@@ -228,7 +130,7 @@ class CountsGivenTotal:
             theta += max(-2.0, min(2.0, (self.total - mean) / variance))
             if not least < theta < most:
                 theta = (least + most) / 2
-        return chosen, [_tabulate(cell, chosen, self.total, _CUT) for cell in self.cells]
+        return chosen, [tabulate(cell, chosen, self.total, _CUT) for cell in self.cells]
 
     def _column(self, j: int) -> tuple[Words, Floats, float, float]:
         """Cumulative integer weights (bin below the window, window, bin above), ratios, scale, and
@@ -264,6 +166,8 @@ class CountsGivenTotal:
         cells = len(self.cells)
         if cells == 1 or self.total == 0:
             return np.full((n, cells), self.total if cells == 1 else 0, dtype=np.int64)
+        if n >= _PAID * self._kept and self._splitter is not None:
+            return self._splitter.draw_all(randomness, n, np.array([[self.total]]))
         kept: list[Ints] = []
         missing, rate = n, 0.2
         while missing > 0:
@@ -273,6 +177,15 @@ class CountsGivenTotal:
             kept.append(drawn[:missing])
             missing -= kept[-1].shape[0]
         return np.concatenate(kept) if kept else np.empty((0, cells), dtype=np.int64)
+
+    @cached_property
+    def _splitter(self) -> Splitter | None:
+        """Draws down a tree, where the tables are narrow enough for one."""
+        from congenial.sampling.prior_tree import tree_of
+
+        if self._spread > _NARROW:
+            return None
+        return tree_of(self.cells, self.tables, self.theta, self.total, self._error)
 
     def _attempts(self, randomness: Randomness, rows: int) -> Ints:
         from congenial.sampling import _prior_kernels as kernels
@@ -357,9 +270,8 @@ class CountsGivenTotal:
             only = [self.total] if len(self.cells) == 1 else [0] * len(self.cells)
             chosen = zip(self.cells, only, strict=True)
             return math.fsum(float(cell.log_weight(v)) for cell, v in chosen)
-        spread = math.sqrt(math.fsum(t.moments[1] for t in self.tables))
         reach = sum(t.weights.size for t in self.tables)
-        size = 1 << max(4, math.ceil(math.log2(min(reach + 1, 64 * spread + 4096))))
+        size = 1 << max(4, math.ceil(math.log2(min(reach + 1, 64 * self._spread + 4096))))
         product, logs = np.ones(size // 2 + 1, dtype=complex), 0.0
         for cell, t in zip(self.cells, self.tables, strict=True):
             mass = float(t.weights.sum())

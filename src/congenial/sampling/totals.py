@@ -20,7 +20,7 @@ from congenial.sampling.exact import Ints, _bernoulli, _Geometric
 from congenial.sampling.linear import Component, Step
 from congenial.sampling.messages import FACTOR, Node
 from congenial.sampling.randomness import Randomness, uniform_below
-from congenial.sampling.splitter import Prefixed, geometric_pmf
+from congenial.sampling.split_law import geometric_pmf
 
 _MOST_STATES = 1 << 25  # entries of all messages of one component
 _MOST_WORK = 1 << 34  # terms summed for one component
@@ -172,7 +172,7 @@ class Totals:
             return total
 
         first = word << 1 | (randomness.word() & 1)
-        return row if _bernoulli(log_p, Prefixed(first, randomness)) else None
+        return row if _bernoulli(log_p, randomness, first) else None
 
     def _path(self, row: Ints) -> list[tuple[int, int, int]]:
         """(step, state after it, index of the total) of a draw."""

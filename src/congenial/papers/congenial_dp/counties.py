@@ -22,7 +22,7 @@ from congenial.mechanisms.baselines.compare import error_rows
 from congenial.mechanisms.baselines.methods import METHODS, Setting
 from congenial.papers.congenial_dp.example import EDGES
 from congenial.papers.item import Study
-from congenial.privacy.normaliser import largest_eps_cell
+from congenial.privacy.normaliser import Conditions, largest_eps_cell
 from congenial.public.adjacency import SemiAdjacent
 from congenial.public.invariants import publish
 from congenial.public.statements import Statement, count, total
@@ -76,7 +76,7 @@ def settings(table: Table, statements: Sequence[Statement]) -> dict[str, Setting
     mandates = publish(table, *statements)
     known = support(mandates, table.names)
     delta = SemiAdjacent(mandates).l1(table.names).value
-    signed = largest_eps_cell(EPSILON, known, int(delta))
+    signed = largest_eps_cell(EPSILON, Conditions.of(mandates, table.names, int(delta)))
     return {
         name: Setting(
             table.counts, known, signed if name == "condition_nonnegative" else EPSILON / delta

@@ -20,6 +20,7 @@ from congenial.papers.item import Study
 
 GRID = np.arange(1, 10) / 10
 COUNTS = np.arange(5)
+CHOOSE = np.array([1, 4, 6, 4, 1])  # C(4, x)
 
 
 def law() -> Any:
@@ -30,8 +31,7 @@ def law() -> Any:
 
 def likelihood() -> Any:
     """p(x | theta), rows theta, columns x."""
-    choose = np.array([1, 4, 6, 4, 1])
-    return choose * GRID[:, None] ** COUNTS * (1 - GRID[:, None]) ** (4 - COUNTS)
+    return CHOOSE * GRID[:, None] ** COUNTS * (1 - GRID[:, None]) ** (4 - COUNTS)
 
 
 def exact(y: int) -> float:
@@ -64,8 +64,15 @@ def model() -> Model:
         ("share",),
         draw_prior=lambda rng, n: rng.choice(GRID, (n, 1)),
         draw_data=lambda rng, theta: rng.binomial(4, theta),
-        log_density=lambda x, theta: (x * np.log(theta) + (4 - x) * np.log(1 - theta))[:, 0],
+        log_density=_log_likelihood,
     )
+
+
+def _log_likelihood(x: Any, theta: Any) -> Any:
+    """log p(x | theta) for each row; a chain that moves x needs the binomial coefficient too."""
+    counts = np.clip(np.asarray(x, dtype=int), 0, 4)
+    logs = np.log(CHOOSE[counts]) + counts * np.log(theta) + (4 - counts) * np.log(1 - theta)
+    return np.where(counts == x, logs, -np.inf)[:, 0]
 
 
 def _look_up(column: Any, x: Any) -> Any:

@@ -116,14 +116,20 @@ class Synthesizers:
         """How well the chains did."""
         worst = min(self._done.values(), key=lambda one: one.worst["effective"])
         highest = max(one.worst["r_hat"] for one in self._done.values())
+        means = ", ".join(f"{mean:.3f}" for mean in worst.worst["means"])
         run = self.model.run
+        why = "chains share the middle incomes among components in different ways, with much the "
+        why += "same predictive law"
         return [
             f"mixture of {self.model.components} regressions, {run.chains} chains of "
             f"{run.warmup} + {run.thin * self.draws // run.chains} sweeps, {self.draws} draws",
             f"predictive law: R-hat at most {run.r_hat}, at least {run.effective:.0f} effective "
-            f"draws; of all functionals the worst is {worst.worst['functional']} of {worst.name}, "
-            f"{worst.worst['effective']:.0f} effective draws, and the largest R-hat {highest:.2f}: "
-            "the posterior has several modes with much the same predictive law",
+            "draws, or the run is refused; synthetic records depend on it alone",
+            "of the other functionals, which may not have converged, the worst is "
+            f"{worst.worst['functional']} of {worst.name}, {worst.worst['effective']:.0f} "
+            f"effective draws (means by chain {means}, deviation inside one "
+            f"{worst.worst['within']:.3f}), and the largest R-hat {highest:.2f}"
+            + ("" if self.study.quick else f": {why}"),
         ]
 
 

@@ -1,0 +1,180 @@
+"""Inference from counts released given public information: posteriors against enumeration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+import congenial as cg
+from congenial.inference import (
+    Chain,
+    Gamma,
+    InferenceError,
+    Multinomial,
+    Poisson,
+    coverage,
+    infer,
+    naive,
+    observe,
+)
+from congenial.inference.normaliser import Normaliser
+from congenial.inference.priors import Dirichlet
+from congenial.mechanisms.wasserstein.base import congenial, prior_congenial, published_sums
+from congenial.mechanisms.wasserstein.base import naive as naive_base
+from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+from congenial.mechanisms.wasserstein.laws import TableLaw
+from congenial.mechanisms.wasserstein.release import ValuesRelease
+from congenial.public.scenarios import IndependentRecords
+from congenial.public.secrets import SecretPairs
+from congenial.public.support import support
+from congenial.transport.secrets import delta_z
+from tests.inference.exact import ALPHA, agrees, one_axis, tables, weighted_mean
+
+SEED = 29
+QUICK = Chain(8, 100, check=False)
+TRUTH, PREVIOUS = (2, 5, 0), (4, 1, 3, 9, 2)
+
+
+def release(base="prior", values=(1, 6, 0), loss="l1", epsilon=F(2), truth=TRUTH) -> ValuesRelease:
+    """A release of a table with public total, with given values as if they had been drawn."""
+    schema = one_axis(len(truth))
+    published = cg.publish(cg.Table(schema, ("x",), np.array(truth)), cg.total())
+    pairs = SecretPairs(schema, (IndependentRecords("replace-one"),), (), "database", published)
+    sums = published_sums(support(published, ("x",)))
+    made = {
+        "naive": naive_base(len(truth)),
+        "congenial": congenial(len(truth), sums),
+        "prior": prior_congenial(len(truth), sums, PREVIOUS[: len(truth)], alpha=2, kappa="1/2"),
+    }[base]
+    mechanism = WassersteinExponential(
+        pairs, delta_z(pairs), made, epsilon, loss, F(2) if loss == "l1" else F(3, 2), ("x",)
+    )
+    drawn = mechanism.release(truth, cg.SeededRandomness(SEED))
+    return drawn if values is None else replace(drawn, values=values)
+
+
+def law_at(made: ValuesRelease, x) -> float:
+    """p(y | x), normalised by the sampler's own density."""
+    return float(np.exp(made.law(x).log_density(made.counts)))
+
+
+def exact_counts(made: ValuesRelease, weight) -> np.ndarray:
+    every = list(tables(sum(TRUTH), len(TRUTH)))
+    return weighted_mean([law_at(made, x) * weight(x) for x in every], every)
+
+
+def collapsed(x, shape=2.0, rate=0.5) -> float:
+    """Poisson counts with Gamma rates integrated out."""
+    q = 1 / (1 + rate)
+    return float(np.exp((gammaln(x + shape) - gammaln(x + 1) + x * np.log(q)).sum()))
+
+
+POISSON = Poisson(prior=Gamma(2, 0.5))
+
+
+@pytest.mark.parametrize("base", ["naive", "congenial", "prior"])
+def test_posterior_equals_enumeration(base):
+    made = release(base)
+    found = infer(made, POISSON, draws=3000, seed=SEED, counts=True, chain=QUICK)
+    assert agrees(found, "count", exact_counts(made, collapsed))
+
+
+def test_leaving_the_normaliser_out_is_noticed():
+    """Planted: the analysis that takes the law for plain noise given the total."""
+    made = release("prior", (0, 7, 0), epsilon=F(1))
+    wrong = replace(observe(made), normaliser=None)
+    found = infer(wrong, POISSON, draws=6000, seed=SEED, counts=True, chain=QUICK)
+    assert not agrees(found, "count", exact_counts(made, collapsed))
+    right = infer(made, POISSON, draws=3000, seed=SEED, counts=True, chain=QUICK)
+    assert agrees(right, "count", exact_counts(made, collapsed))
+
+
+def test_the_three_samplers_agree():
+    made = release("prior")
+    model = Multinomial(prior=Dirichlet(1))  # every table is as likely as any other
+    every = list(tables(sum(TRUTH), len(TRUTH)))
+    mean = weighted_mean([law_at(made, x) for x in every], [(x + 1) / 10 for x in every])
+    for method in ("rejection", "importance", "augmentation"):
+        found = infer(made, model, draws=2000, seed=SEED, method=method, chain=QUICK)
+        assert agrees(found, "share", mean), method
+
+
+def test_an_l2_release_under_the_naive_base():
+    made = release("naive", (1, 6, 1), loss="l2")
+    found = infer(made, POISSON, draws=2000, seed=SEED, counts=True, chain=Chain(8, 100, False))
+    every = list(tables(sum(TRUTH), len(TRUTH)))
+    away = [np.sqrt(((np.array((1, 6, 1)) - x) ** 2).sum()) for x in every]
+    weights = [
+        np.exp(-float(made.rate) * d) * collapsed(x) for d, x in zip(away, every, strict=True)
+    ]
+    assert agrees(found, "count", weighted_mean(weights, every))
+    with pytest.raises(InferenceError, match="changes with the true table"):
+        observe(release("prior", loss="l2"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "total", "alpha", "rate"),
+    [(3, 10, "1/2", F(1, 4)), (5, 400, "1/10", F(1, 40)), (2, 30, 3, F(1, 2)), (7, 90, 20, F(1))],
+)
+def test_normaliser_equals_the_samplers(cells, total, alpha, rate):
+    rng = np.random.default_rng(SEED)
+    y, before = (rng.multinomial(total, np.ones(cells) / cells) for _ in range(2))
+    sums = [(tuple(range(cells)), total)]
+    base = prior_congenial(cells, sums, before, alpha=alpha, kappa="1/2")
+    found = Normaliser(base, y, rate)
+    x = rng.multinomial(total, rng.dirichlet(np.ones(cells)), 4)
+    exact = [TableLaw(base, row, rate).groups[0].log_Z for row in x]
+    assert found.log(x) == pytest.approx(exact, abs=1e-8)
+    logs = observe_log(base, y, rate, x)
+    assert logs == pytest.approx([float(TableLaw(base, row, rate).log_density(y)) for row in x])
+
+
+def observe_log(base, y, rate, x):
+    known = Normaliser(base, y, rate)
+    return known.log_base - float(rate) * np.abs(y - x).sum(axis=1) - known.log(x)
+
+
+def test_tables_grow_with_a_prior_far_from_the_release():
+    made = release("congenial", (199, 1, 0), epsilon=F(2), truth=(100, 50, 50))
+    far = Poisson(prior=Gamma(100, 1), exposure=np.array([0.2, 4.9, 4.9]))  # 2 : 49 : 49
+    found = infer(made, far, draws=800, seed=SEED, counts=True, chain=QUICK)
+    assert found.mean("count")[0] < 50
+
+
+def test_naive_and_coverage():
+    made = release("prior", None, epsilon=F(1), truth=(20, 45, 5))
+    right = infer(made, POISSON, draws=800, seed=SEED, chain=QUICK)
+    wrong = naive(made, POISSON, draws=800, seed=SEED, chain=QUICK)
+    assert np.all(wrong.sd("rate") < right.sd("rate"))
+    found = coverage(
+        made, POISSON, releases=2, draws=200, seed=SEED, given=right, chain=Chain(4, 50, False)
+    )
+    assert found.intervals == 6
+    assert found.naive <= found.valid
+
+
+@pytest.mark.audit
+def test_coverage_of_counts_given_public_information():
+    made = release("prior", None, epsilon=F(1, 2), truth=(20, 45, 5, 60, 12))
+    given = np.array([20.0, 45.0, 5.0, 60.0, 12.0])
+    found = coverage(
+        made, Poisson(), releases=80, draws=400, seed=SEED, given=given, chain=Chain(4, 100, False)
+    )
+    print(found.words)
+    assert abs(found.valid - 0.95) < 5 * found.standard_error + 0.01  # ALPHA is below 1e-6 at 5
+    assert found.naive < found.valid
+    assert ALPHA == 1e-6
+
+
+def test_refusals():
+    with pytest.raises(InferenceError, match="as released"):
+        observe(release(), by=())
+    with pytest.raises(InferenceError, match="as released"):
+        observe(release(), public=False)
+    bare = replace(release(), description=replace(release().description, law={"table": []}))
+    with pytest.raises(InferenceError, match="no density"):
+        observe(bare)

@@ -1,0 +1,119 @@
+"""Bounds on sums: a tree of sums cut at bounds, and drawing again; against enumeration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from congenial.public.limits import FAR, Limits
+from congenial.public.support import LOOSE, Support
+from congenial.sampling import SeededRandomness
+from congenial.sampling.counts import ConditionedCounts
+from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.kept import KeptBounds, parts_of
+from congenial.sampling.nested import BoundedSum, NestedGroups, nested_sums
+
+SEED = 61_207
+CENTRE = np.array([2, 0, 3, 1, 0, 2])
+LAW = DoubleGeometric(Fraction(1, 4))
+
+
+def allowed(m) -> bool:
+    return (
+        sum(m) == 8
+        and 1 <= m[0] + m[1] <= 3
+        and m[3] + m[4] <= 1
+        and 4 <= m[0] + m[1] + m[2] <= 6
+        and m[2] <= 4
+    )
+
+
+TABLES = np.array([m for m in product(range(9), repeat=6) if allowed(m)])
+WEIGHTS = np.exp(-0.25 * np.abs(TABLES - CENTRE).sum(axis=1))
+SUMS = [
+    BoundedSum(np.array([0, 1]), 1, 3),
+    BoundedSum(np.array([3, 4]), -FAR, 1),
+    BoundedSum(np.array([0, 1, 2]), 4, 6),
+]
+
+
+def counted(draws):
+    """How often each table was drawn, and its probability."""
+    number = {tuple(m): i for i, m in enumerate(TABLES.tolist())}
+    times = np.bincount([number[tuple(m)] for m in draws.tolist()], minlength=len(TABLES))
+    return times, WEIGHTS / WEIGHTS.sum()
+
+
+def test_the_law_of_nested_bounds(fits):
+    groups = NestedGroups([0] * 6, CENTRE, LAW, 0, [9, 9, 4, 9, 9, 9], SUMS)
+    assert groups.log_Z == pytest.approx(np.log(WEIGHTS.sum()), abs=1e-9)
+    assert groups.log_density(TABLES) == pytest.approx(np.log(WEIGHTS / WEIGHTS.sum()), abs=1e-9)
+    assert groups.log_density([8, 0, 0, 0, 0, 0]) == -np.inf
+    draws = groups.draw_many(SeededRandomness(SEED), 20_000)
+    times, probs = counted(draws)
+    assert fits(times, probs)
+    sharper = probs**1.25  # 20 % less noise
+    assert not fits(times, sharper / sharper.sum())
+
+
+def one_group(rows, least, most) -> tuple[Limits, Support]:
+    high = np.array([FAR, FAR, 4, FAR, FAR, FAR])
+    matrix = sp.csr_matrix(np.array(rows, dtype=np.int64).reshape(-1, 6))
+    limits = Limits(np.zeros(6, np.int64), high, matrix, np.array(least), np.array(most))
+    return limits, Support(("a",), np.zeros(6, dtype=np.int64), np.array([8]))
+
+
+ROWS = ([[1, 1, 0, 0, 0, 0], [0, 0, 0, -2, -2, 0], [1, 1, 1, 0, 0, 0]], [1, -3, 4], [3, FAR, 6])
+
+
+def test_nested_rows_are_found_whatever_their_weight_and_others_are_left():
+    sums, rows = nested_sums(*one_group(*ROWS))
+    assert [(s.cells.tolist(), s.least, s.most) for s in sums] == [
+        ([0, 1], 1, 3),
+        ([3, 4], -FAR, 1),
+        ([0, 1, 2], 4, 6),
+    ]
+    assert rows.tolist() == [0, 1, 2]
+    crossing = [[1, 1, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0], [1, 2, 0, 0, 0, 0]]
+    assert nested_sums(*one_group(crossing, [0, 0, 0], [3, 3, 5]))[1].tolist() == [0]
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_drawing_again_gives_the_same_law(fits, nested):
+    limits, support = one_group(*ROWS)
+    counts = ConditionedCounts("double_geometric", Fraction(1, 4), support, CENTRE, limits)
+    if not nested:  # everything by rejection
+        counts._nested = ([], np.zeros(0, dtype=np.int64))
+    share = counts.acceptance(SeededRandomness(SEED), 2000)
+    assert (share == 1) if nested else (0.1 < share < 0.7)
+    draws = counts.draw_many(SeededRandomness(SEED), 20_000)
+    assert np.all(limits.hold(draws))
+    assert fits(*counted(draws))
+
+
+def test_parts_are_kept_one_by_one():
+    """Two groups and a free cell; a bound joins the second group with it."""
+    labels = np.array([0, 0, 1, 1, LOOSE])
+    support = Support(("a",), labels, np.array([3, 3]))
+    assert parts_of(support).tolist() == [0, 0, 1, 1, 2]
+    matrix = sp.csr_matrix(np.array([[1, 0, 0, 0, 0], [0, 0, 1, 0, 1]]))
+    most, least = np.array([1, 2]), np.array([-FAR, -FAR])
+    limits = Limits(np.zeros(5, np.int64), np.full(5, FAR), matrix, least, most)
+
+    def propose(randomness, n):
+        words = randomness.words(5 * n).reshape(n, 5) % 4
+        return words.astype(np.int64)
+
+    kept = KeptBounds(propose, parts_of(support), limits)
+    assert kept.components == 2
+    draws = kept.draw_many(SeededRandomness(SEED), 4000)
+    assert draws[:, 0].max() == 1
+    assert (draws[:, 2] + draws[:, 4]).max() == 2
+    # what no bound touches keeps its law, and the components stay independent
+    assert np.bincount(draws[:, 1]) == pytest.approx(1000, abs=160)
+    joint = np.histogram2d(draws[:, 0], draws[:, 4], bins=(2, 3))[0]
+    assert joint[0] == pytest.approx(joint[1], abs=200)
