@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
@@ -144,9 +146,30 @@ def test_the_report_is_public_and_escaped(finished):
     assert read(folder).guarantee.explain() in page.replace("&#x27;", "'")
     for words in ("spike of poisson", "0.2 .. 5", "combine(", "Theta", "unknown", "By region"):
         assert words in page
+    assert "release.combine(estimate)" in page
     assert "<b>south" not in page
     assert "&lt;b&gt;south" in page
     assert not re.search(r"<script|https?://", page)
+
+
+def test_the_report_says_how_to_read_csv_without_surprises(finished, monkeypatch):
+    """The pandas line is run as printed; R's is checked word by word."""
+    folder = finished.parent / "bundles" / "people"
+    page, release = html.unescape((folder / "report.html").read_text()), read(folder)
+    told = re.search(r"pandas\.read_csv\(.*\)", page)[0]
+    monkeypatch.chdir(folder)
+    frame = eval(told, {"pandas": pd})
+    truth = release.to_arrow(1).to_pydict()
+    for name, values in truth.items():
+        assert [None if pd.isna(v) else v for v in frame[name]] == values
+    assert (
+        'read.csv("synthetic-1.csv", colClasses = c("region" = "character", "kids" = "numeric", '
+        '"income" = "numeric"), na.strings = "", check.names = FALSE' in page
+    )
+    found = release.combine(lambda f: (f["income"].mean(), f["income"].var() / len(f)))
+    assert found.estimate == pytest.approx(
+        np.mean([release.to_pandas(i)["income"].mean() for i in (1, 2)])
+    )
 
 
 def test_explain_and_verify(finished):
@@ -190,19 +213,6 @@ def test_figures_come_first(tmp_path):
     assert refused.exit_code == MandateError.exit_code
     assert "not yet published: By region" in refused.stderr
     assert not (tmp_path / "ledger.sqlite").exists()
-
-
-def test_public_columns_are_copied(tmp_path):
-    text = PLAN.replace("region = { floor = 0.02 }\n", "").replace(
-        "epsilon = 8\n", 'M = 0.5\npublic = ["region"]\n'
-    )
-    path = write(tmp_path, text)
-    assert run("publish", path).exit_code == 0
-    made = steps.release(Plan.load(path), "people", randomness=SeededRandomness(SEED))
-    assert made.release.guarantee.tradeoff.eps == 2 * 2 * 2 * Fraction(1, 2)
-    assert made.release.checks()["the records agree with every published figure and rule they show"]
-    assert not made.release.publishable
-    assert run("verify", made.folder).exit_code == 1  # a seed is not for publication
 
 
 def test_rows_of_a_person(tmp_path):
@@ -249,6 +259,7 @@ def test_rows_of_a_person(tmp_path):
         ('given = ["region"]', 'given = ["income"]', "neither public nor"),
         ('levels = ["north", "<b>south</b>", "west"]', 'levels = ["north"]', "one level only"),
         (PUBLISH, PUBLISH.replace("region", "kids"), "cannot be kept"),
+        ("because =", "at_most = 200, because =", "cannot be kept"),
     ],
 )
 def test_what_cannot_be_released_is_refused_without_the_data(tmp_path, old, new, says):
@@ -325,9 +336,9 @@ def test_curve_needs_synthetic_records(tmp_path):
     text = PLAN[: PLAN.index("[release.model]")] + PLAN[PLAN.index("[budget]") :]
     text = text.replace("copies = 2\n", 'table = ["region"]\n')
     with pytest.raises(PlanError, match="no synthetic records"):
-        curve_command._section(Plan.parse(text, tmp_path), "people")
+        curve_command.section_of(Plan.parse(text, tmp_path), "people")
     with pytest.raises(PlanError, match="exactly one"):
-        curve_command._section(Plan.parse(text, tmp_path), None)
+        curve_command.section_of(Plan.parse(text, tmp_path), None)
 
 
 def test_theta_and_model_are_one(tmp_path):

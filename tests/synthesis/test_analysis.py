@@ -233,8 +233,19 @@ def test_curve_of_three_mechanisms(tmp_path):
     assert again[:-1] == rows[:-1]
     assert again[-1]["setting"] == rows[-1]["setting"]
     assert len(kept.read_text().splitlines()) == len(lines)
-    with pytest.raises(DataError, match="another curve"):
+    with pytest.raises(DataError, match="of another plan, measure"):
         risk_utility_curve(synthesizer(), table(), Measure("x"), **ask)
+    narrower = Normal(Grid(1, 6, 26), Grid(0.5, 3, 15), "root")
+    with pytest.raises(DataError, match="of another plan, measure"):
+        risk_utility_curve(synthesizer(narrower), table(), measure, **ask)
+    one_more = Table(X, ["x"], COUNTS + np.eye(7, dtype=int)[3])
+    with pytest.raises(DataError, match="measured against other data"):
+        risk_utility_curve(synthesizer(), one_more, measure, **ask)
+    first = json.loads(lines[0])
+    assert len(bytes.fromhex(first["key"])) == 32  # the fingerprint is under a key of its own
+    kept.write_text(json.dumps(first | {"key": None}) + "\n")
+    with pytest.raises(DataError, match="measured against other data"):
+        risk_utility_curve(synthesizer(), table(), measure, **ask)
 
 
 def test_curve_of_a_multinomial():

@@ -332,7 +332,9 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
         ),
         (
             lambda: Synthesizer(
-                SemiAdjacent(publish(confidential(), margin("age"))), (Column("region"),), 1
+                SemiAdjacent(publish(confidential(), margin("age"))),
+                (Column("region"), Column("age")),
+                1,
             ),
             StructureError,
             "cannot be kept",
@@ -363,7 +365,7 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
         (
             lambda: SensitiveValues(publish(confidential(), margin("age")), ("region",)),
             MandateError,
-            "not among the published",
+            "not public person by person",
         ),
     ],
 )

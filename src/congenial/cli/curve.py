@@ -23,6 +23,7 @@ from congenial.cli.output import (
     table,
     warn,
 )
+from congenial.data.rational import fraction
 from congenial.errors import DataError, PlanError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def curve(
     from congenial.release.plan import Plan
 
     loaded = Plan.load(plan)
-    section = _section(loaded, name)
+    section = section_of(loaded, name)
     measures = [_measure(section, one) for one in (measure or list(section.model))]
     folder = loaded.folder / "curve" / section.name if out is None else out
     for note in NOTES:
@@ -94,7 +95,8 @@ def curve(
     emit(document) if as_json else show(document)
 
 
-def _section(plan: Plan, name: str | None) -> SyntheticSection:
+def section_of(plan: Plan, name: str | None) -> SyntheticSection:
+    """The release of synthetic records that is meant."""
     from congenial.release.plan import SyntheticSection
 
     if name is not None:
@@ -133,7 +135,7 @@ def _measure(section: SyntheticSection, text: str) -> Measure:
 
 def _bounds(text: str) -> list[Fraction]:
     try:
-        found = [Fraction(one.strip()) for one in text.split(",") if one.strip()]
+        found = [fraction(one.strip()) for one in text.split(",") if one.strip()]
     except (ValueError, ZeroDivisionError):
         found = []
     if not found or min(found) <= 0:

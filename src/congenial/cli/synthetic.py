@@ -37,17 +37,24 @@ def examine(one: SyntheticCheck) -> Document:
         "records": made.records,
         "mechanism": made.name,
         "per_person": one.guarantee.tradeoff.words,
+        "protects": list(getattr(one.guarantee.adjacency, "sensitive", one.mechanism.schema.names)),
+        "counted": one.counted,
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
-        "belief": belief_words(one.guarantee.tradeoff, one.guarantee.stated_delta),
+        "belief": belief_words(one.guarantee),
         "errors": [],
         "wanted": None,
     }
 
 
+def _for(one: Document) -> str:
+    """Which values the promise is about, where they are not all of them."""
+    return f", for {', '.join(one['protects'])}" if one["public"] else ""
+
+
 def show(one: Document) -> None:
     """The check of one section for people."""
-    from congenial.privacy.guarantee import number
+    from congenial.privacy.words import number
 
     heading(f"Release '{one['name']}': synthetic records")
     rows = "as many as people in the data" if one["records"] is None else one["records"]
@@ -56,7 +63,8 @@ def show(one: Document) -> None:
             "Copies": f"{one['copies']}, each drawn with parameters of its own",
             "Records of a copy": rows,
             "M": f"{number(one['M'])} (what one record may weigh in one copy, not the promise)",
-            "Per person": one["per_person"],
+            "Per person": one["per_person"] + _for(one),
+            "In the ledger": f"epsilon = {number(one['counted'])}, for a person's whole record",
             "Copied as they are": ", ".join(one["public"]) or "nothing",
         }
     )
@@ -81,4 +89,7 @@ def show(one: Document) -> None:
     paragraph("")
     paragraph(one["belief"])
     paragraph("")
-    paragraph("Errors depend on the data; `congenial curve` shows them to the curator alone.")
+    paragraph(
+        "Errors depend on the data: `congenial curve` and, once released, `congenial utility` show "
+        "them to the curator alone."
+    )

@@ -17,8 +17,8 @@ from congenial.public.pairs import Pairs
 class SensitiveValues(Pairs):
     """Two datasets with the same public columns that differ in one person's other columns.
 
-    The pairs of partial synthesis. `public` names the columns everybody may know of everybody;
-    their joint table must be among the published figures, and no figure may involve another column.
+    The pairs of partial synthesis. `public` names the columns everybody may know of everybody; no
+    published figure or bound may involve another column, so that a value can change on its own.
     One record differs, so the price is that of one replacement. Under `SemiAdjacent` with the same
     figures nobody's public columns are taken as known and a person may have any of them, which
     takes a* >= 2 records.
@@ -28,9 +28,14 @@ class SensitiveValues(Pairs):
     public: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        refuse_unpublished(self.published, self.public)
-        for statement in self.published.equalities:
-            outside = set(Cells(self.schema, (statement,)).bases) - set(self.public)
+        named = {self.schema.attribute(name).name for name in self.public}
+        if not 0 < len(named) < len(self.schema.names):
+            raise MandateError(
+                "all columns are public, or none is: no value is left to tell from them.",
+                remedy="Use ReplaceOne or SemiAdjacent, or leave a column to protect.",
+            )
+        for statement in (*self.published.equalities, *self.published.bounds):
+            outside = set(Cells(self.schema, (statement,)).bases) - named
             if outside:
                 raise MandateError(
                     f"'{statement.label}' is published and involves {sorted(outside)[0]!r}, which "
@@ -59,12 +64,28 @@ class SensitiveValues(Pairs):
         return 1
 
     @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The columns that are protected."""
+        return tuple(name for name in self.schema.names if name not in self.public)
+
+    @property
+    def subject(self) -> str:
+        """The epsilon is about these values alone."""
+        return f"per person, for {', '.join(self.sensitive)}"
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """The public columns are not protected at all."""
+        return (f"anybody's {', '.join(self.public)}, taken as known",)
+
+    @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
-        others = [name for name in self.schema.names if name not in self.public]
+        impossible = self.published.zeros
+        kept = ", both without what is impossible by definition" if impossible else ""
         return (
             f"two datasets with the same {', '.join(self.public)} for everybody that differ in one "
-            f"person's {', '.join(others)}"
+            f"person's {', '.join(self.sensitive)}{kept}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,27 +1,34 @@
 """Synthetic records from a plan: read the models, price them, and get ready to draw.
 
 Only certified synthesis can be released: its promise is a theorem. The pairs are those of the
-plan's mandates, so that with exact figures a copy costs 2 M a*. Nothing here depends on the
-confidential data until `offer` reads them.
+plan's mandates, so that with exact figures a copy costs 2 M a*; with public columns they are
+datasets in which one person's other values differ, and a copy costs 2 M. The ledger counts whole
+records in either case, because that is what its other releases promise. Nothing here depends on
+the confidential data until `offer` reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, PlanError
+from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
+from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants
+from congenial.public.partial import SensitiveValues
 from congenial.release.drawing import Offer, unit_words
 from congenial.release.plan import Plan
 from congenial.release.sections import SyntheticSection
 from congenial.release.synthetic_report import render
 from congenial.sampling.randomness import Randomness
-from congenial.synthesis.certified import Synthesizer
+from congenial.synthesis.certified import Records, Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.release import SyntheticRelease
 
@@ -31,11 +38,12 @@ LOCAL_ONLY = ("mixture", "numpyro", "gibbs")
 
 @dataclass(frozen=True)
 class SyntheticCheck:
-    """What a release of synthetic records would promise."""
+    """What a release of synthetic records would promise, and what the ledger would count for it."""
 
     section: SyntheticSection
     mechanism: Synthesizer
     guarantee: Guarantee
+    counted: Fraction
 
 
 def columns(section: SyntheticSection) -> tuple[Column, ...]:
@@ -82,9 +90,23 @@ def _merged(model: dict[str, Any], theta: Mapping[str, Any], name: str) -> dict[
     return made
 
 
+def pairs_of(plan: Plan, section: SyntheticSection, mandates: Invariants) -> Records:
+    """What must look alike: the plan's pairs, or with public columns one person's other values.
+
+    The latter needs figures that a single value cannot break, those about no synthesised column;
+    the columns they are about are then taken as known too. Other figures have their usual price.
+    """
+    told = (*mandates.equalities, *mandates.bounds)
+    about = Cells(plan.schema, told).bases
+    if not section.public or plan.data.max_rows is not None or set(about) & set(section.model):
+        return plan.adjacency(mandates)
+    known = {*section.public, *about}
+    return SensitiveValues(mandates, tuple(name for name in plan.schema.names if name in known))
+
+
 def build(plan: Plan, section: SyntheticSection, mandates: Invariants) -> Synthesizer:
     """The synthesizer of one section over the databases that agree with `mandates`."""
-    pairs = plan.adjacency(mandates)
+    pairs = pairs_of(plan, section, mandates)
     try:
         made = columns(section)
         if section.epsilon is None:
@@ -110,7 +132,8 @@ def build(plan: Plan, section: SyntheticSection, mandates: Invariants) -> Synthe
 def check(plan: Plan, section: SyntheticSection, mandates: Invariants) -> SyntheticCheck:
     """What it promises, from public parameters alone."""
     made = build(plan, section, mandates)
-    return SyntheticCheck(section, made, promise(plan, made))
+    counted = joint_loss([made.description], plan.adjacency(mandates)).epsilon
+    return SyntheticCheck(section, made, promise(plan, made), counted)
 
 
 def promise(plan: Plan, made: Synthesizer) -> Guarantee:
@@ -119,13 +142,14 @@ def promise(plan: Plan, made: Synthesizer) -> Guarantee:
     return replace(guarantee, assumptions=(*guarantee.assumptions, unit_words(plan)))
 
 
+@contextmanager
 def offer(
     plan: Plan,
     section: SyntheticSection,
     mandates: Invariants,
     randomness: Randomness | None,
     progress: Callable[[str], Any],
-) -> Offer:
+) -> Iterator[Offer]:
     """Read and check the data and work out the laws; what is left is to draw."""
     made = build(plan, section, mandates)
     progress("reading the data")
@@ -135,7 +159,7 @@ def offer(
     def draw() -> SyntheticRelease:
         return made.release(fitted, randomness, section.name)
 
-    return Offer(
+    yield Offer(
         section.name,
         made.description,
         promise(plan, made),

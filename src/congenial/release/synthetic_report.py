@@ -5,12 +5,14 @@ Everything on the page is public: no number of it was computed from the confiden
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from congenial._version import __version__
-from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS, number
+from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
 from congenial.privacy.semantics import belief_words
+from congenial.privacy.words import number
 from congenial.release.page import (
     LARGEST_TABLE,
     Column,
@@ -24,7 +26,7 @@ from congenial.release.page import (
     text,
 )
 from congenial.release.report import banner
-from congenial.synthesis.release import DICTIONARY, SyntheticRelease, dictionary_rows
+from congenial.synthesis.release import DICTIONARY, SyntheticRelease, dictionary_rows, type_of
 
 CONTENTS = (
     ("promise", "The promise"),
@@ -35,13 +37,17 @@ CONTENTS = (
 _OTHER_KEYS = ("kind", "model")
 
 SEVERAL = """import congenial
-from congenial.synthesis.combine import combine
 
 release = congenial.read("this-folder")
-frames = [release.to_pandas(copy) for copy in range(1, {copies} + 1)]
 
-# one estimate and its variance from each copy, as if it were real data
-found = combine([estimate(f) for f in frames], [variance(f) for f in frames])
+
+def estimate(frame):
+    # a value and its variance, as if the copy were real data
+    values = {values}
+    return values.mean(), values.var() / len(values)
+
+
+found = release.combine(estimate)
 found.estimate, found.interval(0.95)"""
 
 ONE = """import congenial
@@ -78,7 +84,8 @@ def _opening(release: SyntheticRelease) -> str:
         whose = f"What a row says besides {public}, which is published, is no real person's."
     return (
         f'<header><h1>{text(release.name)}</h1>\n<p class="lead">{text(many)}, drawn from models '
-        f"whose parameters are protected with {text(release.guarantee.tradeoff.words)} per person. "
+        f"whose parameters are protected with {text(release.guarantee.tradeoff.words)} "
+        f"{text(release.guarantee.adjacency.subject)}. "
         f"{text(whose)}</p>\n"
         f"<nav><ul>{links}</ul></nav></header>"
     )
@@ -100,12 +107,12 @@ def _promise(release: SyntheticRelease, promise: str) -> str:
         "promise",
         "The promise",
         f"<blockquote>{text(promise)}</blockquote>",
-        f"<p>{text(belief_words(guarantee.tradeoff, guarantee.stated_delta))}</p>",
+        f"<p>{text(belief_words(guarantee))}</p>",
         facts(rows),
         "<h3>Assumed</h3>",
         bullets(guarantee.assumptions),
         "<h3>Not covered</h3>",
-        bullets(ALWAYS_OPEN + guarantee.not_covered),
+        bullets(ALWAYS_OPEN + guarantee.adjacency.not_covered + guarantee.not_covered),
     )
 
 
@@ -179,22 +186,63 @@ def _columns(release: SyntheticRelease) -> str:
 
 def _use(release: SyntheticRelease) -> str:
     copies = len(release.copies)
-    code = ONE if copies == 1 else SEVERAL.format(copies=copies)
+    code = ONE if copies == 1 else SEVERAL.format(values=_values(release))
     advice = (
         "<p>One copy gives estimates and no intervals: that the parameters were drawn is an error "
         "that a single file cannot show.</p>"
         if copies == 1
-        else "<p>Compute the estimate and its variance in every copy as if it were real data, then "
-        "combine: the mean of the estimates; the mean of the variances plus the variance between "
-        "copies divided by their number. Intervals do not cover the bias that models and weights "
-        "leave.</p>"
+        else "<p>The estimate is the mean over copies; its variance is the mean of their variances "
+        "plus the variance between copies divided by their number. Intervals do not cover the bias "
+        "that models and weights leave.</p>"
     )
     return section(
         "use",
         "How to use it",
         f"<pre><code>{text(code)}</code></pre>",
         advice,
-        "<p>Without Python: <code>synthetic-1.csv</code> and so on; <code>dictionary.csv</code> "
-        "has every column and level. Empty fields are missing values.</p>",
+        "<p>Other programs read the Parquet files as they are. CSV has no types, so tell a reader "
+        "what is text (a category may be called NA, T or 01); empty fields are missing values. "
+        "<code>dictionary.csv</code> has every column and level. In R and in pandas:</p>",
+        f"<pre><code>{text(in_r(release))}</code></pre>",
+        f"<pre><code>{text(in_pandas(release))}</code></pre>",
         "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
+    )
+
+
+def _values(release: SyntheticRelease) -> str:
+    """Something to estimate: the mean of a number, or the share of a category."""
+    names = release.copies[0].column_names
+    numbers = [name for name in names if _is_number(release, name)]
+    if numbers:
+        return f"frame[{numbers[-1]!r}].dropna()"
+    return f"frame[{names[-1]!r}] == {release.schema.attribute(names[-1]).levels[0]!r}"
+
+
+def _is_number(release: SyntheticRelease, name: str) -> bool:
+    return release.schema.attribute(name).kind != "categorical"
+
+
+def in_r(release: SyntheticRelease) -> str:
+    """How R reads a copy without surprises: every column's class, and only empty is missing."""
+    kinds = {True: "numeric", False: "character"}
+    classes = ", ".join(
+        f'{json.dumps(name, ensure_ascii=False)} = "{kinds[_is_number(release, name)]}"'
+        for name in release.copies[0].column_names
+    )
+    return (
+        f'read.csv("synthetic-1.csv", colClasses = c({classes}), na.strings = "", '
+        'check.names = FALSE, encoding = "UTF-8")'
+    )
+
+
+def in_pandas(release: SyntheticRelease) -> str:
+    """The same for pandas, where whole numbers with missing values need a type that has them."""
+    kinds = {"text": "str", "whole number": "Int64", "number": "float64"}
+    types = {
+        name: kinds[type_of(release.schema.attribute(name))]
+        for name in release.copies[0].column_names
+    }
+    return (
+        f'pandas.read_csv("synthetic-1.csv", dtype={types!r}, keep_default_na=False, '
+        'na_values=[""])'
     )

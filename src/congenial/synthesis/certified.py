@@ -7,6 +7,8 @@ alone and Theta fixed in advance. Per copy, with M the range of a record's score
                        k M for k rows
     eps = 2 M          one record replaced; n is public, so n records may be published
     eps = 2 M a*       given mandated figures: a* records differ (`SemiAdjacent`)
+    eps = 2 M          partial synthesis: one person's sensitive values replaced, the public columns
+                       of everybody fixed (`SensitiveValues`)
 
 m copies are m draws of theta and cost m times that; any number of records from one draw cost once,
 because they are drawn from theta alone. Several columns share M: a record's scores add up. A model
@@ -23,10 +25,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import compress
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
@@ -35,6 +39,8 @@ from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.public.adjacency import Adjacency
+from congenial.public.cells import Cells
+from congenial.public.invariants import Invariants
 from congenial.public.partial import SensitiveValues, refuse_unpublished
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.synthesis.columns import (
@@ -46,6 +52,7 @@ from congenial.synthesis.columns import (
     contexts_of,
     draw_levels,
     fixed_totals,
+    shown,
 )
 from congenial.synthesis.kernels import Kernel
 from congenial.synthesis.model import Floats, Ints, generator_of
@@ -131,7 +138,8 @@ class Synthesizer:
                 "when rows are added or removed.",
                 remedy="Give records a public number, or replace records (unit without max_rows).",
             )
-        if self.records is not None and (self.public or mandates.equalities):
+        figures = self.shown.bases or self.public
+        if self.records is not None and figures:
             raise GuaranteeError(
                 f"{self.records} records cannot agree with figures published of all people.",
                 remedy="Leave records out: a copy then has n of them.",
@@ -209,7 +217,29 @@ class Synthesizer:
             law=self.to_dict(),
             epsilon=2 * self.bound * self.copies,
             added=None if self.records is None else self.bound * self.copies,
+            given=self.given,
         )
+
+    @cached_property
+    def shown(self) -> Invariants:
+        """Published figures about columns that the files have, which their records keep."""
+        return shown(self.adjacency.mandates, self.names)
+
+    @property
+    def given(self) -> Invariants | None:
+        """Figures of which the files show something and rules they keep; None if there is none."""
+        mandates, labels = self.adjacency.mandates, {s.label for s in self.shown.statements}
+        kept = [
+            not set(Cells(self.schema, (s,)).bases).isdisjoint(self.names)
+            if s.relation == "zero"
+            else self.records is None and s.label in labels
+            for s in mandates.statements
+        ]
+        if not any(kept):
+            return None
+        statements = tuple(compress(mandates.statements, kept))
+        values = None if mandates.values is None else tuple(compress(mandates.values, kept))
+        return Invariants(self.schema, statements, values)
 
     @cached_property
     def kernels(self) -> list[Kernel]:
@@ -246,7 +276,7 @@ class Synthesizer:
         return cls(
             adjacency,
             tuple(Column.from_dict(one) for one in data["columns"]),
-            Fraction(str(data["M"])),
+            fraction(str(data["M"])),
             data.get("copies", 1),
             data.get("records"),
             tuple(data.get("public", ())),

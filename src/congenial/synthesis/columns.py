@@ -6,13 +6,14 @@ where they are impossible. Published totals of the first column are kept by draw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.public.cells import Cells
@@ -92,7 +93,7 @@ class Column:
         if "model" in data:
             rest["model"] = read_model(data["model"], where)
         if "share" in data:
-            rest["share"] = Fraction(str(data["share"]))
+            rest["share"] = fraction(str(data["share"]))
         return cls(data["name"], given=tuple(data.get("given", ())), **rest)
 
 
@@ -221,26 +222,57 @@ class Totals:
         return np.concatenate([[n - int(self.figures.sum())], self.figures])
 
 
+def shown(mandates: Invariants, names: Collection[str]) -> Invariants:
+    """The figures and bounds that a file with these columns shows, under their own labels.
+
+    Those about a column that the file lacks are no part of it, except that a table of people by
+    more columns than the file has fixes its margin over the ones it has.
+    """
+    schema, found = mandates.schema, []
+    figures = mandates.values or (None,) * len(mandates.statements)
+    for statement, figure in zip(mandates.statements, figures, strict=True):
+        if statement.relation == "zero":
+            continue
+        if set(Cells(schema, (statement,)).bases) <= set(names):
+            found.append((statement, figure))
+            continue
+        held = [schema.axis(axis).base in names for axis in statement.by]
+        if statement.relation == "=" and statement.terms == (("", 1),) and any(held):
+            axes = tuple(axis for axis, one in zip(statement.by, held, strict=True) if one)
+            lost = tuple(at for at, one in enumerate(held) if not one)
+            told = None if figure is None else np.asarray(figure).sum(axis=lost)
+            found.append((replace(statement, by=axes), told))
+    values = tuple(figure for _, figure in found)
+    return Invariants(
+        schema, tuple(s for s, _ in found), None if mandates.values is None else values
+    )
+
+
 def fixed_totals(
     columns: Sequence[Column], public: Sequence[str], mandates: Invariants
 ) -> Totals | None:
-    """The published figures that drawing must respect; None if predictors keep them all."""
-    kept = [s for s in mandates.equalities if set(Cells(mandates.schema, (s,)).bases) - set(public)]
+    """The published figures that drawing must respect; None if predictors keep them all.
+
+    Figures about columns that the files do not have need not be kept; they only enter the price.
+    """
+    seen = shown(mandates, {*public, *(column.name for column in columns)})
+    kept = [s for s in seen.statements if set(Cells(seen.schema, (s,)).bases) - set(public)]
     if not kept:
         return None
-    bases = set(Cells(mandates.schema, tuple(kept)).bases)
-    if public or bases != {columns[0].name} or columns[0].given:
+    bases = set(Cells(seen.schema, tuple(kept)).bases)
+    bounded = any(s.relation != "=" for s in kept)
+    if public or bounded or bases != {columns[0].name} or columns[0].given:
         raise StructureError(
             f"'{kept[0].label}' is published and cannot be kept by drawing these columns.",
-            remedy="Publish totals of one column and synthesise it first, or make all columns the "
-            "figures mention public.",
+            remedy="Publish totals of one column and synthesise it first, make all columns the "
+            "figures mention public, or leave them out of the files.",
         )
-    if mandates.values is None:
-        return Totals(Invariants(mandates.schema, tuple(kept)).atoms, None)
+    if seen.values is None:
+        return Totals(Invariants(seen.schema, tuple(kept)).atoms, None)
     values = tuple(
-        figure for s, figure in zip(mandates.statements, mandates.values, strict=True) if s in kept
+        figure for s, figure in zip(seen.statements, seen.values, strict=True) if s in kept
     )
-    alone = Invariants(mandates.schema, tuple(kept), values)
+    alone = Invariants(seen.schema, tuple(kept), values)
     if alone.atom_totals is None:
         raise StructureError(
             f"the totals published of {columns[0].name!r} leave the size of its groups open.",

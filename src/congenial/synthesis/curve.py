@@ -3,7 +3,8 @@
 One point is one mechanism at one setting: the certified one (a weight per record), the scalar one
 (one weight for all, on the same Theta and levels), and the paper's local one (min-max weights with
 c and g, whose epsilon is an estimate). Points are kept in a file of JSON lines as they are
-finished, so an interrupted run goes on where it stopped.
+finished, so an interrupted run goes on where it stopped. The file knows which plan and which data
+its points belong to (the data by a fingerprint under a random key of its own) and refuses others.
 
 CONFIDENTIAL: errors are measured against the confidential data, and choosing a setting by looking
 at the curve is not covered by any promise.
@@ -12,7 +13,9 @@ at the curve is not covered by any promise.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -105,8 +108,8 @@ def risk_utility_curve(
     points = list(_points(bounds, local))
     if not points:
         raise GuaranteeError("the curve has no points.", remedy="Give values of M, or (c, g).")
-    kept = _Kept(results, _key(synthesizer, measure, replicates))
     truth = _Truth(synthesizer, data, measure)
+    kept = _Kept(results, _key(synthesizer, measure, replicates), truth)
     found = []
     for done, point in enumerate(points):
         if progress is not None:
@@ -141,6 +144,13 @@ class _Truth:
         self.attribute = synthesizer.schema.attribute(measure.column)
         at = [column.name for column in synthesizer.columns].index(measure.column)
         self.levels: Ints = self.counts[at].sum(axis=0)
+
+    def fingerprint(self, key: bytes) -> str:
+        """Changes with the data; tells nothing to whoever lacks the key."""
+        digest = hmac.new(key, digestmod="sha256")
+        for array in (*self.counts, *self.known.values()):
+            digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     def error(self, codes: Codes) -> float:
         drawn = np.bincount(codes[self.measure.column], minlength=self.attribute.size)
@@ -191,29 +201,29 @@ def _at(synthesizer: Synthesizer, point: dict[str, Any]) -> Synthesizer:
 
 
 def _key(synthesizer: Synthesizer, measure: Measure, replicates: int) -> str:
-    """What makes two runs the same curve: all but the data, M, the copies and the weighting."""
+    """What makes two runs the same curve, data apart: all but M, the copies and the weighting."""
     told = synthesizer.to_dict()
     plain = [{k: v for k, v in one.items() if k != "weighting"} for one in told["columns"]]
-    who = synthesizer.adjacency.to_dict()
-    parts = [plain, told["public"], told["records"], who, measure.words, replicates]
-    text = json.dumps([synthesizer.schema.digest, *parts], sort_keys=True)
+    pairs = synthesizer.adjacency
+    parts = [plain, told["public"], told["records"], pairs.to_dict(), pairs.mandates.digest]
+    text = json.dumps([*parts, measure.words, replicates, DRAWS], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _Kept:
-    """Finished points in a private file of JSON lines; the first line says what it is."""
+    """Finished points in a private file of JSON lines; the first line says what they belong to."""
 
-    def __init__(self, path: Path | None, key: str) -> None:
+    def __init__(self, path: Path | None, curve: str, truth: _Truth) -> None:
         self.path, self.rows = path, []
         if path is None:
             return
         lines = _lines(path)
-        if lines and lines[0].get("curve") != key:
-            raise DataError(
-                f"{path.name!r} holds points of another curve.", remedy="Give another file."
-            )
-        self.rows = lines[1:]
-        whole = [{"note": NOTE, "curve": key}, *self.rows]  # a line cut short is written again
+        key = secrets.token_bytes(32)
+        if lines:
+            key = _refuse_others(path, lines[0], curve, truth)
+            self.rows = lines[1:]
+        first = {"note": NOTE, "curve": curve, "key": key.hex(), "data": truth.fingerprint(key)}
+        whole = [first, *self.rows]  # a line cut short is written again
         path.touch(mode=0o600)
         path.write_text("".join(json.dumps(line) + "\n" for line in whole), encoding="utf-8")
 
@@ -226,6 +236,25 @@ class _Kept:
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
+
+
+def _refuse_others(path: Path, first: dict[str, Any], curve: str, truth: _Truth) -> bytes:
+    """The key of a file whose points belong to this plan and these data."""
+    what = ""
+    if first.get("curve") != curve:
+        what = "of another plan, measure or number of draws"
+    try:
+        key = bytes.fromhex(first.get("key", ""))
+    except (TypeError, ValueError):
+        key = b""
+    if not what and first.get("data") != truth.fingerprint(key):
+        what = "measured against other data"
+    if what:
+        raise DataError(
+            f"{path.name!r} holds points {what}.",
+            remedy="Delete it, or keep the new points elsewhere (--out).",
+        )
+    return key
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, ClassVar
@@ -19,10 +19,14 @@ from congenial.data.records import codes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError
+from congenial.mechanisms.release import refuse_bomb
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants
+from congenial.public.statements import Statement
+from congenial.synthesis.columns import shown
+from congenial.synthesis.combine import Combined, Rule, combine
 from congenial.synthesis.model import Ints
 from congenial.synthesis.models.levels import values_within
 
@@ -31,10 +35,7 @@ DICTIONARY = "dictionary.csv"
 
 @dataclass(frozen=True)
 class SyntheticRelease:
-    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own.
-
-    To combine results from several copies see `congenial.synthesis.combine`.
-    """
+    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own."""
 
     kind: ClassVar[str] = "synthetic records"
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
@@ -46,7 +47,7 @@ class SyntheticRelease:
     )
     usage: ClassVar[tuple[str, ...]] = (
         "release.to_pandas(1)",
-        "from congenial.synthesis.combine import combine   # results of several copies",
+        "release.combine(lambda frame: (estimate, its_variance))   # from all copies",
     )
 
     name: str
@@ -84,6 +85,19 @@ class SyntheticRelease:
 
         return pl.from_arrow(self.to_arrow(copy))
 
+    def combine(
+        self,
+        estimate: Callable[[Any], tuple[Any, Any]],
+        rule: Rule = "partial",
+        ratio: float = 1.0,
+    ) -> Combined:
+        """One estimate with an interval from all copies, two or more (rules: `combine`).
+
+        estimate: gives a value and its variance for a copy (a pandas frame) as if it were real.
+        """
+        found = [estimate(self.to_pandas(at)) for at in range(1, len(self.copies) + 1)]
+        return combine([q for q, _ in found], [u for _, u in found], rule, ratio)
+
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle: each copy as Parquet and CSV, and the data dictionary."""
         files = {DICTIONARY: dictionary(self.schema, self.copies[0].column_names)}
@@ -110,7 +124,9 @@ class SyntheticRelease:
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
             try:
-                copies.append(pq.read_table(pa.BufferReader(payload[file])))
+                copy = pq.ParquetFile(pa.BufferReader(payload[file]))
+                refuse_bomb(copy, file)
+                copies.append(copy.read())
             except pa.ArrowInvalid:
                 raise BundleError(f"{file} is damaged.", remedy="Get the bundle again.") from None
         return cls(name, description, guarantee, randomness, publishable, tuple(copies))
@@ -156,11 +172,13 @@ class SyntheticRelease:
         if any((one < 0).any() for one in levels.values()):
             return False
         clear = {name for name in levels if len(_without_number(self.schema.attribute(name))) < 2}
-        figures = self.published.values or (None,) * len(self.published.statements)
-        for statement, figure in zip(self.published.statements, figures, strict=True):
+        rules = [s for s in self.published.zeros if set(Cells(self.schema, (s,)).bases) <= clear]
+        told: list[tuple[Statement, Ints | None]] = [(rule, None) for rule in rules]
+        if self.description.law["records"] is None:
+            seen = shown(self.published, clear)
+            told += zip(seen.statements, seen.values or (None,) * len(seen.statements), strict=True)
+        for statement, figure in told:
             bases = Cells(self.schema, (statement,)).bases
-            if not set(bases) <= clear or self.description.law["records"] is not None:
-                continue
             counts = np.zeros([self.schema.attribute(name).size for name in bases], dtype=np.int64)
             np.add.at(counts, tuple(levels[name] for name in bases), 1)
             if not bases:
@@ -240,14 +258,15 @@ def dictionary(schema: Schema, names: Sequence[str]) -> bytes:
 def dictionary_rows(schema: Schema, names: Sequence[str]) -> list[list[str]]:
     """The rows of the data dictionary."""
     return [
-        [name, _type_of(attribute), level, *_meaning(attribute, at)]
+        [name, type_of(attribute), level, *_meaning(attribute, at)]
         for name in names
         for attribute in (schema.attribute(name),)
         for at, level in enumerate(attribute.levels)
     ]
 
 
-def _type_of(attribute: Attribute) -> str:
+def type_of(attribute: Attribute) -> str:
+    """What a column of a synthetic file holds: text, whole number or number."""
     if attribute.kind == "categorical":
         return "text"
     return "whole number" if attribute.whole else "number"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from congenial.data.attribute import Attribute
 from congenial.data.records import codes, fetch
@@ -63,7 +65,8 @@ class CoefficientRow:
 class UtilityReport:
     """How synthetic records compare. CONFIDENTIAL: prints the warning first and is not pickled.
 
-    marginals: total variation distance of each column's levels. pmse: how well a logistic
+    marginals: total variation distance of each column's levels, shares: those of both by level, the
+    data's first. pmse: how well a logistic
     regression tells the two apart; pmse_ratio: relative to what it is when both have the same law
     (1 is perfect). uniques: combinations of levels that one record has, replicated: those among
     them that exactly one synthetic record has too.
@@ -77,6 +80,7 @@ class UtilityReport:
     uniques: int
     replicated: int
     coefficients: tuple[CoefficientRow, ...]
+    shares: dict[str, tuple[Floats, Floats]] = field(repr=False)
 
     note = NOTE
 
@@ -137,8 +141,10 @@ def utility_report(
     pmse, ratio = _pmse(*(_design(schema, names, c, v) for c, v in zip(both, values, strict=True)))
     uniques, replicated = _uniques(*(np.stack([c[n] for n in names]) for c in both))
     rows = () if regression is None else _coefficients(values[0], values[1], *regression)
+    size = {name: schema.attribute(name).size for name in names}
+    shares = {n: (_shares(both[0][n], size[n]), _shares(both[1][n], size[n])) for n in names}
     return UtilityReport(
-        {n: _distance(both[0][n], both[1][n], schema.attribute(n).size) for n in names},
+        {n: float(np.abs(p - q).sum() / 2) for n, (p, q) in shares.items()},
         tuple(_quantile(n, at, *(v[n] for v in values)) for n in numeric for at in QUANTILES),
         _correlations(numeric, *values),
         pmse,
@@ -146,16 +152,17 @@ def utility_report(
         uniques,
         replicated,
         rows,
+        shares,
     )
 
 
 def _numbers(column: Any) -> Floats:
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
+    """The numbers of a column, which may be text as in a CSV file; NaN where there is none."""
+    return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan), dtype=float)
 
 
-def _distance(a: Ints, b: Ints, levels: int) -> float:
-    p, q = (np.bincount(one, minlength=levels) / len(one) for one in (a, b))
-    return float(np.abs(p - q).sum() / 2)
+def _shares(levels: Ints, size: int) -> Floats:
+    return np.asarray(np.bincount(levels, minlength=size) / len(levels))
 
 
 def _quantile(name: str, at: float, real: Floats, synthetic: Floats) -> QuantileRow:

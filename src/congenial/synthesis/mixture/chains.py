@@ -61,20 +61,30 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """Split R-hat and effective draws of label-invariant functionals, on normal scores of ranks."""
+    """Split R-hat and effective draws of label-invariant functionals, on normal scores of ranks.
+
+    means: of each functional in each chain, (chains, functionals). within: its standard deviation
+    inside a chain. Both as they are, to see what chains disagree about.
+    """
 
     names: tuple[str, ...]
     r_hat: Floats
     effective: Floats
+    means: Floats
+    within: Floats
 
     @property
     def worst(self) -> dict[str, Any]:
-        """The functional with the fewest effective draws, and the largest R-hat of all."""
+        """The functional with the fewest effective draws, how its chains differ, and the largest
+        R-hat of all.
+        """
         at = int(np.argmin(self.effective))
         return {
             "functional": self.names[at],
             "effective": float(self.effective[at]),
             "r_hat": float(self.r_hat.max()),
+            "means": self.means[:, at].tolist(),
+            "within": float(self.within[at]),
         }
 
 
@@ -232,8 +242,16 @@ def scores(chains: Floats) -> Floats:
 
 def diagnose(values: Floats, names: Sequence[str], chains: int) -> Diagnostics:
     """Diagnostics of functionals (draws of all chains, functionals)."""
-    by_chain = scores(values.reshape(chains, -1, values.shape[1]))
-    return Diagnostics(tuple(names), split_r_hat(by_chain), effective_draws(by_chain))
+    as_is = values.reshape(chains, -1, values.shape[1])
+    by_chain = scores(as_is)
+    within = np.sqrt(as_is.var(axis=1).mean(axis=0))
+    return Diagnostics(
+        tuple(names),
+        split_r_hat(by_chain),
+        effective_draws(by_chain),
+        as_is.mean(axis=1),
+        within,
+    )
 
 
 def refuse(values: Floats, names: Sequence[str], run: Run) -> None:
