@@ -94,7 +94,7 @@ def test_loss_of_tables(base, level, loss):
     pairs = cases.finite(level)
     mechanism = WassersteinExponential.calibrate(
         pairs, EPS, BASES_3D[base], loss=loss,
-        query=query if level == "query" else None, per_record=2,
+        query=query if level == "query" else None, ordinary=2,
     )  # fmt: skip
     assert mechanism.factor == (1 if base == "sums" else 2)
     points = THREE
@@ -269,7 +269,7 @@ def test_promises_together():
     with pytest.raises(GuaranteeError, match="cannot be put together"):
         together(by_query, by_query)
     by_database = WassersteinExponential.calibrate(
-        cases.finite("database"), EPS, naive(3), per_record=2
+        cases.finite("database"), EPS, naive(3), ordinary=2
     )
     assert together(by_database, by_database).tradeoff.eps == 2
     assert together(by_database, by_database, ([0], [1])).tradeoff.eps == 1
@@ -305,7 +305,7 @@ def test_refusals():
         TableLaw(congenial(2, [((0, 1), 2)]), [1, 2], F(1))
     with pytest.raises(GuaranteeError, match="without bound"):
         WassersteinExponential.assuming(cases.finite(), 2, 1, naive(2), loss="squared l2")
-    with pytest.raises(GuaranteeError, match="per_record"):
+    with pytest.raises(GuaranteeError, match="what one record changes"):
         WassersteinExponential.calibrate(cases.finite("database"), 1, naive(3))
     with pytest.raises(GuaranteeError, match="not positive"):
         WassersteinExponential.assuming(cases.finite(), 2, 0, naive(2))

@@ -9,6 +9,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from scipy.stats import chi2
 
 from congenial.errors import GuaranteeError, MandateError
@@ -18,6 +19,7 @@ from congenial.sampling.bounded import BoundedGroups
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.prior import CountCell, CountsGivenTotal
 from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
+from tests.sampling.conditioned import attempt, constant
 
 ALPHA = 1e-6
 SEED = 20_240_611
@@ -62,10 +64,12 @@ def fit(drawn: np.ndarray, points: list[tuple[int, ...]], p: np.ndarray) -> floa
 
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("cut", [None, 0.3])
-def test_draws_follow_the_law(squared, cut, monkeypatch):
+@pytest.mark.parametrize("paid", [0, math.inf])
+def test_draws_follow_the_law(squared, cut, paid, monkeypatch):
+    monkeypatch.setattr(prior, "_PAID", paid)  # down a tree at once, or never
     if cut is not None:  # windows so narrow that the bins beyond them and ball arithmetic are used
         monkeypatch.setattr(prior, "_CUT", cut)
-    total, n = 6, DRAWS if cut is None else 1_000
+    total, n = 6, DRAWS if cut is None else 500 if paid == 0 else 1_000
     law = CountsGivenTotal(cells(squared), total)
     points = tables(total, 3)
     weights = np.array([math.prod(map(by_hand, law.cells, point)) for point in points])
@@ -73,11 +77,44 @@ def test_draws_follow_the_law(squared, cut, monkeypatch):
     if cut is None:
         assert law.log_density(points) == pytest.approx(np.log(p), abs=1e-9)
     drawn = law.draw_many(SeededRandomness(SEED), n)
+    assert ("_splitter" in vars(law)) == (paid == 0)
     assert fit(drawn, points, p) > ALPHA
     if cut is None:  # the same test sees a prior parameter that is 20 % off
         other = [CountCell(3, F(1, 2), F(3), 1, squared), *law.cells[1:]]
         wrong = np.array([math.prod(map(by_hand, other, point)) for point in points])
         assert fit(drawn, points, wrong / wrong.sum()) < ALPHA
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("cut", [2.0**-66, 0.3])
+def test_every_attempt_down_the_tree_has_the_stated_law(squared, cut, monkeypatch):
+    """Proposal x acceptance is w(c) times one constant, in balls of 256 bits, for every table."""
+    monkeypatch.setattr(prior, "_CUT", cut)
+    law, ratios = CountsGivenTotal(cells(squared), 6), []
+    assert law._splitter is not None
+    for point in tables(6, 3):
+        log_p, largest = attempt(law._splitter, [6], point)
+        assert largest <= 0
+        with ctx.workprec(256):
+            weights = (cell.log_ball(c) for cell, c in zip(law.cells, point, strict=True))
+            ratios.append(log_p - sum(weights, arb(0)))
+    assert constant(ratios)
+
+
+def test_wide_laws_are_proposed_and_narrow_ones_drawn_down_a_tree():
+    """Whichever is faster; both have the same mean and spread."""
+    centre = [400, 0, 900, 30, 77]
+    wide = CountsGivenTotal([CountCell(x, F(1, 300)) for x in centre], sum(centre))
+    assert wide._splitter is None
+    narrow = CountsGivenTotal([CountCell(x, F(1, 4), F(3, 2), x // 9) for x in centre], 1407)
+    few = narrow.draw_many(SeededRandomness(SEED), 3000)
+    assert "_splitter" not in vars(narrow)
+    many = narrow.draw_many(SeededRandomness(SEED), 60_000)
+    assert "_splitter" in vars(narrow)
+    assert (many.sum(axis=1) == 1407).all()
+    error = np.sqrt(few.var(axis=0) / len(few) + many.var(axis=0) / len(many))
+    assert (np.abs(few.mean(axis=0) - many.mean(axis=0)) < 5.5 * error).all()
+    assert few.var(axis=0) == pytest.approx(many.var(axis=0), rel=0.2)
 
 
 def test_beyond_the_windows(monkeypatch):

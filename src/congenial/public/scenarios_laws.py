@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
 Floats = npt.NDArray[np.float64]
@@ -241,7 +242,7 @@ def rational(value: object) -> Fraction:
         value = int(value)
     try:
         if isinstance(value, Fraction | int | str | Decimal) and not isinstance(value, bool):
-            return Fraction(value)
+            return fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         pass
     raise GuaranteeError(f"{value!r} is not a number.", remedy='Give a Fraction or "1/3".')

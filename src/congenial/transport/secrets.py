@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import above
-from congenial.privacy.guarantee import BASES, Basis, odds, small
+from congenial.privacy.guarantee import BASES, Basis
+from congenial.privacy.words import odds, small
 from congenial.public.scenarios import Conditionals, Level, Query
 from congenial.public.scenarios_laws import probability
 from congenial.public.secrets import SecretPairs, belief_gap, event_gap

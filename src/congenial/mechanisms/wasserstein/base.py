@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
+
+from congenial.data.rational import fraction
 from congenial.errors import StructureError
 from congenial.public.scenarios_laws import rational
+from congenial.public.support import FROZEN, Support
+from congenial.sampling.exact import Ints
 
 Kind = Literal["naive", "congenial", "prior-congenial"]
-Total = tuple[tuple[int, ...], int]  # cells, and what they add up to
+Total = tuple[tuple[int, ...], int | None]  # cells and their sum; None: not published yet
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,14 @@ class Base:
             return "prior-congenial"
         return "congenial" if self.totals or self.nonnegative or self.parts else "naive"
 
+    def holds(self, table: Ints) -> bool:
+        """Whether a table has the sums, signs and order that are public; sums to come count not."""
+        right = all(
+            total is None or int(table[list(group)].sum()) == total for group, total in self.totals
+        )
+        right &= not (self.nonnegative and bool((table < 0).any()))
+        return right and all(table[part] <= table[whole] for part, whole in self.parts)
+
     @property
     def translation_invariant(self) -> bool:
         """Whether the measure is the same around every conforming table: sums only, uniform.
@@ -117,8 +130,27 @@ class Base:
             tuple((tuple(one["cells"]), one["sum"]) for one in data["totals"]),
             data["nonnegative"],
             tuple((part, whole) for part, whole in data["parts"]),
-            tuple(None if a is None else Fraction(a) for a in data["dirichlet"]),
+            tuple(None if a is None else fraction(a) for a in data["dirichlet"]),
         )
+
+
+def published_sums(known: Support) -> list[Total]:
+    """The groups of cells whose sums are published; refused unless every cell is in one.
+
+    Cells that the figures leave empty are groups of their own.
+    """
+    if known.ties or known.loose:
+        found = known.structure if known.ties else "a cell is in no published sum"
+        raise StructureError(
+            f"a base measure of this kind takes disjoint groups of known sum ({found}).",
+            remedy="Publish the total, alone or by axes of the table, or take the naive base.",
+        )
+    labels = known.labels.reshape(-1)
+    sums = [None] * known.groups if known.totals is None else [int(v) for v in known.totals]
+    groups: list[Total] = [
+        (tuple(np.flatnonzero(labels == group).tolist()), total) for group, total in enumerate(sums)
+    ]
+    return [*groups, *(((int(i),), 0) for i in np.flatnonzero(labels == FROZEN))]
 
 
 def naive(cells: int) -> Base:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from congenial.errors import GuaranteeError
-from congenial.mechanisms.wasserstein.base import Base
+from congenial.mechanisms.wasserstein.base import Base, published_sums
 from congenial.mechanisms.wasserstein.chain import LatticeChain
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.mechanisms.wasserstein.promise import assumed_delta, promise, usable
@@ -27,6 +27,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.public.scenarios import Query
 from congenial.public.scenarios_laws import rational
 from congenial.public.secrets import SecretPairs
+from congenial.public.support import support
 from congenial.sampling.exact import Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.secrets import Bound, delta_z, meaning
@@ -39,8 +40,9 @@ LOSSES: tuple[Loss, ...] = ("l1", "l2", "squared l2")
 class WassersteinExponential:
     """Integer tables around T(x); build it with `calibrate` or `assuming`.
 
-    per_record: at level "database", how much one record changes T(x) in the norm of the loss
-    (l1 for the squared loss). ordinary: the ordinary sensitivity, to say where Delta_z is below it.
+    ordinary: the ordinary sensitivity, which is how much one replaced record changes T(x) in the
+    norm of the loss (l1 for the squared loss): a Delta_z in records is a multiple of it, and one
+    below it is said to be. table: the axes of T(x), where it is a table of counts of the schema.
 
     Edge cases: the squared loss changes without bound on unbounded tables, so it needs a base in
     which every cell has a public sum and a sign; its sigma grows with the largest sum.
@@ -51,16 +53,15 @@ class WassersteinExponential:
     base: Base
     epsilon: Fraction
     loss: Loss = "l1"
-    per_record: Fraction | None = None
     ordinary: Fraction | None = None
+    table: tuple[str, ...] = ()
 
     name = "wasserstein_exponential"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", rational(self.epsilon))
-        for field in ("per_record", "ordinary"):
-            if getattr(self, field) is not None:
-                object.__setattr__(self, field, rational(getattr(self, field)))
+        if self.ordinary is not None:
+            object.__setattr__(self, "ordinary", rational(self.ordinary))
         if self.epsilon <= 0:
             raise GuaranteeError(f"epsilon = {self.epsilon} is not positive.")
         if self.loss not in LOSSES:
@@ -78,12 +79,11 @@ class WassersteinExponential:
         *,
         loss: Loss = "l1",
         query: Query | None = None,
-        per_record: object | None = None,
         ordinary: object | None = None,
     ) -> WassersteinExponential:
         """Compute Delta_z of the scenarios in the norm of the loss, and build the mechanism."""
         bound = delta_z(pairs, query, norm="l2" if loss == "l2" else "l1")
-        return cls(pairs, bound, base, epsilon, loss, per_record, ordinary)  # type: ignore[arg-type]
+        return cls(pairs, bound, base, epsilon, loss, ordinary)  # type: ignore[arg-type]
 
     @classmethod
     def assuming(
@@ -100,12 +100,12 @@ class WassersteinExponential:
         """The largest change of the loss over tables Delta_z apart."""
         distance = usable(self.bound)
         if self.bound.measure == "records":
-            if self.per_record is None:
+            if self.ordinary is None:
                 raise GuaranteeError(
                     "Delta_z is in records, and what one record changes is not stated.",
-                    remedy="Give per_record: 2 for a table of counts under the l1 loss.",
+                    remedy="Give ordinary: 2 for a table of counts under the l1 loss.",
                 )
-            distance *= self.per_record
+            distance *= self.ordinary
         elif self.bound.measure not in ("l1", "l2" if self.loss == "l2" else "l1"):
             raise GuaranteeError(
                 f"Delta_z in {self.bound.measure} does not bound the {self.loss} loss.",
@@ -123,7 +123,7 @@ class WassersteinExponential:
                 "the squared loss changes without bound on this base measure.",
                 remedy="Use loss 'l1', or a base with signs and public sums of all cells.",
             )
-        return max(1, *(total for _, total in self.base.totals))
+        return max(1, *(total or 0 for _, total in self.base.totals))
 
     @property
     def factor(self) -> int:
@@ -145,15 +145,18 @@ class WassersteinExponential:
     @cached_property
     def guarantee(self) -> Guarantee:
         """epsilon given the public figures."""
-        norm = "" if self.bound.measure == "records" else f" in {self.bound.measure}"
-        told = f"the loss is {self.loss}, and Delta_z = {self.bound.value:g}{norm}"
+        records = self.bound.measure == "records"
+        unit = "in records" if records else f"in {self.bound.measure}"
+        told = [f"the loss is {self.loss}, and Delta_z = {self.bound.value:g} {unit}"]
+        if self.base.kind == "prior-congenial":
+            told.append("the prior's counts, alpha and kappa were chosen without these data")
         return promise(
             self.pairs,
             self.epsilon,
             self.bound,
-            ordinary=self.ordinary,
+            ordinary=Fraction(1) if records else self.ordinary,
             chain=not self.certified,
-            more=(told,),
+            more=tuple(told),
         )
 
     @property
@@ -163,20 +166,42 @@ class WassersteinExponential:
 
     @property
     def description(self) -> RecordDescription:
-        """The law; what one record does is known on all databases only without constraints."""
+        """The law, and what one replaced record does to it between databases that T(x) may be of.
+
+        The loss over tables one record apart is `factor * rate` times `ordinary`. Sums in the base
+        measure confine y, so they must be published figures of the table: then databases that
+        agree with them are the only ones there are.
+        """
         law = {
+            "table": list(self.table),
             "loss": self.loss,
             "rate": str(self.rate),
             "factor": self.factor,
             "delta_z": {"value": self.bound.value, "measure": self.bound.measure},
+            "ordinary": None if self.ordinary is None else str(self.ordinary),
             "base_measure": self.base.to_dict(),
             "sampler": "exact" if self.certified else "not certified: chain",
         }
         loss = Fraction(0)
-        if self.base.kind == "naive" and self.ordinary is not None:
-            loss = self.rate * self.ordinary
+        if self.ordinary is not None and (not self.base.totals or self._sums_published):
+            loss = self.factor * self.rate * self.ordinary
         return RecordDescription(
-            self.name, self.pairs.schema, law, epsilon=loss, persons=bool(loss)
+            self.name,
+            self.pairs.schema,
+            law,
+            epsilon=loss,
+            persons=bool(loss),
+            given=self.pairs.mandates if self.base.totals and self._sums_published else None,
+        )
+
+    @cached_property
+    def _sums_published(self) -> bool:
+        """Whether the sums of the base measure are those that published figures fix."""
+        if not self.table:
+            return False
+        known = support(self.pairs.mandates, self.table)
+        return not (known.ties or known.loose) and set(self.base.totals) == set(
+            published_sums(known)
         )
 
     # ---- law -----------------------------------------------------------------------------------

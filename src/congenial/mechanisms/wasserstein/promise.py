@@ -12,8 +12,11 @@ from typing import Protocol
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import above
+from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import BASES, Basis, Guarantee
 from congenial.privacy.tradeoff import Pure
+from congenial.public.adjacency import SemiAdjacent
+from congenial.public.invariants import Invariants
 from congenial.public.scenarios_laws import rational
 from congenial.public.secrets import LEAKAGE, SecretPairs, may_add
 from congenial.transport.certificates import Norm
@@ -95,6 +98,21 @@ def promise(
     if chain:
         basis = max(basis, "uncertified chain", key=BASES.index)
     return Guarantee(pairs, Pure(epsilon), basis, tuple(assumed), open_, CITATION)
+
+
+def person_promise(description: RecordDescription, mandates: Invariants) -> Guarantee | None:
+    """What the same release promises about single persons to anybody, whatever is believed.
+
+    The ordinary promise over databases that agree with the published figures: a* records apart, a*
+    times what one record costs. None where no such promise is known.
+    """
+    if not description.persons:
+        return None
+    pairs = SemiAdjacent(mandates)
+    basis: Basis = "theorem"
+    if "not certified" in str(description.law.get("sampler", "")):
+        basis = "uncertified chain"
+    return Guarantee(pairs, Pure(pairs.records * description.epsilon), basis, citation=CITATION)
 
 
 def together(

@@ -1,22 +1,51 @@
-"""Released integers or numbers, their law, and what is promised given the public figures."""
+"""Released counts or numbers, their law, and what is promised given the public figures."""
 
 from __future__ import annotations
 
-import json
+import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+
+from congenial.data.rational import fraction
+from congenial.data.schema import Schema
 from congenial.errors import BundleError
+from congenial.mechanisms.wasserstein.base import Base
+from congenial.mechanisms.wasserstein.chain import LatticeChain
+from congenial.mechanisms.wasserstein.laws import TableLaw
+from congenial.mechanisms.wasserstein.promise import person_promise
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Pure
+from congenial.public.invariants import Invariants
+from congenial.sampling.exact import Ints
 
-VALUES = "values.json"
+VALUES = "values.csv"
 
 
 @dataclass(frozen=True)
 class ValuesRelease:
-    """Values as published: integers in the order of the base measure's cells, or coordinates."""
+    """Values as published: a table of counts, counts in the order of the base measure's cells, or
+    coordinates.
+    """
+
+    kind: ClassVar[str] = "values"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (VALUES, "the released counts, one row per cell of the table"),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        "release.counts",
+        "from congenial.inference import Poisson, infer",
+        'infer(release, Poisson()).summary(0.95)  # or: congenial infer "<this folder>"',
+    )
 
     name: str
     description: RecordDescription
@@ -25,13 +54,94 @@ class ValuesRelease:
     publishable: bool
     values: tuple[int | float, ...]
 
+    @property
+    def schema(self) -> Schema:
+        """What a record is."""
+        return self.guarantee.adjacency.schema
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly."""
+        return self.guarantee.adjacency.mandates
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """The axes of the released table; none for other values."""
+        return tuple(self.description.law.get("table", ()))
+
+    @property
+    def counts(self) -> Ints:
+        """The released counts, an array with one dimension per axis of the table."""
+        if "base_measure" not in self.description.law:
+            raise BundleError("these values are not counts.", remedy="Use release.values.")
+        shape = tuple(axis.size for axis in self.schema.axes(self.table)) or (len(self.values),)
+        return np.array(self.values, dtype=np.int64).reshape(shape)
+
+    @cached_property
+    def base(self) -> Base:
+        """The base measure of the law."""
+        return Base.from_dict(self.description.law["base_measure"])
+
+    @property
+    def rate(self) -> Fraction:
+        """At which the density falls with the loss."""
+        return fraction(self.description.law["rate"])
+
+    @property
+    def loss(self) -> str:
+        """Which loss: l1, l2 or squared l2."""
+        return str(self.description.law["loss"])
+
+    def law(self, truth: npt.ArrayLike) -> TableLaw | LatticeChain:
+        """p(. | T(x) = truth), from the bundle alone."""
+        if self.loss == "l2":
+            return LatticeChain(self.base, truth, self.rate)
+        return TableLaw(self.base, truth, self.rate, self.loss == "squared l2")
+
+    @cached_property
+    def persons(self) -> Guarantee | None:
+        """What is promised about single persons to anybody, whatever is believed."""
+        return person_promise(self.description, self.published)
+
     def explain(self) -> str:
-        """The promise; its basis says where the values were not drawn exactly."""
-        return self.guarantee.explain()
+        """Both promises; a basis says where the values were not drawn exactly."""
+        told = f"Given what is public. {self.guarantee.explain()}"
+        if self.persons is None:
+            return f"{told}\n\nWithout those beliefs this release promises nothing about persons."
+        return f"{told}\n\nWhatever anybody believes. {self.persons.explain()}"
+
+    def checks(self) -> dict[str, bool]:
+        """What follows from the bundle alone, worked out again: for `congenial verify`."""
+        law, promised = self.description.law, self.guarantee.tradeoff
+        if "base_measure" not in law:
+            return {}
+        distance, ordinary = fraction(law["delta_z"]["value"]), law["ordinary"]
+        if law["delta_z"]["measure"] == "records":
+            distance *= fraction(ordinary)
+        factor = 1 if self.base.translation_invariant and self.loss != "squared l2" else 2
+        told = law["factor"] == factor and isinstance(promised, Pure)
+        if self.loss != "squared l2":
+            told &= promised == Pure(factor * self.rate * distance)
+        loss = Fraction(0) if not ordinary else factor * self.rate * fraction(ordinary)
+        single = not self.description.persons or self.description.epsilon == loss
+        return {
+            "the counts agree with every public figure": self.base.holds(self.counts.reshape(-1)),
+            "the promise follows from the law": told,
+            "what one record costs follows from the law": single,
+        }
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
-        return {VALUES: (json.dumps({"values": list(self.values)}) + "\n").encode()}
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        axes = self.schema.axes(self.table)
+        writer.writerow([*self.table, "count"] if axes else ["number", "value"])
+        cells: Any = product(*(axis.levels for axis in axes))
+        if not axes:
+            cells = ((number,) for number in range(len(self.values)))
+        for cell, value in zip(cells, self.values, strict=True):
+            writer.writerow([*cell, value])
+        return {VALUES: text.getvalue().encode()}
 
     @classmethod
     def from_payload(
@@ -45,11 +155,14 @@ class ValuesRelease:
         payload: Mapping[str, bytes],
     ) -> Self:
         """Inverse of `payload`, given the common parts."""
+        whole = "base_measure" in description.law
         try:
-            values = tuple(json.loads(payload[VALUES])["values"])
-            if not all(isinstance(v, int | float) for v in values):
+            rows = list(csv.reader(io.StringIO(payload[VALUES].decode())))[1:]
+            values = tuple(int(row[-1]) if whole else float(row[-1]) for row in rows)
+            axes = description.schema.axes(description.law.get("table", ()))
+            if axes and len(values) != prod(axis.size for axis in axes):
                 raise ValueError
-        except (KeyError, ValueError, TypeError):
+        except (KeyError, IndexError, ValueError):
             raise BundleError(
                 f"the values of '{name}' cannot be read.", remedy="Ask for the bundle again."
             ) from None
