@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from congenial.release import steps
+from congenial.release.plan import Plan
 from tests.cli.conftest import write_people
 
 MARKER = "S3CR3T-9137"
@@ -171,8 +173,10 @@ def test_beyond_the_budget(run: Callable[..., Any], plan: Path) -> None:
     assert run("publish", plan).code == 0
     ran = run("release", plan, "--json")
     assert ran.code == 5
-    assert "budget" in ran.err
-    assert [one["name"] for one in ran.document["releases"]] == ["detail"]  # what was drawn is told
+    assert "Nothing was drawn" in ran.err
+    assert not (plan.parent / "bundles").exists()
+    assert run("release", plan, "--name", "detail", "--json").code == 0
+    assert run("release", plan, "--name", "summary").code == 5
     statuses = [one["status"] for one in run("ledger", "show", plan, "--json").document["releases"]]
     assert statuses == ["committed"]
     assert not (plan.parent / "bundles" / "summary").exists()
@@ -421,3 +425,24 @@ def test_the_unit_of_the_ledger_is_the_unit_of_the_plan(
     assert run("release", plan, "--name", "summary").code == 0
     plan.write_text(text)
     assert run("release", plan, "--name", "detail").code == 4
+
+
+def test_control_c_waits_until_what_was_drawn_is_published(
+    plan: Path, run: Callable[..., Any]
+) -> None:
+    """It stays spent in any case; stopping between draw and bundle would lose it for nothing."""
+    assert run("publish", plan).code == 0
+    told: list[str] = []
+
+    def press(text: str) -> None:
+        told.append(text)
+        if text == "writing the bundle":
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        steps.release(Plan.load(plan), "detail", progress=press)
+    assert any("press again" in text for text in told)
+    assert (plan.parent / "bundles" / "detail" / "report.html").exists()
+    listed = run("ledger", "show", plan, "--json").document["releases"]
+    assert [one["status"] for one in listed] == ["committed"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

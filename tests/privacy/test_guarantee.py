@@ -12,8 +12,9 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.privacy.guarantee import BASES, Guarantee, number, odds
+from congenial.privacy.guarantee import BASES, Guarantee
 from congenial.privacy.tradeoff import Pure
+from congenial.privacy.words import number, odds
 from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import publish
 from congenial.public.statements import count, total
@@ -38,7 +39,7 @@ def test_each_clause_follows_its_field():
     assert "Basis: theorem" in text
     assert "facts about groups" in text
     assert "Spent" not in text
-    assert base.explain("epsilon = 1", "epsilon = 4").endswith("Spent: epsilon = 1 of epsilon = 4.")
+    assert base.explain("epsilon = 1 of epsilon = 4").endswith("Spent: epsilon = 1 of epsilon = 4.")
 
 
 def test_changing_a_field_changes_its_clause_alone():
@@ -63,7 +64,7 @@ def test_without_mandates_and_with_several_rows():
 
 def test_other_kinds_of_promise_in_words():
     zcdp = Guarantee.zero_concentrated("0.125", MANDATED).explain()
-    assert "rho = 1/8" in zcdp
+    assert "rho = 0.125" in zcdp
     assert "plus 1e-09" in zcdp
     gauss = Guarantee.gaussian(1, MANDATED).explain()
     assert "mu = 1" in gauss

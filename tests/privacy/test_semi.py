@@ -18,6 +18,7 @@ from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.semi import (
+    Old,
     by_distance,
     given_figures,
     reassess,
@@ -25,8 +26,8 @@ from congenial.privacy.semi import (
     suppose,
     together,
 )
-from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
-from congenial.public.adjacency import ReplaceOne, SemiAdjacent
+from congenial.privacy.tradeoff import Gaussian, Nothing, Pure, ZeroConcentrated
+from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import Invariants, publish
 from congenial.public.statements import count, margin, total
 
@@ -166,8 +167,9 @@ def test_the_census_in_both_readings():
 
 def test_known_laws_are_priced_and_others_composed():
     promise = Guarantee.pure(Fraction(1), ReplaceOne(SCHEMA))
-    law = calibrate("auto", promise, SCHEMA.names).description
-    synthetic = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1, 2))
+    law = Old.of(calibrate("auto", promise, SCHEMA.names))
+    description = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1, 2))
+    synthetic = Old(description, Pure(Fraction(1, 2)))
     mandates = Invariants(SCHEMA, (margin("g"), margin("x")))
     found = {
         one.name: one
@@ -177,6 +179,8 @@ def test_known_laws_are_priced_and_others_composed():
     assert found["t"].advertised == Pure(1)
     assert found["t"].robust.tradeoff == Pure(2)  # a swap moves 4 cells, half each
     assert found["s"].robust.tradeoff == Pure(Fraction(3, 2))
+    assert found["s"].existential.tradeoff == Pure(Fraction(3, 2))  # it sees more than counts
+    assert found["all together"].advertised is None
     assert found["p"].robust.tradeoff == Pure(Fraction(3, 4))
     assert found["p"].existential.tradeoff == Pure(Fraction(1, 2))
     joint = found["all together"].robust.tradeoff.epsilon(0.0)
@@ -187,9 +191,33 @@ def test_known_laws_are_priced_and_others_composed():
 def test_a_release_given_figures_is_advertised_among_datasets_that_have_them():
     public = publish(TABLE, margin("g"))
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(public)), SCHEMA.names)
-    (found,) = reassess({"t": mechanism.description}, publish(TABLE, margin("g"), margin("x")))
+    (found,) = reassess({"t": Old.of(mechanism)}, publish(TABLE, margin("g"), margin("x")))
     assert found.advertised == Pure(1)
     assert found.robust.records.value == 3
     assert found.robust.tradeoff.eps == mechanism.description.scale * 4
     with pytest.raises(GuaranteeError, match="no release"):
         reassess({}, public)
+
+
+def test_what_was_advertised_is_read_and_not_worked_out_again():
+    public = publish(TABLE, margin("g"))
+    promise = Guarantee.pure(1, SemiAdjacent(public, "existential"))
+    (found,) = reassess({"t": Old.of(calibrate("auto", promise, SCHEMA.names))}, public)
+    assert found.advertised == Pure(1)
+    assert found.existential.tradeoff == Pure(1)
+    assert found.robust.tradeoff == Pure(2)
+
+
+def test_a_release_that_promises_persons_nothing_leaves_no_promise():
+    silent = Old(RecordDescription("statistics", SCHEMA, {}, persons=False), Pure(1))
+    for one in reassess({"s": silent, "p": Pure(1)}, publish(TABLE, margin("g"))):
+        if one.name != "p":
+            assert one.robust.tradeoff == one.existential.tradeoff == Nothing()
+
+
+def test_other_records_and_other_units_are_refused():
+    rows = calibrate("auto", Guarantee.pure(1, AddRemove(SCHEMA, 3)), SCHEMA.names)
+    with pytest.raises(GuaranteeError, match="max_rows"):
+        reassess({"t": Old.of(rows)}, publish(TABLE, margin("g")))
+    with pytest.raises(GuaranteeError, match="another schema"):
+        reassess({"t": Old.of(rows)}, Invariants(CENSUS, (total(by="state"),)))

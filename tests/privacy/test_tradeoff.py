@@ -342,7 +342,8 @@ def test_words() -> None:
     assert Pure(1).words == "epsilon = 1"
     assert Approximate(1, 1e-6).words == "(epsilon, delta) = (1, 1e-06)"
     assert Gaussian(0.5).words == "mu = 0.5 (Gaussian differential privacy)"
-    assert ZeroConcentrated(Fraction(1, 8)).words == "rho = 1/8 (zero-concentrated)"
+    assert ZeroConcentrated(Fraction(1, 8)).words == "rho = 0.125 (zero-concentrated)"
+    assert Pure(Fraction(667627141, 10**9)).words == "epsilon = 0.667628"  # rounded up
     assert Nothing().words == "no promise"
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from fractions import Fraction
+from html import escape
 
 import numpy as np
 import pytest
@@ -50,9 +51,9 @@ RELEASES = {
 @pytest.fixture
 def written(tmp_path):
     def write(release, name="out"):
-        prepared = bundle.write(
-            release, tmp_path / name, release.guarantee.explain(), "<html></html>"
-        )
+        words = release.guarantee.explain()
+        page = f"<html>{escape(words)}</html>"
+        prepared = bundle.write(release, tmp_path / name, words, page)
         prepared.publish()
         return prepared
 
@@ -244,13 +245,27 @@ def test_what_can_be_worked_out_again_is_checked(written):
             folder, "release.json", lambda d: d.update(promise="No result is 1.01 times as likely")
         )
 
+    def readme(folder):
+        old = (folder / "README.txt").read_text()
+        (folder / "README.txt").write_text(old.replace("epsilon = 1 ", "epsilon = 0.001 "))
+
+    def more(folder):
+        edit(folder, "release.json", lambda d: d.update(promise=d["promise"] + " And no risk."))
+
+    def weaker(folder):
+        edit(folder, "release.json", lambda d: d["guarantee"].update(basis="estimate"))
+
     def records(folder):
         edit(folder, "release.json", lambda d: d["guarantee"]["adjacency"].update(records=5))
 
-    assert "the table agrees with every published figure" in failed(frozen)
+    assert "the table agrees with every figure it was drawn given" in failed(frozen)
     assert "table.parquet has the schema's labels" in failed(labels)
     assert failed(text) == {"table.csv says the same"}
-    assert failed(words) == {"the promise in words is the one in numbers"}
+    stated = "README.txt and report.html state that promise"
+    assert failed(words) == {"the promise in words is the one in numbers", stated}
+    assert failed(more) == {"the promise in words is the one in numbers", stated}
+    assert failed(readme) == {stated}
+    assert "the promise follows from the description" in failed(weaker)
     assert failed(records) == {"the promise is about the pairs it names"}
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from congenial.cli.output import Document, Json, emit, examples, paragraph, table, working
+from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
 if TYPE_CHECKING:
+    from congenial.privacy.history import Entry
     from congenial.privacy.semi import Known
 
 
@@ -51,6 +52,7 @@ def examine(
     path: Path, bundles: list[Path], promises: dict[str, str | None], delta: float | None
 ) -> Document:
     """The result as plain data."""
+    from congenial.privacy.semi import Old
     from congenial.privacy.semi import reassess as work_out
     from congenial.release import steps
     from congenial.release.bundle import read
@@ -60,7 +62,7 @@ def examine(
     old: dict[str, Known] = {}
     for folder in bundles:
         release = read(folder)
-        old[release.name] = release.description
+        _add(old, release.name, Old.of(release), release.guarantee.basis)
     for kind, value in promises.items():
         if value is not None:
             old[f"{kind} = {value}"] = _promise(kind, value)
@@ -69,7 +71,9 @@ def examine(
     if ledger is not None and set(plan.statements) <= set(ledger.mandates.statements):
         mandates = ledger.mandates
     if not old and ledger is not None:
-        old = {entry.name: entry.description for entry in ledger.entries() if entry.counted}
+        for entry in ledger.entries():
+            if entry.counted:
+                _add(old, entry.name, _recorded(entry), entry.guarantee["basis"])
     if not old:
         raise GuaranteeError(
             "there is no old release to reassess.",
@@ -84,11 +88,30 @@ def examine(
     }
 
 
+def _add(old: dict[str, Known], name: str, release: Known, basis: str) -> None:
+    """Under its name, with what it rests on unless that is a theorem, and a number if it is taken.
+
+    What is not proved stays so however its promise is counted now.
+    """
+    label = name if basis == "theorem" else f"{name} ({basis})"
+    taken = sum(one == label or one.startswith(f"{label} #") for one in old)
+    old[f"{label} #{taken + 1}" if taken else label] = release
+
+
+def _recorded(entry: Entry) -> Known:
+    from congenial.privacy.semi import Old
+    from congenial.privacy.tradeoff import Tradeoff
+
+    promised = entry.guarantee
+    advertised = Tradeoff.from_dict(promised["tradeoff"])
+    return Old(entry.description, advertised, entry.pairs["metric"])
+
+
 def _promise(kind: str, value: str) -> Known:
     from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
 
     try:
-        amount = Fraction(Decimal(value))
+        amount = fraction(Decimal(value))
     except (InvalidOperation, ValueError):
         raise GuaranteeError(f"{kind} = {value!r} is not a number.") from None
     if kind == "epsilon":

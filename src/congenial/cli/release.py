@@ -55,12 +55,19 @@ def release(
     for one in names:
         loaded.named(one)
         bundle.check_absent(_folder(loaded, out, one))
+    with working("checking the budget"):
+        from congenial.release.steps import refuse_excess
+
+        refuse_excess(loaded, names)
     done: list[Document] = []
     try:  # what was drawn is reported even when a later release is refused
         for one in names:
             done.append(carry_out(loaded, one, out, seed))
             if not as_json:
                 show(done[-1])
+    except KeyboardInterrupt:
+        warn("what was drawn stays spent; `congenial ledger pending` lists what has no bundle.")
+        raise
     finally:
         if as_json and done:
             emit({"releases": done})

@@ -12,10 +12,11 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 from congenial.privacy.composition import Loss
 from congenial.privacy.conversions import below
-from congenial.privacy.guarantee import number
+from congenial.privacy.words import number
 
 Amount = Fraction | Decimal | int | float | str
 
@@ -106,10 +107,14 @@ class Budget:
 
     def say(self, loss: Loss) -> str:
         """`loss` in words, in the budget's unit; the reason when it has no amount there."""
+        return self.amount(loss) + beside(loss)
+
+    def amount(self, loss: Loss) -> str:
+        """The same without the releases that have no amount."""
         try:
-            return self._say(self.spent(loss)) + _beside(loss)
+            return self._say(self.spent(loss))
         except GuaranteeError as error:
-            return f"{in_words(loss)} ({error.what.rstrip('.')})"
+            return f"{amount(loss)} ({error.what.rstrip('.')})"
 
     def left(self, loss: Loss) -> str:
         """What `loss` leaves of the budget, in words; nothing when it is exceeded."""
@@ -140,27 +145,33 @@ class Budget:
 
 
 def in_words(loss: Loss) -> str:
+    """A loss in words, with the releases that have no amount named beside it."""
+    return amount(loss) + beside(loss)
+
+
+def amount(loss: Loss) -> str:
     """A loss as a trade-off function in words; part by part where no closed form joins them."""
     if not loss.rho and not loss.mass:
-        return f"epsilon = {number(loss.epsilon)}" + _beside(loss)
+        return f"epsilon = {number(loss.epsilon)}"
     parts = {"epsilon": loss.epsilon, "rho": loss.rho}
     said = " and ".join(f"{name} = {number(part)}" for name, part in parts.items() if part)
-    return (f"{said}, with windows" if loss.mass else said) + _beside(loss)
+    return f"{said}, with windows" if loss.mass else said
 
 
-def _beside(loss: Loss) -> str:
+def beside(loss: Loss) -> str:
     """What no amount can say: releases without any promise to persons."""
     if not loss.silent:
         return ""
-    releases = "1 release" if loss.silent == 1 else f"{loss.silent} releases"
-    return f", beside {releases} that promise nothing about persons"
+    if loss.silent == 1:
+        return ", beside 1 release that promises nothing about persons"
+    return f", beside {loss.silent} releases that promise nothing about persons"
 
 
 def _positive(name: str, value: Amount) -> Fraction:
     try:
         if isinstance(value, bool):
             raise TypeError
-        amount = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+        amount = fraction(str(value) if isinstance(value, float) else value)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         amount = Fraction(0)
     if amount <= 0:

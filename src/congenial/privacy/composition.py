@@ -9,17 +9,23 @@ suprema.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.conversions import pure_to_zcdp, zcdp_epsilon
+from congenial.privacy.conversions import above, pure_to_zcdp
 from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
-from congenial.privacy.normaliser import normaliser_price
-from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.privacy.normaliser import Conditions
+from congenial.privacy.tradeoff import (
+    Approximate,
+    Gaussian,
+    Nothing,
+    Pure,
+    Tradeoff,
+    ZeroConcentrated,
+)
 from congenial.public.adjacency import Adjacency, Supremum
-from congenial.public.support import support
 
 ZERO = Fraction(0)
 
@@ -43,7 +49,12 @@ class Loss:
 
     @property
     def tradeoff(self) -> Tradeoff:
-        """The promise as one trade-off function."""
+        """The promise as one trade-off function: none beside a release that promises nothing."""
+        return Nothing() if self.silent else self._counted
+
+    @property
+    def _counted(self) -> Tradeoff:
+        """The promise of the releases that have one."""
         if self.mass:
             if self.rho:
                 raise GuaranteeError("windows and Gaussian laws together have no closed form.")
@@ -59,11 +70,13 @@ class Loss:
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon we can prove at `delta`: exact for one kind, the better of two ways
         of adding unlike kinds (zCDP throughout, or pure loss on top of the Gaussian part's).
+
+        Releases without a promise are not in it; whoever prints it names them beside it.
         """
-        joint = self.tradeoff.epsilon(delta)
+        joint = self._counted.epsilon(delta)
         if self.rho and self.epsilon and delta > 0:
-            apart = float(self.epsilon) + zcdp_epsilon(float(self.rho), delta)
-            return min(joint, apart)
+            gaussian = replace(self, epsilon=ZERO)._counted
+            return min(joint, above(above(self.epsilon) + Fraction(gaussian.epsilon(delta))))
         return joint
 
 
@@ -92,12 +105,10 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
                 )
     tables = [d for d in descriptions if isinstance(d, Description)]
     records = [d for d in descriptions if isinstance(d, RecordDescription)]
-    l1 = [term for d in tables if d.norm == "l1" for term in d.terms]
     l2 = [(d.table, 1 / d.scale) for d in tables if d.norm == "l2"]
-    pure = adjacency.joint_l1(l1) if l1 else None
+    pure = _pure(tables, adjacency)
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
-    signs = [_sign_price(d, adjacency) for d in tables if d.nonnegative]
     gauges = [
         (d.scale, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
     ]
@@ -105,7 +116,6 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     return Loss(
         epsilon=(pure.value if pure else ZERO)
         + numerics
-        + sum(signs, ZERO)
         + sum((scale * reach.value for scale, reach in gauges), ZERO)
         + sum((epsilon for epsilon, _ in each), ZERO),
         rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
@@ -113,7 +123,6 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         mass=sum((d.mass_lost for d in tables), ZERO),
         exact=(pure is None or pure.exact)
         and (square is None or square.exact)
-        and not signs
         and not records
         and (not gauges or (len(tables) == 1 and gauges[0][1].exact)),
         silent=sum(not d.persons for d in records),
@@ -153,12 +162,35 @@ def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[
     return a * (description.added or ZERO), ZERO
 
 
-def _sign_price(description: Description, adjacency: Adjacency) -> Fraction:
-    """What a release given counts >= 0 adds, over the pairs of this adjacency."""
+def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | None:
+    """sup of the l1 laws' joint loss: adjacency prices together, and what signs and bounds add.
+
+    Two bounds hold, and the smaller one counts: the joint adjacency price plus every largest
+    log Z(s')/Z(s); or the joint adjacency price of the laws without signs plus, for each other
+    release, its own largest log ratio (which enumeration may know exactly).
+    """
+    l1 = [d for d in tables if d.norm == "l1"]
+    if not l1:
+        return None
+    together = adjacency.joint_l1([term for d in l1 for term in d.terms])
+    signed = [(d, conditions(d, adjacency)) for d in l1 if d.nonnegative]
+    if not signed:
+        return together
+    plain = [term for d in l1 if not d.nonnegative for term in d.terms]
+    apart = adjacency.joint_l1(plain).value if plain else ZERO
+    value = min(
+        together.value + sum((given.normaliser(d.scale) for d, given in signed), ZERO),
+        apart + sum((given.loss(d.scale) for d, given in signed), ZERO),
+    )
+    # On a grid of 10^-9, upwards: the promise is a number people can read.
+    rounded = Fraction(ceil(value * 10**9), 10**9)
+    alone = len(l1) == 1 and getattr(adjacency, "reading", "robust") == "robust"
+    attained = alone and signed[0][1].exact and adjacency.mandates == signed[0][0].support
+    return Supremum(rounded, attained, "enumeration" if attained else "closed form")
+
+
+def conditions(description: Description, adjacency: Adjacency) -> Conditions:
+    """What a release of counts was conditioned on, over the pairs of this adjacency."""
     distance = int(adjacency.l1(description.table).value)
-    known = support(description.support, description.table)
     replaced = adjacency.metric == "replace-one"
-    price = normaliser_price(description.scale, known, distance, replaced).value
-    # The two prices together on a grid of 10^-9, upwards: the promise is a number people can read.
-    whole = description.scale * distance + price
-    return Fraction(ceil(whole * 10**9), 10**9) - description.scale * distance
+    return Conditions.of(description.support, description.table, distance, replaced)

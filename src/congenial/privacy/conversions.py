@@ -22,6 +22,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
 Number = Fraction | float
@@ -58,7 +59,7 @@ def _read(value: object, name: str) -> Number:
         if isinstance(value, Fraction | int | np.integer | str | Decimal) and not isinstance(
             value, bool
         ):
-            return Fraction(int(value) if isinstance(value, np.integer) else value)
+            return fraction(int(value) if isinstance(value, np.integer) else value)
     except (ValueError, ZeroDivisionError, OverflowError):
         pass
     raise GuaranteeError(

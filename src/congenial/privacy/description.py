@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
+from congenial.privacy.words import number
 from congenial.public.invariants import Invariants
 
 Family = Literal[
@@ -37,6 +39,23 @@ HULLS: dict[str, int] = {"k_norm_2": 2, "k_norm_3": 3}  # records the hull's tab
 _PARAMETER = {"l1": "eps_cell", "l2": "sigma_squared", "gauge": "epsilon"}
 
 
+def _norm(family: str) -> Literal["l1", "l2", "gauge"]:
+    if family in HULLS:
+        return "gauge"
+    return "l1" if family in ("double_geometric", "laplace") else "l2"
+
+
+def _parameter(data: Mapping[str, Any]) -> Any:
+    """The one parameter of a law as written, under the name that law gives it."""
+    name = _PARAMETER[_norm(data["family"])]
+    if set(data["parameter"]) != {name}:
+        raise BundleError(
+            f"a law of family '{data['family']}' has the parameter '{name}' and no other.",
+            remedy="Do not use this bundle; get it from its publisher.",
+        )
+    return data["parameter"][name]
+
+
 @dataclass(frozen=True)
 class Description:
     """The law of one release: y = phi(x) + u, u given the support.
@@ -45,7 +64,8 @@ class Description:
     squared for the Gaussian ones, epsilon per unit of gauge for K-norm, exactly as used by the
     sampler. `support`: the mandates on which
     u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
-    too, which makes the law of u depend on x and has a price. `levels`: coarser tables C_l with an
+    too, and on every bound in `support` that the table can show, which makes the law of u depend on
+    x and has a price. `levels`: coarser tables C_l with an
     eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l
     u||_1). `log_ratio_error` (H) bounds
     |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
@@ -80,6 +100,25 @@ class Description:
         self.support.schema.axes(self.table)  # raises when an axis is unknown
 
     @property
+    def law(self) -> str:
+        """The density before conditioning on the support, as a formula with what its letters are.
+
+        >>> from congenial.data.schema import Schema
+        >>> schema = Schema.from_dict({"a": {"levels": ["p", "q"]}, "b": {"levels": ["r", "s"]}})
+        >>> levels = ((("a",), Fraction(1, 5)),)
+        >>> family, tenth, none = "double_geometric", Fraction(1, 10), Invariants(schema)
+        >>> Description("m", ("a", "b"), family, tenth, none, levels=levels).law
+        'p(u) ~ exp(-eps_cell * ||u||_1 - eps_1 * ||C_1 u||_1) on the integers; C_1 u: sums of u \
+by a, eps_1 = 0.2'
+        """
+        law, told = LAWS[self.family], ""
+        for i, (names, eps) in enumerate(self.levels, start=1):
+            law = law.replace("||_1) on", f"||_1 - eps_{i} * ||C_{i} u||_1) on")
+            sums = f"sums of u by {', '.join(names)}" if names else "the sum of u"
+            told += f"; C_{i} u: {sums}, eps_{i} = {number(eps)}"
+        return law + told + (", given that no count is negative" if self.nonnegative else "")
+
+    @property
     def terms(self) -> tuple[tuple[tuple[str, ...], Fraction], ...]:
         """Every table whose norm weighs in the law, with its scale: the released one last."""
         return (*self.levels, (self.table, self.scale))
@@ -87,9 +126,7 @@ class Description:
     @property
     def norm(self) -> Literal["l1", "l2", "gauge"]:
         """Which norm of the change in phi the loss is counted in."""
-        if self.family in HULLS:
-            return "gauge"
-        return "l1" if self.family in ("double_geometric", "laplace") else "l2"
+        return _norm(self.family)
 
     @property
     def continuous(self) -> bool:
@@ -104,7 +141,7 @@ class Description:
             "mechanism": self.mechanism,
             "table": list(self.table),
             "family": self.family,
-            "law": LAWS[self.family],
+            "law": self.law,
             "parameter": {_PARAMETER[self.norm]: str(self.scale)},
             "support": self.support.to_dict(),
             "nonnegative": self.nonnegative,
@@ -123,15 +160,15 @@ class Description:
             mechanism=data["mechanism"],
             table=tuple(data["table"]),
             family=data["family"],
-            scale=Fraction(next(iter(data["parameter"].values()))),
+            scale=fraction(_parameter(data)),
             support=Invariants.from_dict(schema, data["support"]),
             post_processing=data["post_processing"],
             nonnegative=data.get("nonnegative", False),
             levels=tuple(
-                (tuple(one["table"]), Fraction(one["eps"])) for one in data.get("levels", ())
+                (tuple(one["table"]), fraction(one["eps"])) for one in data.get("levels", ())
             ),
-            log_ratio_error=Fraction(data["numerics"]["H"]),
-            mass_lost=Fraction(data["numerics"]["tau"]),
+            log_ratio_error=fraction(data["numerics"]["H"]),
+            mass_lost=fraction(data["numerics"]["tau"]),
         )
 
 
@@ -143,7 +180,8 @@ class RecordDescription:
     and `rho` (zCDP) per replaced record, `added` (pure) per record added or removed where that is
     known. For a records apart it counts a * epsilon and a^2 * rho. `persons` is False for a release
     that promises nothing about persons; it is recorded, and named beside every total. `law` is
-    plain data from which an analyst can write down the law.
+    plain data from which an analyst can write down the law. `given`: published figures that every
+    possible result agrees with; the losses are then those between databases that agree with them.
     """
 
     mechanism: str
@@ -153,6 +191,7 @@ class RecordDescription:
     rho: Fraction = Fraction(0)
     added: Fraction | None = None
     persons: bool = True
+    given: Invariants | None = None
 
     def __post_init__(self) -> None:
         if self.epsilon < 0 or self.rho < 0:
@@ -165,8 +204,8 @@ class RecordDescription:
 
     @property
     def support(self) -> Invariants:
-        """Figures the release was conditioned on: none."""
-        return Invariants(self.schema)
+        """Figures the release was conditioned on."""
+        return Invariants(self.schema) if self.given is None else self.given
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the schema is written beside it, once."""
@@ -181,6 +220,7 @@ class RecordDescription:
                 "added": None if self.added is None else str(self.added),
             },
             "persons": self.persons,
+            "support": self.support.to_dict(),
         }
 
     @classmethod
@@ -192,11 +232,17 @@ class RecordDescription:
             mechanism=data["mechanism"],
             schema=schema,
             law=data["law"],
-            epsilon=Fraction(loss["epsilon"]),
-            rho=Fraction(loss["rho"]),
-            added=None if loss["added"] is None else Fraction(loss["added"]),
+            epsilon=fraction(loss["epsilon"]),
+            rho=fraction(loss["rho"]),
+            added=None if loss["added"] is None else fraction(loss["added"]),
             persons=data["persons"],
+            given=_given(schema, data.get("support")),
         )
+
+
+def _given(schema: Schema, data: Mapping[str, Any] | None) -> Invariants | None:
+    figures = None if data is None else Invariants.from_dict(schema, data)
+    return figures if figures is not None and figures.statements else None
 
 
 AnyDescription = Description | RecordDescription

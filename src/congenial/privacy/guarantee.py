@@ -8,7 +8,6 @@ of semi-dp (Definition 20) and added only over the same universe and adjacency.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -20,7 +19,7 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
-from congenial.public.adjacency import Adjacency
+from congenial.privacy.words import number, odds, small
 from congenial.public.kinds import read_pairs
 from congenial.public.pairs import Pairs
 from congenial.public.universe import Universe
@@ -131,8 +130,8 @@ class Guarantee:
 
     # ---- words -------------------------------------------------------------------------------
 
-    def explain(self, spent: str = "", of: str = "") -> str:
-        """The promise as one paragraph; every clause comes from a field."""
+    def explain(self, spent: str = "") -> str:
+        """The promise as one paragraph; every clause comes from a field, or from the ledger."""
         clauses = [
             self.published_clause(),
             f"For the rest: take {self.adjacency.words}. {self.likelihood_clause()}",
@@ -142,13 +141,13 @@ class Guarantee:
             clauses.append(f"Assumed: {'; '.join(self.assumptions)}.")
         clauses.append(f"Not covered: {'; '.join(self._open())}.")
         if spent:
-            clauses.append(f"Spent: {spent}" + (f" of {of}." if of else "."))
+            clauses.append(f"Spent: {spent}.")
         return " ".join(clauses)
 
     def _open(self) -> tuple[str, ...]:
         """What the promise says nothing about."""
         own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
-        if not isinstance(self.adjacency, Adjacency):
+        if self.adjacency.side != "dataset":
             return tuple(own)
         told = self._counts_people or bool(self.adjacency.mandates.equalities)
         return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *own)
@@ -162,7 +161,7 @@ class Guarantee:
         """What is out, exactly, and so not protected."""
         statements = self.adjacency.mandates.equalities
         figures = [s.label + (f" ({s.because})" if s.because else "") for s in statements]
-        if self._counts_people:
+        if self._counts_people and not self.adjacency.mandates.tells_total:
             figures.append("the number of people")
         published = f"Published exactly: {'; '.join(figures) or 'nothing'}."
         impossible = "; ".join(s.label for s in self.adjacency.mandates.zeros)
@@ -183,7 +182,8 @@ class Guarantee:
                 f"as under the other (epsilon = {number(f.eps)} {self.adjacency.subject})."
             )
         if isinstance(f, Approximate):
-            return f"That is, {self._slack_words(f.eps, float(f.dlt))}"
+            words = self._slack_words(f.eps, float(f.dlt))
+            return words[0].upper() + words[1:]
         epsilon = f.epsilon(self.stated_delta)
         return (
             f"The promise is {f.words}; in particular, "
@@ -238,32 +238,3 @@ class Guarantee:
             data["citation"],
             data["stated_delta"],
         )
-
-
-def odds(epsilon: Fraction | float) -> str:
-    """e^epsilon to three digits, rounded up: a promise never reads better than it is."""
-    context = Context(prec=3, rounding=ROUND_CEILING)
-    value = float(epsilon)
-    if value > 50:
-        return f"e^{number(epsilon)}"
-    exact = Decimal(value).exp(Context(prec=30, rounding=ROUND_CEILING))
-    if epsilon > 0 and exact == 1:
-        return "1.01"
-    return format(context.plus(exact).normalize(), "f")
-
-
-def small(value: float) -> str:
-    """A probability to three digits, rounded up."""
-    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(Decimal(repr(value)))
-    return f"{float(rounded):g}"
-
-
-def number(value: Fraction | float) -> str:
-    """A privacy parameter in decimals, rounded up to six digits when it has more."""
-    if isinstance(value, Fraction):
-        exact = Context(prec=40, rounding=ROUND_CEILING).divide(
-            Decimal(value.numerator), Decimal(value.denominator)
-        )
-    else:
-        exact = Decimal(value)
-    return format(Context(prec=6, rounding=ROUND_CEILING).plus(exact).normalize(), "f")

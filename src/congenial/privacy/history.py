@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import metadata
 from typing import Any, Literal
 
 import numpy as np
 
+from congenial._version import __version__
 from congenial.data.schema import Schema
 from congenial.errors import LedgerError, MandateError
 from congenial.privacy.budget import Budget
@@ -19,6 +19,7 @@ from congenial.privacy.roles import Role, check_grant
 from congenial.privacy.store import Event
 from congenial.public.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.public.invariants import Invariants
+from congenial.public.readings import Reading
 
 Status = Literal["reserved", "drawn", "committed", "cancelled", "abandoned"]
 Unit = Literal["replace-one", "add-remove"]
@@ -45,6 +46,11 @@ class Entry:
     guarantee: dict[str, Any] = field(repr=False)
     plan_digest: str = ""
     bundle_digest: str = ""
+
+    @property
+    def pairs(self) -> dict[str, Any]:
+        """What its promise is about, as written; the oldest ledgers did not write it."""
+        return self.guarantee.get("adjacency") or {"metric": "replace-one"}
 
     @property
     def counted(self) -> bool:
@@ -92,9 +98,13 @@ class State:
         """Joint loss of all counted releases."""
         return self.price([entry.description for entry in self.counted])
 
-    def price(self, descriptions: Sequence[AnyDescription]) -> Loss:
-        """Joint loss of some releases over the current universe."""
-        return joint_loss(descriptions, self.adjacency)
+    def price(
+        self, descriptions: Sequence[AnyDescription], reading: Reading = "robust"
+    ) -> Loss:
+        """Joint loss of some releases over the current universe; budgets count it as robust."""
+        if reading == "robust":
+            return joint_loss(descriptions, self.adjacency)
+        return joint_loss(descriptions, SemiAdjacent(self.mandates, reading))
 
     def with_release(self, description: AnyDescription) -> Loss:
         """Joint loss of all counted releases and one more."""
@@ -116,12 +126,8 @@ def opening(schema: Schema, unit: Unit | None, max_rows: int | None) -> dict[str
     rows = rows_of(unit, max_rows)
     if rows is not None:
         AddRemove(schema, rows)
-    try:
-        version = metadata.version("congenial")
-    except metadata.PackageNotFoundError:
-        version = "unknown"
     return {
-        "software": version,
+        "software": __version__,
         "schema": schema.to_dict(),
         "adjacency": {
             "kind": "replace-one" if rows is None else "add-remove",
@@ -168,12 +174,14 @@ def join_mandates(known: Invariants, new: Invariants) -> Invariants:
 
 
 def check_figures(mandates: Invariants) -> None:
-    """MandateError when no table agrees with the published figures of a laminar set."""
+    """MandateError when no table agrees with the published figures.
+
+    Beside an empty universe every release would cost nothing.
+    """
     if mandates.values is None:
         raise MandateError("the mandates have no figures yet.", remedy="Publish them first.")
-    totals = mandates.atom_totals
-    if mandates.structure == "laminar" and (totals is None or np.any(totals < 0)):
-        labels = "; ".join(statement.label for statement in mandates.equalities)
+    if mandates.clash:
+        labels = "; ".join(mandates.clash)
         raise MandateError(
             f"no dataset agrees with all published figures ({labels}).",
             remedy="Compute them from one dataset; a new population needs a new ledger.",

@@ -19,16 +19,17 @@ ledger reads descriptions and published figures only; nothing confidential ever 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from congenial.data.schema import Schema
-from congenial.errors import BudgetError, LedgerError
+from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.privacy.budget import Budget
+from congenial.privacy.company import refuse_figures, refuse_release
 from congenial.privacy.composition import Loss
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
@@ -47,35 +48,21 @@ from congenial.privacy.postgres import SCHEMES, PostgresStore
 from congenial.privacy.pricing import (
     Preview,
     Repricing,
+    account,
     check_description,
     check_schema,
+    footing,
     refusal,
     reprice,
     say,
     too_weak,
 )
-from congenial.privacy.reservation import Reservation
+from congenial.privacy.reservation import Recordable, Reservation
 from congenial.privacy.roles import Role, check_grant, check_role
 from congenial.privacy.sqlite import SqliteStore
 from congenial.privacy.store import VERSION, Event, Log, Store
 from congenial.public.adjacency import Adjacency
 from congenial.public.invariants import Invariants
-
-
-class Recordable(Protocol):
-    """What `Ledger.record` needs of a release."""
-
-    @property
-    def name(self) -> str:
-        """What the curator calls it."""
-
-    @property
-    def description(self) -> AnyDescription:
-        """The law of its noise."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What it promises."""
 
 
 class Upgrade(NamedTuple):
@@ -234,8 +221,9 @@ class Ledger:
         return self._state().spent
 
     def spent_words(self) -> str:
-        """What is spent, in the budget's unit: "epsilon = 1.5"."""
-        return say(self._state(), self.spent())
+        """What is spent, in the budget's unit: "epsilon = 1.5", and what of it is not proved."""
+        state = self._state()
+        return say(state, state.spent) + footing(state)
 
     def preview(self, description: AnyDescription) -> Preview:
         """What one more release would cost, and whether the budget allows it; writes nothing."""
@@ -243,6 +231,20 @@ class Ledger:
         check_description(state, description)
         after = state.with_release(description)
         return Preview(state.spent, after, state.budget is None or state.budget.allows(after))
+
+    def account(self, for_what: str = "") -> str:
+        """What is spent of the budget, for the promise of a release: "epsilon = 1 of epsilon = 4".
+
+        `for_what` follows the amount where it counts more than that promise is about.
+        """
+        return account(self._state(), for_what)
+
+    def refuse_company(self, adjacency: Mapping[str, Any]) -> None:
+        """LedgerError if a promise about such pairs (as written) cannot stand beside the others.
+
+        `reserve` and `record` ask again; this is for those who have work to do before.
+        """
+        refuse_release(self._state(), adjacency)
 
     def _state(self) -> State:
         return self._fold(self._store.read())
@@ -299,8 +301,9 @@ class Ledger:
 
         If a promise becomes weaker, LedgerError shows before and after and nothing is recorded,
         unless `accept_weaker`. Publishing the same figures again changes nothing. Refused: other
-        figures for a published statistic, statements without figures, and any under add-remove,
-        for which keeping figures exact has no proof.
+        figures for a published statistic, figures no dataset has together, statements without
+        figures, any beside a promise about the whole dataset, and any under add-remove, for which
+        keeping figures exact has no proof.
         """
         with self._writing("mandates") as (log, state):
             check_schema(state, invariants.schema)
@@ -310,6 +313,7 @@ class Ledger:
                     remedy="Use a ledger with adjacency 'replace-one' to publish exact figures.",
                 )
             check_figures(invariants)
+            refuse_figures(state, invariants, accept_weaker)
             joined = join_mandates(state.mandates, invariants)
             check_figures(joined)
             new = replace(state, mandates=joined)
@@ -326,9 +330,11 @@ class Ledger:
     ) -> Reservation:
         """Give a release its share of the budget, checked against every counted release.
 
-        Raises BudgetError, and reserves nothing, when the total would exceed the budget.
+        Raises BudgetError, and reserves nothing, when the total would exceed the budget; LedgerError
+        when the promise cannot stand beside those that are counted.
         """
         with self._writing("reserve") as (log, state):
+            refuse_release(state, guarantee.adjacency.to_dict())
             why = refusal(state, description, name)
             if why is not None:
                 raise why
@@ -338,12 +344,17 @@ class Ledger:
     def record(self, release: Recordable) -> str:
         """Record a release that was drawn in memory, and return its id.
 
-        Beyond the budget it is recorded as drawn and abandoned, since what was drawn stays spent,
-        and BudgetError says that it must not be published. A release that cannot be priced (another
+        Beyond the budget, or beside promises it cannot stand beside, it is recorded as drawn and
+        abandoned, since what was drawn stays spent, and BudgetError says that it must not be
+        published. A release that cannot be priced (another
         schema, or given figures that are not published) is not recorded and must not be published.
         """
         with self._writing("reserve") as (log, state):
-            why = refusal(state, release.description, release.name)
+            why: CongenialError | None = refusal(state, release.description, release.name)
+            try:
+                refuse_release(state, release.guarantee.adjacency.to_dict())
+            except LedgerError as error:
+                why = error
             one = _append_reserve(log, release.description, release.guarantee, release.name, "")
             log.append("draw", one, {})
             if why is None:

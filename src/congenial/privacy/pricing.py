@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, GuaranteeError, LedgerError
-from congenial.privacy.budget import in_words
+from congenial.privacy.budget import amount, beside, in_words
 from congenial.privacy.composition import Loss
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.history import State, join_mandates
@@ -90,13 +90,19 @@ def refusal(state: State, description: AnyDescription, name: str) -> BudgetError
 
 
 def reprice(old: State, new: State) -> Repricing:
-    """Price everything that is counted over the old universe and over the new one."""
-    releases = tuple(
-        Repriced(e.id, e.name, old.price([e.description]), new.price([e.description]))
-        for e in old.counted
-    )
+    """Price everything that is counted over the old universe and over the new one.
+
+    What was promised in another reading than the robust one is priced in its own as well.
+    """
+    releases = []
+    for e in old.counted:
+        law, reading = [e.description], e.pairs.get("reading", "robust")
+        releases.append(Repriced(e.id, e.name, old.price(law), new.price(law)))
+        if reading != "robust":
+            own = old.price(law, reading), new.price(law, reading)
+            releases.append(Repriced(e.id, f"{e.name}, {reading} reading", *own))
     over = new.budget is not None and not new.budget.allows(new.spent)
-    return Repricing(old.spent, new.spent, releases, over)
+    return Repricing(old.spent, new.spent, tuple(releases), over)
 
 
 def too_weak(state: State, invariants: Invariants, repricing: Repricing) -> LedgerError:
@@ -119,6 +125,22 @@ def too_weak(state: State, invariants: Invariants, repricing: Repricing) -> Ledg
 def grows(before: Loss, after: Loss) -> bool:
     """Whether any part of the loss is larger than before."""
     return after.epsilon > before.epsilon or after.rho > before.rho or after.mass > before.mass
+
+
+def footing(state: State) -> str:
+    """What of the total is not proved, as a clause to add; empty where everything is."""
+    weak = [e for e in state.counted if e.guarantee.get("basis") == "uncertified chain"]
+    if not weak:
+        return ""
+    return f", of which {len(weak)} drawn by an uncertified chain, so not proved"
+
+
+def account(state: State, for_what: str = "") -> str:
+    """What is spent of the budget: "epsilon = 1 of epsilon = 4", and what must be said besides."""
+    spent, budget = state.spent, state.budget
+    of = "" if budget is None else f" of {budget.words}"
+    said = amount(spent) if budget is None else budget.amount(spent)
+    return f"{said}{for_what}{of}{beside(spent)}{footing(state)}"
 
 
 def say(state: State, loss: Loss) -> str:

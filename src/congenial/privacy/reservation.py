@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from congenial.errors import LedgerError
+from congenial.privacy.description import AnyDescription
+from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from congenial.privacy.ledger import Ledger
+
+
+class Promised(Protocol):
+    """Whatever has a law and a promise: a release, or the mechanism itself."""
+
+    @property
+    def description(self) -> AnyDescription:
+        """The law."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises."""
+
+
+class Recordable(Promised, Protocol):
+    """What `Ledger.record` needs of a release."""
+
+    @property
+    def name(self) -> str:
+        """What the curator calls it."""
 
 
 class Reservation:

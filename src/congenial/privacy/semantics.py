@@ -12,12 +12,13 @@ at most e^(2 eps) (both the statement's and its opposite's weight may move).
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import exp
 from typing import Literal
 
-from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Pure
+from congenial.privacy.words import number, percent
 from congenial.public.adjacency import Adjacency
 
 Neighbourhood = Literal["intact", "disrupted", "destroyed"]
@@ -41,23 +42,32 @@ def belief(prior: float, epsilon: Fraction | float) -> float:
     return grown / (1 - prior + grown)
 
 
-def belief_words(tradeoff: Tradeoff, delta: float, prior: float = 0.01) -> str:
-    """Both readings in words; for promises with a delta, except in that share of cases."""
-    pure = isinstance(tradeoff, Pure)
-    own = float(tradeoff.dlt) if isinstance(tradeoff, Approximate) else delta
-    epsilon = tradeoff.eps if isinstance(tradeoff, Pure | Approximate) else tradeoff.epsilon(delta)
-    if not pure:
+def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
+    """The promise as a change of belief; where it is not pure, as how often a guess is right.
+
+    A guess at even odds is right at most (1 + TV) / 2 of the time, TV the largest total variation
+    that the promise allows.
+    """
+    tradeoff, adjacency = guarantee.tradeoff, guarantee.adjacency
+    if not isinstance(tradeoff, Pure):
+        right = (1 + tradeoff.total_variation) / 2
         return (
-            f"Read as beliefs: two datasets that must look alike are told apart with at most "
-            f"{_percent(_advantage(float(epsilon), own))} more success than by guessing."
+            "Read as beliefs: someone who guesses from which of two such datasets the release was "
+            f"drawn is right at most {percent(right)} of the time (50 % is chance)."
         )
+    alone = adjacency.metric == "replace-one" and not adjacency.mandates.statements
+    person = (
+        " This holds for one person's answer too, if beliefs about different people are "
+        "independent."
+        if alone
+        else ""
+    )
     return (
         f"Read as beliefs: someone who weighs two such datasets against each other and gives one "
         f"of them {prior:.0%} before the release gives it at most "
-        f"{_percent(belief(prior, epsilon))} after it. (Without published figures this holds for "
-        "one person's answer too, if beliefs about different people are independent.) And whatever "
-        "anybody believes, had the release been drawn from the other dataset, the odds of any "
-        f"statement concluded from it would differ by at most a factor e^{2 * float(epsilon):.3g}."
+        f"{percent(belief(prior, tradeoff.eps))} after it.{person} And whatever anybody believes, "
+        "had the release been drawn from the other dataset, the odds of any statement concluded "
+        f"from it would differ by at most a factor e^{number(2 * tradeoff.eps)}."
     )
 
 
@@ -66,14 +76,3 @@ def neighbourhood(adjacency: Adjacency) -> Neighbourhood:
     if adjacency.l1(adjacency.schema.names).value == 0:
         return "destroyed"
     return "intact" if adjacency.records == 1 else "disrupted"
-
-
-def _advantage(epsilon: float, delta: float) -> float:
-    """Largest advantage of a test between the two: tanh(eps / 2), enlarged by delta."""
-    e = exp(min(epsilon, 700.0))
-    return min(1.0, (e - 1 + 2 * delta) / (e + 1))
-
-
-def _percent(value: float) -> str:
-    """Per cent to three digits, rounded up."""
-    return f"{float(Context(prec=3, rounding=ROUND_CEILING).plus(Decimal(100 * value))):g} %"

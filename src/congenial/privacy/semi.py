@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import reduce
 from math import inf, nextafter, sqrt
 from typing import Any
@@ -20,10 +19,11 @@ import numpy as np
 
 from congenial.errors import GuaranteeError, StructureError
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.description import AnyDescription, RecordDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.reservation import Promised
 from congenial.privacy.tradeoff import Pure, Tradeoff
-from congenial.public.adjacency import Adjacency, ReplaceOne, SemiAdjacent
+from congenial.public.adjacency import SemiAdjacent
 from congenial.public.invariants import Invariants
 from congenial.public.readings import Reading
 from congenial.public.statements import Statement
@@ -186,10 +186,13 @@ class Now:
 
 @dataclass(frozen=True)
 class Reassessed:
-    """One release, or all together: what was advertised, and what holds in each reading."""
+    """One release, or all together: what was advertised, and what holds in each reading.
+
+    Nothing was advertised for all together.
+    """
 
     name: str
-    advertised: Tradeoff
+    advertised: Tradeoff | None
     robust: Now
     existential: Now
 
@@ -200,6 +203,8 @@ class Reassessed:
             ("robust", self.robust.records, self.robust.tradeoff),
             ("existential", self.existential.records, self.existential.tradeoff),
         ):
+            if promise is None:
+                continue
             row: dict[str, Any] = {
                 "release": self.name,
                 "reading": reading,
@@ -210,16 +215,32 @@ class Reassessed:
             yield row if delta is None else row | {"epsilon": promise.epsilon(delta)}
 
 
-Known = AnyDescription | Tradeoff  # a law, or only what was advertised for one replaced record
+@dataclass(frozen=True)
+class Old:
+    """An old release: its law, the promise it was published with, and how its pairs differ."""
+
+    law: AnyDescription
+    advertised: Tradeoff
+    metric: str = "replace-one"
+
+    @classmethod
+    def of(cls, release: Promised) -> Old:
+        """A release, a bundle that was read, or the mechanism itself."""
+        promise = release.guarantee
+        return cls(release.description, promise.tradeoff, promise.adjacency.metric)
+
+
+Known = Old | Tradeoff  # a release, or only what was advertised for one replaced record
 TOGETHER = "all together"
 
 
 def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reassessed]:
     """What old releases promise now, given these figures; no data are needed.
 
-    A release known by its description is priced over the differences that can occur; one known only
-    by its advertised promise for one replaced record gets f composed a times. The last row is all
-    of them together: the joint supremum of the former, put together with the latter.
+    A release known by its law is priced over the differences that can occur; one known only by its
+    advertised promise for one replaced record gets f composed a times. The last row is all of them
+    together: the joint supremum of the former, put together with the latter. A release that
+    promises nothing about persons leaves no promise.
 
     >>> from congenial import Schema, total
     >>> from congenial.privacy.tradeoff import ZeroConcentrated
@@ -233,9 +254,11 @@ def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reasse
     """
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
-    for known in releases.values():
-        if not isinstance(known, Tradeoff) and known.support.statements:
-            mandates = mandates.join(known.support)
+    for name, known in releases.items():
+        if isinstance(known, Old):
+            _refuse_other(name, known, mandates)
+            if known.law.support.statements:
+                mandates = mandates.join(known.law.support)
     readings = SemiAdjacent(mandates), SemiAdjacent(mandates, "existential")
     found = [_reassessed(name, [known], readings) for name, known in releases.items()]
     if len(releases) > 1:
@@ -243,24 +266,42 @@ def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reasse
     return found
 
 
+def _refuse_other(name: str, known: Old, mandates: Invariants) -> None:
+    """Refuse a release of other records than the figures are about, or of another unit."""
+    if known.law.support.schema.digest != mandates.schema.digest:
+        raise GuaranteeError(
+            f"'{name}' was released over another schema than the plan's.",
+            remedy="Reassess it with a plan that has its schema.",
+        )
+    if known.metric == "symmetric difference":
+        raise GuaranteeError(
+            f"'{name}' protects people whose rows come and go (max_rows); what exact figures leave "
+            "of such a promise has no proof.",
+            remedy="Leave it out, or release with one row per person.",
+        )
+
+
 def _reassessed(
     name: str, known: list[Known], readings: tuple[SemiAdjacent, SemiAdjacent]
 ) -> Reassessed:
-    schema = readings[0].schema
-    supports = [k.support for k in known if not isinstance(k, Tradeoff) and k.support.statements]
-    own: Adjacency = ReplaceOne(schema)
-    if supports:  # a release conditioned on figures was advertised among datasets that have them
-        own = SemiAdjacent(reduce(Invariants.join, supports))
-    return Reassessed(name, _priced(known, own).tradeoff, *(_priced(known, r) for r in readings))
+    advertised = None
+    if name != TOGETHER:
+        first = known[0]
+        advertised = first if isinstance(first, Tradeoff) else first.advertised
+    return Reassessed(name, advertised, *(_priced(known, r, readings[0]) for r in readings))
 
 
-def _priced(known: list[Known], adjacency: Adjacency) -> Now:
-    """Joint loss of what has a law, put together with the composed promises of the rest."""
-    laws = [k for k in known if not isinstance(k, Tradeoff)]
+def _priced(known: list[Known], adjacency: SemiAdjacent, robust: SemiAdjacent) -> Now:
+    """Joint loss of what has a law, put together with the composed promises of the rest.
+
+    Nearby tables mean nothing to a release that sees more of a record than its cell: it is priced
+    as in the robust reading.
+    """
+    laws = [k.law for k in known if isinstance(k, Old)]
+    if any(isinstance(law, RecordDescription) for law in laws):
+        adjacency = robust
     promises = [by_distance(k, adjacency.records) for k in known if isinstance(k, Tradeoff)]
     loss = joint_loss(laws, adjacency)
     parts = [loss.tradeoff, *promises] if laws else promises
-    records = (
-        adjacency.a_star if isinstance(adjacency, SemiAdjacent) else Supremum(Fraction(1), True)
-    )
+    records = adjacency.a_star
     return Now(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)

@@ -40,9 +40,9 @@ class SqliteStore(Store):
 
     def create(self, first: First) -> None:
         """Write a new ledger under a temporary name, then link it to its own."""
-        draft = self.path.with_name(f".{self.path.name}.{uuid4().hex}.new")
-        store = SqliteStore(draft, self.timeout, self.who)
         with self._faults():
+            draft = self.path.with_name(f".{self.path.name}.{uuid4().hex}.new")
+            store = SqliteStore(draft, self.timeout, self.who)
             try:
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
                 with store._begin(write=True) as connection:
@@ -109,6 +109,8 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorname", "")
             raise fault(self.where, self.timeout, code) from None
+        except UnicodeDecodeError:  # SQLite quotes what it found in a damaged file
+            raise not_a_ledger(self.where) from None
         except OSError as error:
             raise LedgerError(
                 f"the ledger '{self.where}' cannot be reached "

@@ -39,6 +39,7 @@ from congenial.privacy.conversions import (
     zcdp_delta,
     zcdp_epsilon,
 )
+from congenial.privacy.words import number, small
 
 if TYPE_CHECKING:
     from congenial.privacy.piecewise import PiecewiseLinear
@@ -218,7 +219,7 @@ class Pure(Discrete):
     @property
     def words(self) -> str:
         """The promise in a few words."""
-        return f"epsilon = {_show(self.eps)}"
+        return f"epsilon = {number(self.eps)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -256,7 +257,7 @@ class Approximate(Discrete):
     @property
     def words(self) -> str:
         """The promise in a few words."""
-        return f"(epsilon, delta) = ({_show(self.eps)}, {_show(self.dlt)})"
+        return f"(epsilon, delta) = ({number(self.eps)}, {small(float(self.dlt))})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -292,7 +293,7 @@ class Gaussian(Tradeoff):
     @property
     def words(self) -> str:
         """The promise in a few words."""
-        return f"mu = {_show(self.mu)} (Gaussian differential privacy)"
+        return f"mu = {number(self.mu)} (Gaussian differential privacy)"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -339,7 +340,7 @@ class ZeroConcentrated(Tradeoff):
     @property
     def words(self) -> str:
         """The promise in a few words."""
-        return f"rho = {_show(self.rho)} (zero-concentrated)"
+        return f"rho = {number(self.rho)} (zero-concentrated)"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -411,10 +412,6 @@ def steps(k: int) -> int:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise GuaranteeError(f"a group of {k}.", remedy="Give a whole number, at least 1.")
     return int(k)
-
-
-def _show(value: Number) -> str:
-    return str(value) if isinstance(value, Fraction) else f"{value:.12g}"
 
 
 def stored(value: Number) -> str | float:

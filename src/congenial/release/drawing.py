@@ -6,19 +6,32 @@ bundle under a temporary name, rename it, commit. Whatever was marked as drawn s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from congenial.errors import LedgerError, MandateError
+from congenial.data.counting import Progress
+from congenial.data.table import Table
+from congenial.data.tabulate import Microdata
+from congenial.errors import MandateError
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.ledger import Ledger
+from congenial.public.pairs import Pairs
+from congenial.public.partial import SensitiveValues
+from congenial.public.secrets import SecretPairs
 from congenial.release import bundle
 from congenial.release.plan import Plan
 
-WHOLE_DATASET = "pairs of distributions"  # promises about these pairs never add up
+# What a budget counts, where that is more than the promise is about.
+FOR_WHAT: dict[type[Pairs], str] = {
+    SensitiveValues: " for whole records",
+    SecretPairs: ", whatever is believed,",
+}
 
 
 @dataclass(frozen=True)
@@ -53,45 +66,49 @@ def carry_out(
     guarantee = offer.guarantee
     with ledger.reserve(offer.description, guarantee, offer.name, plan.digest) as reservation:
         progress("drawing")
-        refuse_company(ledger, guarantee.adjacency.metric, reservation.id)
         if not offer.holds(ledger):
             raise MandateError(
                 "a figure was published while this release was being prepared.",
                 remedy="Run the release again; nothing was drawn.",
             )
-        reservation.mark_drawn()
-        drawn = replace(offer.draw(), guarantee=guarantee)
-        words = guarantee.explain(ledger.spent_words(), plan.budget.budget().words)
-        progress("writing the bundle")
-        prepared = bundle.write(drawn, folder, words, offer.report(drawn, words))
-        prepared.publish()
-        reservation.commit(prepared.digest)
+        with _to_the_end(progress):
+            reservation.mark_drawn()
+            drawn = replace(offer.draw(), guarantee=guarantee)
+            words = guarantee.explain(ledger.account(FOR_WHAT.get(type(guarantee.adjacency), "")))
+            progress("writing the bundle")
+            prepared = bundle.write(drawn, folder, words, offer.report(drawn, words))
+            prepared.publish()
+            reservation.commit(prepared.digest)
     return ReleaseResult(drawn, folder, prepared.digest, words)
 
 
-def refuse_company(ledger: Ledger, metric: str = "", own: str = "") -> None:
-    """Refuse what would stand beside a promise about the whole dataset.
+@contextmanager
+def _to_the_end(progress: Callable[[str], Any]) -> Iterator[None]:
+    """Let Ctrl-C wait until what was drawn is published: it stays spent in any case.
 
-    `metric` is how the new promise's pairs differ, `own` its own entry in the ledger.
-
-    Two releases that each hide a property can reveal it together, and so can an exact figure or a
-    table that protects persons only.
+    A second Ctrl-C is obeyed at once. Outside the main thread nothing can be held back.
     """
-    others = [entry for entry in ledger.entries() if entry.counted and entry.id != own]
-    whole = metric == WHOLE_DATASET
-    kept = [e for e in others if whole or e.guarantee["adjacency"]["metric"] == WHOLE_DATASET]
-    if kept:
-        raise LedgerError(
-            f"this ledger counts the release '{kept[0].name}' from the same data; a promise about "
-            "the whole dataset does not add up with any other release.",
-            remedy="Put all statistics into one release. Other people's data need another ledger.",
-        )
-    if whole and ledger.mandates.statements:
-        raise LedgerError(
-            "exact figures of these data are published; a promise about the whole dataset does not "
-            "take them into account.",
-            remedy="Release a table given those figures, which protects persons.",
-        )
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = False
+    usual = signal.getsignal(signal.SIGINT)
+
+    def wait(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked or not callable(usual):
+            signal.signal(signal.SIGINT, usual)
+            raise KeyboardInterrupt
+        asked = True
+        progress("drawn already, so finishing; press again to give it up, spent all the same")
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def unit_words(plan: Plan) -> str:
@@ -101,3 +118,15 @@ def unit_words(plan: Plan) -> str:
     if plan.data.max_rows is not None:
         return f"a person has at most {plan.data.max_rows} rows (checked in '{plan.data.unit}')"
     return f"each person is one row (checked in '{plan.data.unit}')"
+
+
+def tabulate(
+    plan: Plan, data: Microdata, names: Sequence[str], progress: Callable[[str], Any]
+) -> Table:
+    """Count, telling the curator how far it has come."""
+
+    def tell(now: Progress) -> None:
+        speed = now.rows_per_second / 1e6
+        progress(f"{now.rows:,} of {now.total:,} rows, {speed:.1f} million a second")
+
+    return data.tabulate(names, progress=tell, resume=plan.resume)

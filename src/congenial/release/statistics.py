@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from congenial.mechanisms.distribution.mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.release import StatisticsRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Tradeoff
+from congenial.public.invariants import Invariants
 from congenial.public.properties import Property, read_property
 from congenial.release.drawing import Offer, unit_words
 from congenial.release.plan import Plan
@@ -84,13 +86,24 @@ def read(plan: Plan, section: StatisticsSection) -> Asked:
     return Asked(query, hide)
 
 
-def check(plan: Plan, section: StatisticsSection) -> StatisticsCheck:
+def build(plan: Plan, section: StatisticsSection, mandates: Invariants) -> Asked:
+    """What is asked, refused beside exact figures, which this promise does not take into account."""
+    if mandates.statements:
+        raise PlanError(
+            f"release '{section.name}' promises something about the whole dataset, which does not "
+            "take exact figures into account.",
+            remedy="Leave [publish] out, or release a table given the figures.",
+        )
+    return read(plan, section)
+
+
+def check(plan: Plan, section: StatisticsSection, mandates: Invariants) -> StatisticsCheck:
     """Fit and calibrate without the data to be released, unless a share of them is for modelling.
 
     Where a unit column is given, the promise says that the two files were found to have nobody in
     common, as it will once the release has checked it.
     """
-    asked = read(plan, section)
+    asked = build(plan, section, mandates)
     if not isinstance(section.modelling, str):
         with Microdata.open(plan.source, plan.schema, plan.unit) as data:
             fit = _fitted(section, asked, *_split(section, asked, data))
@@ -103,14 +116,16 @@ def check(plan: Plan, section: StatisticsSection) -> StatisticsCheck:
     return _calibrated(plan, section, fit)
 
 
+@contextmanager
 def offer(
     plan: Plan,
     section: StatisticsSection,
+    mandates: Invariants,
     randomness: Randomness | None,
     progress: Callable[[str], Any],
-) -> Offer:
+) -> Iterator[Offer]:
     """Read the data, fit, calibrate and compute; what is left is to draw."""
-    asked = read(plan, section)
+    asked = build(plan, section, mandates)
     progress("fitting the laws")
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         if isinstance(section.modelling, str):
@@ -130,7 +145,7 @@ def offer(
         drawn = found.mechanism.release(vector, randomness, section.name)
         return replace(drawn, person_guarantee=found.persons)
 
-    return Offer(section.name, found.mechanism.description, found.guarantee, draw, report.render)
+    yield Offer(section.name, found.mechanism.description, found.guarantee, draw, report.render)
 
 
 def modelling_records(plan: Plan, section: StatisticsSection, asked: Asked) -> Records:

@@ -10,72 +10,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from congenial.data.counting import Progress
 from congenial.data.predicate import parse
-from congenial.data.source import SPARK_SCHEME
-from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.errors import (
-    BundleError,
-    LedgerError,
-    MandateError,
-    PlanError,
-    PredicateError,
-)
-from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.projection import project
-from congenial.mechanisms.protocol import Mechanism
-from congenial.mechanisms.release import Release
-from congenial.privacy.composition import Loss, largest_gauge
-from congenial.privacy.description import HULLS
-from congenial.privacy.guarantee import Guarantee
+from congenial.errors import BudgetError, LedgerError, MandateError, PlanError
+from congenial.privacy.company import WHOLE_DATASET
+from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.ledger import Ledger
-from congenial.privacy.normaliser import Price
 from congenial.privacy.pricing import Repricing
-from congenial.public.adjacency import Supremum
 from congenial.public.invariants import Invariants
-from congenial.public.support import Support, support
 from congenial.release import bundle
-from congenial.release.accuracy import ErrorRow, Want, error_rows, smallest
-from congenial.release.building import build
-from congenial.release.drawing import (
-    WHOLE_DATASET,
-    Offer,
-    ReleaseResult,
-    carry_out,
-    refuse_company,
-    unit_words,
-)
+from congenial.release.accuracy import Want
+from congenial.release.drawing import ReleaseResult, carry_out, tabulate
 from congenial.release.plan import Plan
-from congenial.release.report import render
-from congenial.release.sections import ReleaseSection, StatisticsSection, SyntheticSection
-from congenial.sampling.randomness import Randomness, SeededRandomness
+from congenial.release.sections import (
+    NamedSection,
+    ReleaseSection,
+    ScenariosSection,
+    StatisticsSection,
+    SyntheticSection,
+)
+from congenial.sampling.randomness import Randomness
 
 if TYPE_CHECKING:
+    from congenial.release.scenarios import ScenariosCheck
     from congenial.release.statistics import StatisticsCheck
     from congenial.release.synthetic import SyntheticCheck
+    from congenial.release.tables import ReleaseCheck
 
 PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
-
-
-@dataclass(frozen=True)
-class ReleaseCheck:
-    """What a release of the plan would promise and how accurate it would be."""
-
-    section: ReleaseSection
-    mechanism: Mechanism
-    guarantee: Guarantee
-    sensitivity: Supremum
-    support: Support
-    errors: list[ErrorRow]
-    price: Price | None  # of conditioning on counts >= 0, part of the promise
-    wanted: tuple[str, Fraction] | None  # the parameter the plan gives, and what a wish needs
 
 
 @dataclass(frozen=True)
@@ -85,7 +52,7 @@ class PlanCheck:
     plan: Plan
     mandates: Invariants
     published: bool
-    releases: list[ReleaseCheck | StatisticsCheck | SyntheticCheck]
+    releases: list[ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck]
     spent: Loss | None
 
     @property
@@ -98,6 +65,22 @@ class PlanCheck:
         return "bounds valid for every value the mandated figures may take"
 
 
+KINDS: dict[type[NamedSection], str] = {
+    ReleaseSection: "tables",
+    ScenariosSection: "scenarios",
+    StatisticsSection: "statistics",
+    SyntheticSection: "synthetic",
+}
+
+
+def kind(section: NamedSection) -> Any:
+    """The module that knows this kind of release: its `build`, `check` and `offer`.
+
+    It is imported only when a plan asks for it.
+    """
+    return import_module(f"congenial.release.{KINDS[type(section)]}")
+
+
 def check(plan: Plan, want: str | None = None) -> PlanCheck:
     """Structure, adjacency, sensitivity, guarantee and expected error, without the data."""
     ledger = open_ledger(plan, create=False)
@@ -108,78 +91,18 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
     wish = None if want is None else Want.parse(want)
     if wish is not None and wish.condition:
         parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
-    rows = [_check_section(plan, section, mandates, wish) for section in plan.release]
-    if wish is not None and not any(isinstance(r, ReleaseCheck) and r.wanted for r in rows):
+    rows = []
+    for section in plan.release:
+        asked = {"wish": wish} if isinstance(section, ReleaseSection) else {}
+        rows.append(kind(section).check(plan, section, mandates, **asked))
+    told = ("wanted", "unanswered")
+    if wish is not None and not any(getattr(row, key, None) for row in rows for key in told):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows that.",
             remedy="Ask about the axes of a released table, or coarser ones.",
         )
     spent = None if ledger is None else ledger.spent()
     return PlanCheck(plan, mandates, published, rows, spent)
-
-
-def _check_section(
-    plan: Plan,
-    section: ReleaseSection | StatisticsSection | SyntheticSection,
-    mandates: Invariants,
-    wish: Want | None,
-) -> ReleaseCheck | StatisticsCheck | SyntheticCheck:
-    if isinstance(section, StatisticsSection):
-        from congenial.release import statistics
-
-        return statistics.check(plan, section)
-    if isinstance(section, SyntheticSection):
-        from congenial.release import synthetic
-
-        return synthetic.check(plan, section, mandates)
-    return _check_release(plan, section, mandates, wish)
-
-
-def _check_release(
-    plan: Plan, section: ReleaseSection, mandates: Invariants, wish: Want | None
-) -> ReleaseCheck:
-    mechanism = build(plan, section, mandates)
-    guarantee = promise(plan, section, mechanism)
-    table = mechanism.description.table
-    wanted = None
-    if wish is not None:
-        with suppress(BundleError, PredicateError):  # this table does not show what is asked about
-            kind = section.kind
-            wanted = (kind, smallest(wish, lambda x: _with(plan, section, mandates, {kind: x})))
-    return ReleaseCheck(
-        section,
-        mechanism,
-        guarantee,
-        _sensitivity(mechanism),
-        support(mechanism.description.support, table),
-        error_rows(mechanism),
-        mechanism.price if isinstance(mechanism, CongenialCounts) else None,
-        wanted,
-    )
-
-
-def _sensitivity(mechanism: Mechanism) -> Supremum:
-    """How far look-alikes are apart in the norm the loss is counted in."""
-    description, adjacency = mechanism.description, mechanism.adjacency
-    if description.norm == "gauge":
-        return largest_gauge(adjacency, HULLS[description.family])
-    if description.norm == "l1":
-        return adjacency.l1(description.table)
-    return adjacency.l2_squared(description.table)
-
-
-def _with(
-    plan: Plan, section: ReleaseSection, mandates: Invariants, change: dict[str, Fraction]
-) -> Mechanism:
-    return build(plan, section.model_copy(update=change), mandates)
-
-
-def promise(plan: Plan, section: ReleaseSection, mechanism: Mechanism) -> Guarantee:
-    """The mechanism's guarantee with what the plan assumes about the data added."""
-    guarantee = mechanism.guarantee
-    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
-    assumed = (*guarantee.assumptions, unit_words(plan))
-    return replace(guarantee, assumptions=assumed, stated_delta=delta)
 
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
@@ -242,20 +165,23 @@ def publish(
             remedy="Run `congenial release` right away.",
         )
     folder = plan.folder / PUBLISHED if folder is None else folder
-    for section in plan.tables:  # a figure cannot be taken back: refuse what cannot work first
-        build(plan, section, plan.invariants)
-    for synthesised in plan.synthesised:
-        from congenial.release import synthetic
-
-        synthetic.build(plan, synthesised, plan.invariants)
+    for section in plan.release:  # a figure cannot be taken back: refuse what cannot work first
+        kind(section).build(plan, section, plan.invariants)
+    before = open_ledger(plan, create=False)
+    known = Invariants(plan.schema) if before is None else before.mandates
+    named = {*plan.invariants.bases, *known.bases}
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        table = _count(plan, data, plan.invariants.bases, progress)
+        table = tabulate(plan, data, [n for n in plan.schema.names if n in named], progress)
+        if known.statements and not known.holds_for(table):
+            raise MandateError(
+                "the data do not agree with figures that this ledger holds already.",
+                remedy="The data changed since: use a new ledger for a new population.",
+            )
         for name in _released_bases(plan) - set(plan.invariants.bases):
             data.tabulate([name])  # a column that does not fit is found while nothing is public
     figures = plan.invariants.evaluate(table)
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
-    refuse_company(ledger)
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, plan.budget.ledger)
     return PublishResult(figures, folder, repricing)
@@ -264,6 +190,7 @@ def publish(
 def _released_bases(plan: Plan) -> set[str]:
     """Attributes that some release of the plan shows."""
     shown = [name for section in plan.tables for name in section.table]
+    shown += [name for section in plan.given_public for name in section.table]
     shown += [name for section in plan.synthesised for name in (*section.public, *section.model)]
     return {plan.schema.axis(name).base for name in shown}
 
@@ -293,58 +220,6 @@ def _write_published(figures: Invariants, folder: Path, ledger: str) -> None:
         ) from None
 
 
-def _count(
-    plan: Plan, data: Microdata, names: Sequence[str], progress: Callable[[str], Any]
-) -> Table:
-    """Tabulate, telling the curator how far it has come."""
-
-    def tell(now: Progress) -> None:
-        speed = now.rows_per_second / 1e6
-        progress(f"{now.rows:,} of {now.total:,} rows, {speed:.1f} million a second")
-
-    return data.tabulate(names, progress=tell, resume=plan.resume)
-
-
-def release(
-    plan: Plan,
-    name: str,
-    folder: Path | None = None,
-    *,
-    randomness: Randomness | None = None,
-    progress: Callable[[str], Any] = lambda _: None,
-) -> ReleaseResult:
-    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
-    section = plan.named(name)
-    folder = plan.folder / "bundles" / name if folder is None else folder
-    bundle.check_absent(folder)
-    if isinstance(section, StatisticsSection):
-        return _release_statistics(plan, section, folder, randomness, progress)
-    if isinstance(section, SyntheticSection):
-        return _release_synthetic(plan, section, folder, randomness, progress)
-    build(plan, section, plan.invariants)  # refuses what cannot work before a ledger is made
-    mechanism = build(plan, section, published_so_far(plan))
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        progress("reading the data")
-        draw = _ready(plan, section, mechanism, data, randomness, progress)
-        error_rows(mechanism)  # what the report will need; it must not fail after the draw
-        ledger = open_ledger(plan, create=True)  # only now: a new ledger fixes the schema
-        assert ledger is not None
-
-        def finished() -> Release:
-            drawn = draw()
-            return project(drawn, randomness) if section.nonnegative == "project" else drawn
-
-        offer = Offer(
-            name,
-            mechanism.description,
-            promise(plan, section, mechanism),
-            finished,
-            render,
-            lambda now: build(plan, section, now.mandates) == mechanism,
-        )
-        return carry_out(plan, offer, folder, ledger, progress)
-
-
 def published_so_far(plan: Plan) -> Invariants:
     """Everything published exactly of these data; refused while the plan's own figures are not."""
     ledger = open_ledger(plan, create=False)
@@ -360,63 +235,46 @@ def published_so_far(plan: Plan) -> Invariants:
     return mandates
 
 
-def _release_synthetic(
+def release(
     plan: Plan,
-    section: SyntheticSection,
-    folder: Path,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
+    name: str,
+    folder: Path | None = None,
+    *,
+    randomness: Randomness | None = None,
+    progress: Callable[[str], Any] = lambda _: None,
 ) -> ReleaseResult:
-    """The same for synthetic records."""
-    from congenial.release import synthetic
+    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
+    section = plan.named(name)
+    folder = plan.folder / "bundles" / name if folder is None else folder
+    bundle.check_absent(folder)
+    kind(section).build(plan, section, plan.invariants)  # refuses before a ledger is made
+    mandates = published_so_far(plan)
+    before = open_ledger(plan, create=False)
+    if section.alone and before is not None:  # laws take long to fit: ask first
+        before.refuse_company({"metric": WHOLE_DATASET})
+    with kind(section).offer(plan, section, mandates, randomness, progress) as offer:
+        ledger = open_ledger(plan, create=True)  # only now: a new ledger fixes the schema
+        assert ledger is not None
+        return carry_out(plan, offer, folder, ledger, progress)
 
-    synthetic.build(plan, section, plan.invariants)
-    offer = synthetic.offer(plan, section, published_so_far(plan), randomness, progress)
-    ledger = open_ledger(plan, create=True)
-    assert ledger is not None
-    return carry_out(plan, offer, folder, ledger, progress)
 
-
-def _release_statistics(
-    plan: Plan,
-    section: StatisticsSection,
-    folder: Path,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
-) -> ReleaseResult:
-    """The same for statistics: their promise stands alone, without exact figures."""
-    from congenial.release import statistics
-
+def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
+    """BudgetError when the budget does not allow all these releases together; draws nothing."""
+    if len(names) < 2:
+        return  # drawing it asks the ledger itself
+    sections = [plan.named(name) for name in names]
+    for one in sections:
+        kind(one).build(plan, one, plan.invariants)  # a plan that cannot work says so first
+    mandates = published_so_far(plan)
+    asked = [kind(one).check(plan, one, mandates).mechanism.description for one in sections]
     ledger = open_ledger(plan, create=False)
-    if ledger is None:
-        _refuse_fresh_start(plan)
-    else:
-        refuse_company(ledger, WHOLE_DATASET)
-    offer = statistics.offer(plan, section, randomness, progress)
-    ledger = open_ledger(plan, create=True)
-    assert ledger is not None
-    return carry_out(plan, offer, folder, ledger, progress)
-
-
-def _ready(
-    plan: Plan,
-    section: ReleaseSection,
-    mechanism: Mechanism,
-    data: Microdata,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
-) -> Callable[[], Release]:
-    """Check the data, and return what draws; refuses before anything is spent."""
-    if section.by and str(plan.source).startswith(SPARK_SCHEME):
-        from congenial.release.by_group import ByGroup  # pyspark only when it is asked for
-
-        groups = ByGroup(mechanism, data, tuple(section.by))
-        groups.check()
-        seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
-        return lambda: groups.release(section.name, seed)
-    released = {plan.schema.axis(axis).base for axis in section.table}
-    mandated = mechanism.adjacency.mandates.bases
-    names = [name for name in plan.schema.names if name in released or name in mandated]
-    table = _count(plan, data, names, progress)
-    mechanism.check(table)
-    return lambda: mechanism.release(table, randomness, section.name)
+    before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]
+    adjacency, budget = plan.adjacency(mandates), plan.budget.budget()
+    together = joint_loss([*before, *asked], adjacency)
+    if not budget.allows(together):
+        raise BudgetError(
+            f"{', '.join(repr(name) for name in names)} together ask for "
+            f"{budget.say(joint_loss(asked, adjacency))}; with what was spent before the total "
+            f"would be {budget.say(together)}, and the budget is {budget.words}. Nothing was drawn.",
+            remedy="Ask for less, or draw some of them with --name.",
+        )
