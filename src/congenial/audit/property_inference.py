@@ -21,6 +21,7 @@ from congenial.errors import DataError
 from congenial.mechanisms.distribution.fit import groups, numpy_generator, subsets
 from congenial.mechanisms.distribution.mechanism import DistributionMechanism
 from congenial.privacy.tradeoff import Tradeoff
+from congenial.privacy.words import percent
 from congenial.public.properties import Scenario
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
@@ -89,7 +90,7 @@ class PropertyInference:
         return (
             f"the attack is right in {self.before.value:.1%} of cases without protection and in "
             f"{self.after.value:.1%} ({self.after.low:.1%} to {self.after.high:.1%}) with it; the "
-            f"promise allows at most {self.allowed:.1%}."
+            f"promise allows at most {percent(self.allowed)}."
         )
 
     @property

@@ -57,10 +57,14 @@ def of_plan(path: Path) -> Document:
 
 
 def of_bundle(folder: Path) -> Document:
-    """The promise a bundle states, with its building blocks."""
+    """The promise a bundle states, with its building blocks; whether it holds is for `verify`."""
     from congenial.release.bundle import read, read_index
+    from congenial.release.verification import SYSTEM, verify
 
     release = read(folder)
+    failed = [one.what for one in verify(folder) if not one.holds]
+    if not release.publishable:  # said on its own
+        failed = [what for what in failed if what != SYSTEM]
     promise = {
         "name": release.name,
         "promise": str(read_index(folder).get("promise", "")),
@@ -71,6 +75,7 @@ def of_bundle(folder: Path) -> Document:
         "bundle": str(folder),
         "publishable": release.publishable,
         "randomness": release.randomness,
+        "failed": failed,
         "promises": [promise],
     }
 
@@ -84,6 +89,9 @@ def show(document: Document) -> None:
     """The promises for people."""
     if not document.get("publishable", True):
         paragraph(f"NOT FOR PUBLICATION: {document['randomness']}", style="bold red")
+    if document.get("failed"):
+        failed = "; ".join(document["failed"])
+        paragraph(f"DO NOT RELY ON THIS: `congenial verify` fails ({failed}).", style="bold red")
     for one in document["promises"]:
         heading(one["name"])
         paragraph(one["promise"])

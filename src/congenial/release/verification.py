@@ -31,6 +31,11 @@ from congenial.release.bundle import (
 )
 
 
+ADDED = "nothing was added"
+
+SYSTEM = "drawn from the system's randomness"
+
+
 @dataclass(frozen=True)
 class Check:
     """One line of `verify`: what was checked and whether it holds."""
@@ -55,7 +60,7 @@ def verify(folder: str | Path, digest: str | None = None) -> list[Check]:
         checks.append(Check(f"{name} is as released", same))
     known = {*_manifest(index), INDEX, DIGEST}
     extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
-    checks.append(Check("nothing was added", not extra, ", ".join(extra)))
+    checks.append(Check(ADDED, not extra, ", ".join(extra)))
     if all(check.holds for check in checks):
         try:
             checks.extend(_content(folder, index))
@@ -89,7 +94,7 @@ def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
         ),
     ]
     if not release.publishable:
-        checks.append(Check("drawn from the system's randomness", False, release.randomness))
+        checks.append(Check(SYSTEM, False, release.randomness))
     return checks
 
 

@@ -1,0 +1,90 @@
+"""Write the table of what the audit tried into README.md. Run by `make audit`, after the tests."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+BEGIN, END = "<!-- audit: written by `make audit` -->", "<!-- end of audit -->"
+
+# name a test reports -> what was tried, how much of it, and what it means that the tests passed
+PARTS: dict[str, tuple[str, str, str]] = {
+    "exact": (
+        "Every pair of datasets that must look alike, every result",
+        "{universes:,} mechanisms on small universes, {pairs:,} pairs",
+        "no loss above its promise",
+    ),
+    "black box": (
+        "Guess which of two hostile datasets a release came from",
+        "{pairs:,} pairs, {draws:,} draws",
+        "no promise refuted",
+    ),
+    "planted": ("Mechanisms and budgets broken on purpose", "{defects:,} defects", "all caught"),
+    "bits": (
+        "Attainable results and low-order bits",
+        "{draws:,} draws",
+        "the naive sampler gives itself away, ours does not",
+    ),
+    "kills": (
+        "Processes killed at random moments of a release",
+        "{kills:,} kills",
+        "nothing overspent, nothing lost",
+    ),
+    "writers": (
+        "Processes writing to one ledger at once",
+        "{writers:,} writers",
+        "nothing overspent, nothing lost",
+    ),
+    "inputs": (
+        "Broken plans, predicates, bundles and data files",
+        "{cases:,} inputs",
+        "refused in words, nothing written",
+    ),
+    "markers": (
+        "Rare values planted in confidential data",
+        "{runs:,} runs, {files:,} files and messages read",
+        "none came out",
+    ),
+    "mutations": (
+        "Calibration constants changed by 20 % in the source",
+        "{mutations:,} changes",
+        "a test fails for each",
+    ),
+}
+
+
+def rows(attempts: list[dict[str, Any]]) -> list[str]:
+    """One line of Markdown per part, numbers summed over the tests that report it."""
+    found = []
+    for part, (tried, amount, verdict) in PARTS.items():
+        told = [one for one in attempts if one["part"] == part]
+        if not told:
+            found.append(f"| {tried} | not run | |")
+            continue
+        numbers: Counter[str] = Counter()
+        for one in told:
+            numbers.update({k: v for k, v in one.items() if k not in ("part", "passed")})
+        failed = sum(not one["passed"] for one in told)
+        result = verdict if not failed else f"**{failed} of {len(told)} checks failed**"
+        found.append(f"| {tried} | {amount.format(**numbers)} | {result} |")
+    return found
+
+
+def write(attempts: list[dict[str, Any]], readme: Path = README) -> None:
+    """Replace the table between its two marks."""
+    text = readme.read_text()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    lines = ["| Tried | How much | Result |", "|---|---|---|", *rows(attempts)]
+    day = f"Last run: {datetime.now(UTC):%Y-%m-%d}."
+    table = "\n".join([BEGIN, "", *lines, "", day, "", END])
+    readme.write_text(before + table + after)
+
+
+if __name__ == "__main__":
+    write(json.loads(Path(sys.argv[1]).read_text()))

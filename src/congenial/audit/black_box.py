@@ -1,0 +1,299 @@
+"""Black-box audit: draw from a mechanism under two conforming neighbours and try to tell them
+apart.
+
+For each hostile pair (`neighbours`) half of the draws learn the event that is most telling: a set
+of values of one of a few scores of the released table (log-likelihood ratio, distances to the two
+true answers, values of single cells), sorted by how much more often it is seen under one side
+(Neyman and Pearson on a histogram). The other half tests it: exact bounds on its probabilities
+give lower bounds on epsilon, mu and rho (`bounds`) that hold, for all pairs and parameters at once,
+but with probability `alpha`.
+
+A lower bound above the promise is a proof that the promise is broken. A bound below it proves
+nothing: it shows what this attack achieves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from congenial.audit.bounds import Aim, Prover, clopper_pearson_bounds
+from congenial.audit.exact import stated
+from congenial.audit.neighbours import HostilePair, hostile_pairs
+from congenial.audit.scores import Learner, scores_of
+from congenial.errors import GuaranteeError
+from congenial.mechanisms.protocol import Mechanism
+from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
+from congenial.sampling.exact import Floats
+from congenial.sampling.randomness import Randomness, SystemRandomness
+
+ALPHA = 1e-6  # false-alarm rate of a whole audit
+DRAWS = 1_000_000  # per pair
+PAIRS = 6
+DELTA = 1e-3  # where epsilon is bounded, for promises without a delta of their own
+CURVE_LEVEL = 0.95  # of the band in the picture, all thresholds at once
+FEWEST = 400  # draws per pair
+_CHUNK = 4_000_000  # released cells held at once
+
+Progress = Callable[[float], Any]
+CurveRow = tuple[float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A lower bound on one parameter, proved by one event on one pair."""
+
+    aim: Aim
+    value: float
+    score: str
+    seen: float  # share of the draws of the likelier side with the event (rho: its first part)
+    seen_under_the_other: float
+
+
+@dataclass(frozen=True)
+class PairFinding:
+    """What was proved about one pair."""
+
+    words: str
+    findings: tuple[Finding, ...]
+
+    def value(self, aim: Aim) -> float:
+        """The lower bound on a parameter, 0 if none was looked for."""
+        return max((f.value for f in self.findings if f.aim == aim), default=0.0)
+
+
+@dataclass(frozen=True)
+class BlackBoxAudit:
+    """What the attack proves against what is promised.
+
+    `curve`: rows (alpha, promised, measured, low, high) of the trade-off function of the most
+    telling pair, with a simultaneous 95 % band; it is shown and decides nothing.
+    """
+
+    mechanism: str
+    promised: Tradeoff
+    delta: float
+    draws: int
+    alpha: float
+    pairs: tuple[PairFinding, ...]
+    curve: tuple[CurveRow, ...] = field(repr=False)
+
+    def proved(self, aim: Aim) -> float:
+        """The largest lower bound over the pairs."""
+        return max(pair.value(aim) for pair in self.pairs)
+
+    @cached_property
+    def limits(self) -> dict[Aim, float]:
+        """What the promise allows of each parameter that was looked for."""
+        found: dict[Aim, float] = {"epsilon": self.promised.epsilon(self.delta)}
+        parameter, value = stated(self.promised)
+        if parameter == "mu":
+            found["mu"] = value
+        elif parameter == "rho":
+            found["rho"] = value
+        return found
+
+    @property
+    def violations(self) -> list[str]:
+        """Where a lower bound is above the promise, in words."""
+        at = f" at delta = {self.delta:g}" if self.delta else ""
+        return [
+            f"{aim} is at least {self.proved(aim):.4g}{at if aim == 'epsilon' else ''}, and "
+            f"{limit:.4g} is promised"
+            for aim, limit in self.limits.items()
+            if self.proved(aim) > limit
+        ]
+
+    @property
+    def violated(self) -> bool:
+        """Whether the promise is broken."""
+        return bool(self.violations)
+
+    @property
+    def words(self) -> str:
+        """The result in a sentence or two."""
+        tried = (
+            f"{len(self.pairs)} pairs of conforming neighbours, {self.draws:,} draws each, false "
+            f"alarms at most {self.alpha:g} of the time"
+        )
+        if self.violated:
+            return f"The promise is broken: {'; '.join(self.violations)} ({tried})."
+        at = f" at delta = {self.delta:g}" if self.delta else ""
+        limit = self.limits["epsilon"]
+        allowed = f"{limit:.4g}" if math.isfinite(limit) else "none"
+        return (
+            f"No event tells neighbours apart better than promised: the attack proves epsilon >= "
+            f"{self.proved('epsilon'):.4g}{at}, and {allowed} is promised ({tried}). That is no "
+            "proof of privacy; the promise has its own."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        aims: tuple[Aim, ...] = ("epsilon", "mu", "rho")
+        return {
+            "mechanism": self.mechanism,
+            "promised": self.promised.words,
+            "delta": self.delta,
+            "draws": self.draws,
+            "false_alarm": self.alpha,
+            "allowed": {a: v if math.isfinite(v) else None for a, v in self.limits.items()},
+            "proved": {aim: self.proved(aim) for aim in aims if self._looked_for(aim)},
+            "pairs": [
+                {"pair": one.words, "findings": [vars(f) for f in one.findings]}
+                for one in self.pairs
+            ],
+            "curve": {
+                "columns": ["alpha", "promised", "measured", "low", "high"],
+                "level": CURVE_LEVEL,
+                "rows": [list(row) for row in self.curve],
+            },
+            "violated": self.violated,
+            "words": self.words,
+        }
+
+    def _looked_for(self, aim: Aim) -> bool:
+        return any(f.aim == aim for pair in self.pairs for f in pair.findings)
+
+
+def black_box(
+    mechanism: Mechanism,
+    promised: Tradeoff | None = None,
+    *,
+    pairs: int | Sequence[HostilePair] = PAIRS,
+    draws: int = DRAWS,
+    delta: float | None = None,
+    alpha: float = ALPHA,
+    randomness: Randomness | None = None,
+    progress: Progress = lambda _: None,
+) -> BlackBoxAudit:
+    """Attack a table mechanism, against its own promise or another one (a bundle's, say).
+
+    `draws` per pair: half of them under either side, of which half learn and half test. `pairs`:
+    how many to look for, or the pairs. `delta`: where epsilon is bounded; by default that of the
+    promise. `progress` is told which part (0 to 1) is done.
+    """
+    if draws < FEWEST:
+        raise GuaranteeError(f"{draws} draws prove nothing.", remedy=f"Use {FEWEST} or more.")
+    promised = mechanism.guarantee.tradeoff if promised is None else promised
+    source = SystemRandomness() if randomness is None else randomness
+    if isinstance(pairs, int):
+        generator = np.random.Generator(np.random.PCG64(source.words(4).tolist()))
+        chosen = hostile_pairs(mechanism.adjacency, mechanism.description.table, pairs, generator)
+    else:
+        chosen = list(pairs)
+    at = _delta_of(promised) if delta is None else delta
+    aims: tuple[Aim, ...] = ("epsilon", "mu")
+    if isinstance(promised, ZeroConcentrated):
+        aims = (*aims, "rho")
+    prover = Prover(draws // 4, alpha / (len(chosen) * len(aims)), at)
+    attack = _Attack(mechanism, chosen, aims, prover, source)
+    attack.learn(lambda part: progress(part / 2))
+    attack.test(lambda part: progress(0.5 + part / 2))
+    return BlackBoxAudit(
+        mechanism.name, promised, at, draws, alpha, attack.findings(), attack.curve(promised)
+    )
+
+
+def _delta_of(promised: Tradeoff) -> float:
+    if isinstance(promised, Approximate):
+        return float(promised.dlt)
+    return 0.0 if isinstance(promised, Pure) else DELTA
+
+
+class _Attack:
+    """The state of one audit: a learner for each pair, and what it learnt."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        pairs: Sequence[HostilePair],
+        aims: tuple[Aim, ...],
+        prover: Prover,
+        source: Randomness,
+    ) -> None:
+        self.mechanism, self.pairs, self.aims = mechanism, pairs, aims
+        self.prover, self.source = prover, source
+        self.learners = [Learner(scores_of(mechanism, pair)) for pair in pairs]
+        # An additive mechanism that draws in the usual way adds the same noise to any table.
+        self.shared = mechanism.additive and type(mechanism).draw is Mechanism.draw
+
+    def learn(self, progress: Progress) -> None:
+        """Find the most telling event for each parameter, by what it would prove."""
+        for learner, side, drawn in self._draws(progress):
+            learner.add(side, drawn)
+        for learner in self.learners:
+            learner.settle(self.aims, self.prover)
+
+    def test(self, progress: Progress) -> None:
+        """Count the learnt events in fresh draws."""
+        for learner, side, drawn in self._draws(progress):
+            learner.count(side, drawn)
+
+    def _draws(self, progress: Progress) -> Iterator[tuple[Learner, bool, Any]]:
+        """Released tables in chunks: as many as the prover counts, for each pair and side."""
+        number, cells = self.prover.trials, int(np.prod(self.mechanism.shape, dtype=np.int64))
+        step = max(1, min(number, _CHUNK // cells))
+        for start in range(0, number, step):
+            size = min(step, number - start)
+            for side in (False, True):
+                noise = self.mechanism.noise(self.source, size) if self.shared else None
+                for pair, learner in zip(self.pairs, self.learners, strict=True):
+                    truth = self.mechanism.query(pair.right if side else pair.left)
+                    if noise is None:
+                        yield learner, side, self.mechanism.draw(truth, self.source, size)
+                    else:
+                        yield learner, side, truth + noise
+                progress((start + size * (1 + side) / 2) / number)
+
+    def findings(self) -> tuple[PairFinding, ...]:
+        """The bounds that hold."""
+        found = []
+        for pair, learner in zip(self.pairs, self.learners, strict=True):
+            rows = []
+            for aim, event in learner.events.items():
+                p, q = learner.tested(aim)
+                value = self.prover.proved(aim, p, q, event.cuts)
+                first = slice(event.cuts[0])
+                shares = (float(x[first].sum() / self.prover.trials) for x in (p, q))
+                rows.append(Finding(aim, value, event.name, *shares))
+            found.append(PairFinding(pair.words, tuple(rows)))
+        return tuple(found)
+
+    def _proved(self, learner: Learner) -> float:
+        p, q = learner.tested("mu")
+        return self.prover.proved("mu", p, q, learner.events["mu"].cuts)
+
+    def curve(self, promised: Tradeoff) -> tuple[CurveRow, ...]:
+        """The trade-off function of the learnt score on the pair that is told apart best."""
+        settled = [one for one in self.learners if "mu" in one.events]
+        if not settled:
+            return ()
+        best = max(settled, key=self._proved)
+        p, q = (np.cumsum(x)[:-1] for x in best.tested("mu"))
+        tail = (1 - CURVE_LEVEL) / (4 * len(p))
+        (p_low, p_high), (q_low, q_high) = (
+            clopper_pearson_bounds(x, self.prover.trials, tail) for x in (p, q)
+        )
+        at = np.linspace(0, 1, 51)
+        f = promised.piecewise() if isinstance(promised, ZeroConcentrated) else promised
+        columns = [
+            at,
+            f(at),
+            _interpolated(at, q / self.prover.trials, p / self.prover.trials),
+            _interpolated(at, q_low, p_high),
+            _interpolated(at, q_high, p_low),
+        ]
+        return tuple((a, b, c, d, e) for a, b, c, d, e in np.stack(columns, axis=1).tolist())
+
+
+def _interpolated(alpha: Floats, q: Floats, p: Floats) -> Floats:
+    """f(alpha) = 1 - p at alpha = 1 - q, linear between events; nothing and everything included."""
+    x = np.concatenate([[0.0], (1 - q)[::-1], [1.0]])
+    y = np.concatenate([[0.0], (1 - p)[::-1], [1.0]])
+    order = np.argsort(x, kind="stable")
+    return np.asarray(np.minimum(np.interp(alpha, x[order], y[order]), alpha))
