@@ -9,13 +9,14 @@ import pytest
 from scipy import stats
 
 from congenial.data.schema import Schema
+from congenial.data.table import Table
 from congenial.errors import PlanError
 from congenial.mechanisms.calibrate import calibrate
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import Invariants
-from congenial.public.statements import count, total
-from congenial.release.accuracy import Want, error_rows, smallest
+from congenial.public.invariants import Invariants, publish
+from congenial.public.statements import count, margin, total
+from congenial.release.accuracy import Want, error_rows, less_noise, smallest
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6
@@ -92,3 +93,17 @@ def test_impossible_wishes_say_so():
                 "plain_laplace", Guarantee.pure(epsilon, ADJACENCY), SCHEMA.names
             ),
         )
+
+
+def test_less_noise_is_named_where_knorm_has_it() -> None:
+    schema = Schema.from_dict({"a": {"levels": list("123")}, "b": {"levels": list("456")}})
+    table = Table(schema, schema.names, np.full((3, 3), 5))
+    margins = SemiAdjacent(publish(table, margin("a"), margin("b")))
+    ours = calibrate("auto", Guarantee.pure(1, margins), schema.names)
+    found = less_noise(ours)
+    assert found is not None
+    name, deviation = found
+    assert name == "knorm"
+    assert deviation < 0.85 * error_rows(ours)[-1].standard_deviation
+    nested = SemiAdjacent(publish(table, total(by="a")))
+    assert less_noise(calibrate("auto", Guarantee.pure(1, nested), schema.names)) is None

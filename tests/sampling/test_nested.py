@@ -117,3 +117,21 @@ def test_parts_are_kept_one_by_one():
     assert np.bincount(draws[:, 1]) == pytest.approx(1000, abs=160)
     joint = np.histogram2d(draws[:, 0], draws[:, 4], bins=(2, 3))[0]
     assert joint[0] == pytest.approx(joint[1], abs=200)
+
+
+def test_many_sums_with_little_room():
+    """Twelve sums of 30 cells that may not grow. The tree draws where cells are well filled; where
+    sums of all sizes press against their bounds it steps back, and nearly nothing is kept.
+    """
+    groups, cells = 12, 30
+    rows = sp.csr_matrix(np.kron(np.identity(groups, dtype=np.int64), np.ones((1, cells))))
+    rng = np.random.default_rng(1)
+    uneven = rng.poisson(np.exp(rng.normal(1, 2, groups * cells)))
+    for centre, share in ((np.full(groups * cells, 10), 1.0), (uneven, 0.0)):
+        most, least = centre.reshape(groups, -1).sum(axis=1), np.full(groups, -FAR)
+        zero = np.zeros(centre.size, dtype=np.int64)
+        support = Support(("a",), zero, np.array([centre.sum()]))
+        limits = Limits(zero, np.full(centre.size, FAR), rows.astype(np.int64), least, most)
+        counts = ConditionedCounts("double_geometric", Fraction(1, 4), support, centre, limits)
+        assert isinstance(counts._inside, NestedGroups) == (share == 1)
+        assert counts.acceptance(SeededRandomness(SEED), 50) == share

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from congenial.cli import synthetic
+from congenial.cli import scenarios, synthetic, tables
 from congenial.cli.output import (
     Document,
     Json,
@@ -20,13 +20,25 @@ from congenial.cli.output import (
     table,
     working,
 )
+from congenial.errors import GuaranteeError
 
 if TYPE_CHECKING:
     from congenial.privacy.ledger import Ledger
     from congenial.release.plan import Plan
+    from congenial.release.scenarios import ScenariosCheck
     from congenial.release.statistics import StatisticsCheck
-    from congenial.release.steps import PlanCheck, ReleaseCheck
+    from congenial.release.steps import PlanCheck
     from congenial.release.synthetic import SyntheticCheck
+    from congenial.release.tables import ReleaseCheck
+
+
+STRUCTURES = {
+    "none": "no published sum",
+    "laminar": "nested: the figures fix the total of every group of people they tell apart",
+    "two-way": "crossing: of some groups of people only sums in two directions are known",
+    "one-way": "crossing: of some groups of people only sums in several directions are known",
+    "general": "groups of people tied by linear equations",
+}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -99,76 +111,17 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
     }
 
 
-def _examined(one: ReleaseCheck | StatisticsCheck | SyntheticCheck) -> Document:
+def _examined(one: ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck) -> Document:
     from congenial.release.sections import kind_of
 
     kind = kind_of(one.section)
     if kind == "model":
         return synthetic.examine(cast("SyntheticCheck", one))
+    if kind == "scenarios":
+        return scenarios.examine(cast("ScenariosCheck", one))
     if kind == "statistics":
         return _statistics(cast("StatisticsCheck", one))
-    return _release(cast("ReleaseCheck", one))
-
-
-def _release(one: ReleaseCheck) -> Document:
-    from congenial.privacy.description import LAWS
-    from congenial.privacy.semantics import belief_words
-    from congenial.release.costs import mandate_costs
-
-    description = one.mechanism.description
-    norm = description.norm
-    return {
-        "name": one.section.name,
-        "kind": "table",
-        "table": list(description.table),
-        "cells": int(one.support.labels.size),
-        "degrees_of_freedom": one.support.degrees_of_freedom,
-        "sensitivity": {
-            "norm": {"l1": "l1", "l2": "l2 squared", "gauge": "gauge of the hull"}[norm],
-            "value": one.sensitivity.value,
-            "footing": one.sensitivity.footing,
-        },
-        "mechanism": description.mechanism,
-        "law": LAWS[description.family],
-        "eps_per_cell": description.scale if norm == "l1" else None,
-        "sigma_squared": description.scale if norm == "l2" else None,
-        "epsilon_per_gauge": description.scale if norm == "gauge" else None,
-        "per_person": one.guarantee.tradeoff.words,
-        "nonnegative": one.section.nonnegative,
-        "structure": one.support.structure,
-        "normaliser_price": None
-        if one.price is None
-        else {
-            "epsilon": one.price.value,
-            "gamma": one.price.value / (description.scale * one.sensitivity.value),
-            "basis": one.price.basis,
-        },
-        "mandate_costs": [
-            {
-                "label": cost.label,
-                "loss": cost.loss,
-                "loss_without": cost.loss_without,
-                "deviation": cost.deviation,
-                "deviation_without": cost.deviation_without,
-                "trivial": cost.trivial,
-            }
-            for cost in mandate_costs(one.mechanism)
-        ],
-        "guarantee": one.guarantee.to_dict(),
-        "promise": one.guarantee.explain(),
-        "belief": belief_words(one.guarantee.tradeoff, one.guarantee.stated_delta),
-        "errors": [
-            {
-                "what": row.what,
-                "sums": row.sums,
-                "standard_deviation": row.standard_deviation,
-                "within": row.within,
-                "level": row.level,
-            }
-            for row in one.errors
-        ],
-        "wanted": None if one.wanted is None else dict([one.wanted]),
-    }
+    return tables.examine(cast("ReleaseCheck", one))
 
 
 def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
@@ -178,6 +131,11 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     from congenial.public.adjacency import SemiAdjacent
     from congenial.public.statements import count
 
+    if result.plan.data.max_rows is not None:
+        raise GuaranteeError(
+            "what exact counts leave of a promise about people with several rows has no proof.",
+            remedy="Use --suppose with one row per person, without max_rows.",
+        )
     known = suppose(result.mandates, *(count(one) for one in conditions))
     adjacency = SemiAdjacent(known)
     return {
@@ -259,9 +217,11 @@ def show(document: Document) -> None:
         paragraph("Nothing else is released: everything but these figures is suppressed.")
     for one in document["releases"]:
         if one["kind"] == "table":
-            _show_release(one, document["want"])
+            tables.show(one, document["want"])
         elif one["kind"] == "synthetic records":
             synthetic.show(one)
+        elif one["kind"] == "values":
+            scenarios.show(one)
         else:
             _show_statistics(one)
     if document["supposed"] is not None:
@@ -272,7 +232,8 @@ def show(document: Document) -> None:
         table(("release", "promise as planned", "promise then"), rows)
     budget = document["budget"]
     heading("Budget")
-    facts({name.capitalize(): budget[name] for name in ("limit", "spent", "asked", "left")})
+    shown = {name.capitalize(): budget[name] for name in ("limit", "spent", "asked")}
+    facts(shown | {"Left then": budget["left"] if budget["allowed"] else "not enough"})
     if not budget["allowed"]:
         paragraph("The budget does not allow all of this: a release will be refused.", style="red")
 
@@ -297,9 +258,10 @@ def _show_mandates(document: Document) -> None:
             for one in document["mandates"]
         ]
         table(("mandate", "by", "figures", "because", "note"), rows, numbers="figures")
+    paragraph("")
     facts(
         {
-            "Structure": document["structure"],
+            "Structure": STRUCTURES[document["structure"]],
             "Independent figures": document["independent_figures"],
             "Must look alike": adjacency["words"],
             "Records that differ": f"a* = {adjacency['records']} ({adjacency['metric']})",
@@ -307,40 +269,6 @@ def _show_mandates(document: Document) -> None:
             "Numbers below are": document["basis"],
         }
     )
-
-
-def _show_release(one: Document, want: str | None) -> None:
-    from congenial.privacy.guarantee import number
-
-    heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
-    sensitivity = one["sensitivity"]
-    if one["eps_per_cell"] is not None:
-        told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
-        scale = {"Epsilon per cell": told}
-    elif one["sigma_squared"] is not None:
-        scale = {"Variance per cell": number(one["sigma_squared"])}
-    else:
-        scale = {"Epsilon per unit of gauge": number(one["epsilon_per_gauge"])}
-    facts(
-        {
-            "Cells": f"{one['cells']}, of which {one['degrees_of_freedom']} can vary freely",
-            "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
-            f"({sensitivity['footing']})",
-            "Mechanism": f"{one['mechanism']}: {one['law']}",
-            **scale,
-            "Per person": one["per_person"],
-            "Nonnegative": one["nonnegative"],
-            **_price_words(one),
-        }
-    )
-    paragraph("")
-    paragraph(one["promise"])
-    paragraph("")
-    paragraph(one["belief"])
-    paragraph("")
-    _show_errors(one)
-    _show_costs(one)
-    _show_want(one, want)
 
 
 def _show_statistics(one: Document) -> None:
@@ -375,63 +303,3 @@ def _show_statistics(one: Document) -> None:
     paragraph(f"The fit: {one['diagnosis']}")
     for test in one["doubtful"]:
         paragraph(f"- {test['assumption']}: {test['about']} ({test['test']}, p = {test['p']:.2g})")
-
-
-def _show_errors(one: Document) -> None:
-    if not one["errors"]:
-        paragraph("Errors depend on the data, so none can be stated beforehand.")
-        return
-    table(
-        ("error of", "sums", "standard deviation", "within", "at"),
-        [
-            (
-                row["what"],
-                row["sums"],
-                f"{row['standard_deviation']:.2f}",
-                f"{row['within']:g}",
-                f"{row['level']:.0%}",
-            )
-            for row in one["errors"]
-        ],
-        numbers="sums,standard deviation,within,at",
-    )
-
-
-def _show_want(one: Document, want: str | None) -> None:
-    from congenial.privacy.guarantee import number
-
-    if want is not None:
-        needs = "this table does not show it"
-        for parameter, value in (one["wanted"] or {}).items():
-            exact = "published exactly"
-            needs = f"needs {parameter} = {number(value)} per person" if value else exact
-        paragraph(f"{want}: {needs}.", style="bold")
-
-
-def _price_words(one: Document) -> Document:
-    """The two prices apart, where counts are conditioned to be nonnegative."""
-    from congenial.privacy.guarantee import number
-
-    price = one["normaliser_price"]
-    if price is None:
-        return {}
-    adjacency = one["eps_per_cell"] * one["sensitivity"]["value"]
-    return {
-        "Adjacency price": f"epsilon {number(adjacency)} (records that may differ)",
-        "Normaliser price": f"epsilon {number(price['epsilon'])} (counts >= 0), gamma = "
-        f"{number(price['gamma'])}; {price['basis']}",
-    }
-
-
-def _show_costs(one: Document) -> None:
-    """One line a mandate: what it costs in the promise and in error."""
-    if not one["mandate_costs"]:
-        return
-    rows = []
-    for cost in one["mandate_costs"]:
-        without, error = cost["loss_without"], cost["deviation_without"]
-        loss = "-" if without is None else f"{without:.4g} -> {cost['loss']:.4g}"
-        noise = "-" if error is None else f"{error:.3g} -> {cost['deviation']:.3g}"
-        rows.append((cost["label"], loss, noise, "changes nothing" if cost["trivial"] else ""))
-    paragraph("")
-    table(("mandate", "loss at equal noise", "deviation at equal loss", "note"), rows)

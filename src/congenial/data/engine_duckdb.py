@@ -60,7 +60,8 @@ class DuckDBSource(Source):
         return guarded(
             run,
             "the records cannot be read to the end.",
-            "Check that every file is complete, in UTF-8, and has as many fields as its header.",
+            "Check that every file is complete, in UTF-8, with as many fields as its header and one "
+            "kind of line ending.",
         )
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial.data.attribute import (
+    MAX_LEVELS,
     REFUSE,
     Attribute,
     Axis,
@@ -122,6 +123,11 @@ class Schema:
         """
         if not isinstance(mapping, Mapping):
             raise SchemaError("the schema is not a table of attributes.", remedy="See the plan.")
+        if sum(min(_integers(one), MAX_LEVELS) for one in mapping.values()) > MAX_LEVELS:
+            raise SchemaError(
+                f"the schema has more than {MAX_LEVELS} levels in all.",
+                remedy="Use bins (edges) for wide ranges.",
+            )
         return cls(tuple(_attribute(name, spec, folder) for name, spec in mapping.items()))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -188,6 +194,14 @@ def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
             remedy="Give the lowest and the highest, for example integers = [1, 8].",
         )
     return Attribute(name, "integers", low=items[0], high=items[1], **common)
+
+
+def _integers(spec: object) -> int:
+    """How many levels an attribute given by two integers will have; 0 for any other."""
+    ends = spec.get("integers") if isinstance(spec, Mapping) else None
+    if not isinstance(ends, list | tuple) or not all(isinstance(end, int) for end in ends):
+        return 0
+    return max(0, max(ends) - min(ends)) if ends else 0
 
 
 def _items(value: object, name: str, key: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A condition as a set of cells of a released table."""
+"""Conditions and margins as sets of cells of a released table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
-from congenial.errors import PredicateError
+from congenial.errors import BundleError, PredicateError
 
 
 def select(condition: str, schema: Schema, names: tuple[str, ...]) -> Any:
@@ -54,3 +54,21 @@ def _coarsen(mask: Any, position: int, of_base: Any, levels: int, condition: str
             remedy=f"State the condition in terms of '{name}'.",
         )
     return np.moveaxis(high, 0, position)
+
+
+def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -> Any:
+    """For each cell of the table, the cell of the margin over `names` that it belongs to."""
+    axes = schema.axes(table)
+    at = {axis.base: i for i, axis in enumerate(axes)}
+    index = np.zeros((1,) * len(axes), dtype=np.int64)
+    for target in schema.axes(names):
+        if target.base not in at:
+            raise BundleError(
+                f"the table over {', '.join(table)} has no axis '{target.name}'.",
+                remedy="Use its own axes or coarser ones.",
+            )
+        i = at[target.base]
+        spread = [1] * len(axes)
+        spread[i] = axes[i].size
+        index = index * target.size + target.map_from(axes[i]).reshape(spread)
+    return index

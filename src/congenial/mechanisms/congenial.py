@@ -17,15 +17,19 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.mechanisms.additive import eps_per_cell, sigma_squared
-from congenial.mechanisms.errors import Simulation
+from congenial.mechanisms.errors import TiedErrors
 from congenial.mechanisms.protocol import ErrorLaw, Mechanism, register
-from congenial.privacy.normaliser import Price, largest_eps_cell, normaliser_price
+from congenial.privacy.composition import conditions
+from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
+from congenial.public.lattice import Ints
+from congenial.public.limits import Limits, conforming_tables, limits
 from congenial.public.support import LOOSE, Support, support
-from congenial.sampling.conditioned import ConditionedCounts, ConditionedNoise
+from congenial.sampling.conditioned import ConditionedNoise
+from congenial.sampling.counts import ConditionedCounts
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.sums import subset_sum_law
+from congenial.sampling.sums import Pmf, subset_sum_law
 
 
 class Conditioned(Mechanism):
@@ -66,17 +70,17 @@ class ConditionedAdditive(Conditioned):
         return self.conditioned.log_Z_ties is not None
 
     @cached_property
-    def _simulation(self) -> Simulation:
-        return Simulation(self.conditioned)
+    def _tied_errors(self) -> TiedErrors:
+        return TiedErrors(self.conditioned)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of the noise in sums of cells: m of the k cells of every group a sum meets.
 
         Groups are independent; sums that meet groups in the same way share one law. Where groups
-        are tied the law is simulated.
+        are tied the law is exact if one sum is free in each tie, otherwise simulated.
         """
         if self.support.ties:
-            return list(self._simulation.laws(np.asarray(index).reshape(-1), sums))
+            return list(self._tied_errors.laws(np.asarray(index).reshape(-1), sums))
         flat, labels = np.asarray(index).reshape(-1), self.support.labels.reshape(-1)
         loose = np.bincount(flat[(flat >= 0) & (labels == LOOSE)], minlength=sums)
         inside = (flat >= 0) & (labels >= 0)
@@ -125,16 +129,18 @@ class Congenial(ConditionedAdditive):
 
 @register
 class CongenialCounts(Conditioned):
-    """A protected table of nonnegative counts that agrees with every published figure.
+    """A protected table of nonnegative counts that agrees with every published figure and bound.
 
     Formula: p(m | x) ~ exp(-eps_cell * ||m - phi(x)||_1) on { m integer, m >= 0 : published sums of
-    m are as published }. Assumes the published figures hold for the data (checked at release).
+    m are as published, published bounds hold }. Assumes that both hold for the data (checked at
+    release).
 
     Formal guarantee: for any two conforming databases that differ in at most a* records, the log-
     likelihood ratio of any release is at most eps_cell * Delta_1(S) (the adjacency price) plus a
-    bound on log Z(s')/Z(s) (the normaliser price, `price`): conditioning on signs depends on the
-    data. Making the counts nonnegative afterwards (`project`) is free, and better unless an analyst
-    needs the exact law of nonnegative counts.
+    bound on log Z(s')/Z(s) (the normaliser price, `price`): conditioning on signs and bounds
+    depends on the data. Where all conforming tables can be listed the loss is exact. Making the
+    counts nonnegative afterwards (`project`) is free, and better unless an analyst needs the exact
+    law of nonnegative counts.
 
     Edge cases: as for `Congenial`. The law depends on the data: there is no law of the error that
     holds for every table, so no interval; `congenial infer` uses the density instead. The time a
@@ -154,32 +160,49 @@ class CongenialCounts(Conditioned):
     def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
         """The largest eps per cell whose two prices together stay within epsilon per person."""
         assert isinstance(target, Pure)
-        distance = int(adjacency.l1(table).value)
-        known = support(adjacency.mandates, table)
-        replaced = adjacency.metric == "replace-one"
+        distance, replaced = int(adjacency.l1(table).value), adjacency.metric == "replace-one"
+        given = Conditions.of(adjacency.mandates, table, distance, replaced)
         # The ledger rounds the two prices together up to 10^-9, so aim at a target on that grid.
         aim = Fraction(floor(Fraction(target.eps) * 10**9), 10**9)
-        return largest_eps_cell(aim, known, distance, replaced)
+        return largest_eps_cell(aim, given)
 
     @cached_property
     def price(self) -> Price:
         """The normaliser price, in epsilon per person."""
-        distance = int(self.adjacency.l1(self.description.table).value)
-        replaced = self.adjacency.metric == "replace-one"
-        return normaliser_price(self.description.scale, self.support, distance, replaced)
+        return conditions(self.description, self.adjacency).price(self.description.scale)
 
-    def _given(self, truth: Any) -> ConditionedCounts:
-        return ConditionedCounts(self.family, self.description.scale, self.support, truth)
+    @cached_property
+    def limits(self) -> Limits:
+        """The published bounds that the table can show."""
+        return limits(self.description.support, self.description.table)
+
+    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
+        """No error in sums that the published figures fix; refused for any other."""
+        if not np.all(self.support.fixes(index, sums)):
+            return super().error_laws(index, sums)
+        return [Pmf(0, np.ones(1))] * sums
+
+    def given(self, truth: Any) -> ConditionedCounts:
+        """The law of the counts when phi(x) = truth."""
+        scale, known = self.description.scale, self.support
+        return ConditionedCounts(self.family, scale, known, truth, self.limits, self._listed)
+
+    @cached_property
+    def _listed(self) -> Ints | None:
+        """All conforming tables, where they are few."""
+        return conforming_tables(self.description.support, self.description.table)
 
     def draw(self, truth: Any, randomness: Randomness, draws: int) -> Any:
         """Independent draws of m given phi(x): array of shape (draws, *shape)."""
-        return self._given(truth).draw_many(randomness, draws).reshape(draws, *self.shape)
+        return self.given(truth).draw_many(randomness, draws).reshape(draws, *self.shape)
 
     def log_density(self, y: Any, table: Table) -> Any:
         """log p(y | x), the normaliser of this very table included."""
-        m = np.asarray(y, dtype=np.int64)
+        m, truth = np.asarray(y, dtype=np.int64), self.query(table)
         flat = m.reshape(*m.shape[: m.ndim - len(self.shape)], -1)
-        return self._given(self.query(table)).log_density(flat)
+        if not self.limits.hold(truth.reshape(-1)):  # no such table can have been released from
+            return np.full(flat.shape[:-1], -np.inf)[()]
+        return self.given(truth).log_density(flat)
 
 
 @register

@@ -1,4 +1,4 @@
-"""Laws of error found by simulation, where groups are tied and no closed form is known.
+"""Laws of error where groups are tied: exact with one free sum a tie, otherwise by simulation.
 
 The noise of an additive mechanism does not depend on the data, so anybody can draw it: half-widths
 are upper confidence bounds of quantiles (wrong with probability at most 1e-6 each), never plain
@@ -18,8 +18,10 @@ from scipy import stats
 from congenial.errors import StructureError
 from congenial.public.support import FROZEN, Support
 from congenial.sampling.conditioned import ConditionedNoise
+from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness
-from congenial.sampling.sums import subset_sum_law
+from congenial.sampling.sums import Pmf, subset_sum_law
+from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
 
 DRAWS = 10_000
 FALSE_ALARM = 1e-6
@@ -52,7 +54,7 @@ class SimulatedLaw:
     def interval(self, level: float) -> float:
         """h with P(|noise| <= h) >= level, up to the stated false-alarm rate."""
         if self.fixed:
-            return 0.0
+            return 0
         # The k-th smallest of n is above the level quantile unless k or more fell below it.
         n = len(self._sizes)
         k = int(stats.binom.isf(FALSE_ALARM, n, level)) + 1
@@ -61,7 +63,7 @@ class SimulatedLaw:
                 f"a level of {level} needs more than {n:,} simulated draws.",
                 remedy="Ask for a lower level, such as 0.99.",
             )
-        return float(self._sizes[k - 1])
+        return int(self._sizes[k - 1])
 
     @property
     def lo(self) -> int:
@@ -79,14 +81,8 @@ def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[Simu
 
     A sum of whole groups of known total is fixed.
     """
-    flat = support.labels.reshape(-1)
-    inside, width = (index >= 0) & (flat != FROZEN), support.groups + 3
-    keys, met = np.unique(index[inside] * width + flat[inside] + 2, return_counts=True)
-    label = keys % width - 2
-    sizes = np.append(support.sizes, 0)
-    whole = (label >= 0) & (met == sizes[np.maximum(label, -1)])
-    broken = np.zeros(sums, dtype=bool)
-    broken[keys[~whole] // width] = True
+    inside = (index >= 0) & (support.labels.reshape(-1) != FROZEN)
+    fixed = support.fixes(index, sums).tolist()
     draws = int(np.clip(NUMBERS // index.size, 200, DRAWS))
     source, rows = SeededRandomness(_SEED), max(1, 4_000_000 // index.size)
     found = np.zeros((sums, draws), dtype=np.int64)
@@ -96,11 +92,12 @@ def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[Simu
         block = np.zeros((sums, len(u)), dtype=np.int64)
         np.add.at(block, index[inside], u[:, inside].T)
         found[:, start : start + len(u)] = block
-    return [SimulatedLaw(one, not b) for one, b in zip(found, broken.tolist(), strict=True)]
+    return [SimulatedLaw(one, sure) for one, sure in zip(found, fixed, strict=True)]
 
 
-class Simulation:
-    """Draws of sums of noise on a table with ties: independent parts, each from a pool of draws.
+class TiedErrors:
+    """Laws of sums of noise on a table with ties: exact where each tie has one free sum and noise
+    is double geometric, otherwise from draws. Parts are independent, each with a pool of draws.
 
     Cells of one group are exchangeable, so what a sum's law depends on is how many cells it takes
     of each group, tie by tie (its signature).
@@ -109,29 +106,62 @@ class Simulation:
     def __init__(self, noise: ConditionedNoise) -> None:
         self._noise = noise
         self._rng = np.random.default_rng(_SEED)
-        source = SeededRandomness(_SEED)
-        self._makes = [
-            (sampler, places, sampler.draw_many(source, DRAWS)) for sampler, places in noise.ties()
-        ]
-        self._laws: dict[tuple[Part, ...], SimulatedLaw] = {}
+        self._makes = list(noise.ties())
+        self._laws: dict[tuple[Part, ...], Pmf | SimulatedLaw] = {}
 
-    def laws(self, index: Any, sums: int) -> list[SimulatedLaw]:
+    def laws(self, index: Any, sums: int) -> list[Pmf | SimulatedLaw]:
         """The law of each sum; `index` names the sum each cell belongs to (-1: none)."""
         found = []
         for parts in self._signatures(index, sums):
             if parts not in self._laws:
-                total = np.zeros(DRAWS, dtype=np.int64)
-                for part in parts:
-                    total += self._draws(part)
-                self._laws[parts] = SimulatedLaw(total, all(map(self._fixed, parts)))
+                self._laws[parts] = self._exact(parts) or self._simulated(parts)
             found.append(self._laws[parts])
         return found
+
+    def _simulated(self, parts: tuple[Part, ...]) -> SimulatedLaw:
+        total = np.zeros(DRAWS, dtype=np.int64)
+        for part in parts:
+            total += self._draws(part)
+        return SimulatedLaw(total, all(map(self._fixed, parts)))
+
+    def _exact(self, parts: tuple[Part, ...]) -> Pmf | None:
+        """The law of a sum if that of each part can be tabulated."""
+        laws = []
+        for make, *taken in parts:
+            law = self._alone(taken[0], taken[1]) if make < 0 else self._tied(make, tuple(taken))
+            if law is None:
+                return None
+            laws.append(law)
+        return independent_sum(laws)
+
+    def _tied(self, make: int, taken: Part) -> Pmf | None:
+        sampler, cell = self._makes[make][0], self._noise.cell
+        along = self._directions[make]
+        if along is None or not isinstance(cell, DoubleGeometric):
+            return None
+        sizes = tuple(np.bincount(sampler.labels).tolist())
+        return tied_sum_law(tuple(along.tolist()), sizes, taken, cell)
+
+    @cached_property
+    def _directions(self) -> list[Any]:
+        """The free sum of each tie; None for a chain, whose own law is not known."""
+        return [direction(one.equations) if one.certified else None for one, _ in self._makes]
+
+    def _alone(self, m: int, size: int) -> Pmf:
+        """m of the `size` cells of a group by itself, or m loose cells if size is 0."""
+        groups, loose = ([(m, size)], 0) if size else ([], m)
+        return subset_sum_law(groups, self._noise.cell, loose)
+
+    @cached_property
+    def _pools(self) -> list[Any]:
+        source = SeededRandomness(_SEED)
+        return [sampler.draw_many(source, DRAWS) for sampler, _ in self._makes]
 
     def _signatures(self, index: Any, sums: int) -> list[tuple[Part, ...]]:
         support = self._noise.support
         flat = support.labels.reshape(-1)
         parts: list[list[Part]] = [[] for _ in range(sums)]
-        for make, (sampler, places, _) in enumerate(self._makes):
+        for make, (sampler, places) in enumerate(self._makes):
             groups = int(sampler.labels.max()) + 1
             inside = index[places]
             tie, cell = np.nonzero(inside >= 0)
@@ -166,11 +196,9 @@ class Simulation:
         """Fresh draws of one part of a sum."""
         make, *taken = part
         if make < 0:
-            m, size = taken
-            groups, loose = ([(m, size)], 0) if size else ([], m)
-            law: Any = subset_sum_law(groups, self._noise.cell, loose)
+            law = self._alone(taken[0], taken[1])
             return law.lo + self._rng.choice(len(law.probs), DRAWS, p=law.probs / law.probs.sum())
-        sampler, _, pool = self._makes[make]
+        sampler, pool = self._makes[make][0], self._pools[make]
         first = np.concatenate(
             [np.flatnonzero(sampler.labels == g)[:m] for g, m in enumerate(taken)]
         )

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.selection import select
-from congenial.errors import BundleError, PredicateError, StructureError
-from congenial.mechanisms.baselines.conforming import FAR, Conforming
+from congenial.errors import StructureError
+from congenial.mechanisms.baselines.conforming import Conforming
 from congenial.mechanisms.baselines.whole import nearest, nearest_in
-from congenial.mechanisms.release import Release, cell_index
-from congenial.public.statements import Statement
+from congenial.mechanisms.release import Release
+from congenial.public.limits import bound_rows
 from congenial.public.support import LOOSE, Support, Tie, support
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
@@ -62,43 +61,17 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
 
 def _bounded(release: Release, groups: Support) -> Conforming | None:
     """The nonnegative tables that keep every published bound the table can show; None for none."""
-    bounds = [one for one in release.published.bounds if _shown(one, release)]
-    if not bounds:
+    rows, low, high = bound_rows(release.published, release.table)
+    if not rows.shape[0]:
         return None
-    rows, low, high = [], [], []
-    for statement in bounds:
-        weight = np.zeros(release.values.shape, dtype=np.int64)
-        for condition, times in statement.terms:
-            weight += times * select(condition, release.schema, release.table)
-        index = cell_index(release.schema, release.table, statement.by)
-        of_cell = np.broadcast_to(index, weight.shape).reshape(-1)
-        figures = release.schema.size(statement.by)
-        cells = np.arange(weight.size)
-        rows.append(
-            sp.csr_matrix((weight.reshape(-1), (of_cell, cells)), shape=(figures, weight.size))
-        )
-        least = statement.relation == ">="
-        low.append(np.full(figures, statement.bound if least else -FAR))
-        high.append(np.full(figures, FAR if least else statement.bound))
     exact = Conforming.given(groups)
     return Conforming(
-        sp.vstack([exact.rows, *rows], format="csr"),
-        np.concatenate([exact.low, *low]),
-        np.concatenate([exact.high, *high]),
+        sp.vstack([exact.rows, rows], format="csr"),
+        np.concatenate([exact.low, low]),
+        np.concatenate([exact.high, high]),
         exact.lower,
         exact.upper,
     )
-
-
-def _shown(statement: Statement, release: Release) -> bool:
-    """Whether a bound is about sums of the table's own cells."""
-    try:
-        for condition, _ in statement.terms:
-            select(condition, release.schema, release.table)
-        cell_index(release.schema, release.table, statement.by)
-    except (BundleError, PredicateError):
-        return False
-    return True
 
 
 def _project_tie(x: Any, tie: Tie, groups: Support, randomness: Randomness) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from congenial.data.schema import Schema
+from congenial.data.selection import cell_index as cell_index  # used by those who read releases
 from congenial.data.selection import select
 from congenial.errors import BundleError
 from congenial.privacy.description import Description
@@ -52,11 +53,6 @@ class Release:
             "is one, holds the values before they were made nonnegative: use it to infer",
         ),
     )
-    usage: ClassVar[tuple[str, ...]] = (
-        "release.to_pandas()",
-        'release.interval("<condition>", 0.90)',
-    )
-
     name: str
     description: Description
     guarantee: Guarantee
@@ -100,6 +96,13 @@ class Release:
         from congenial.mechanisms.calibrate import rebuild
 
         return rebuild(self.description, self.adjacency)
+
+    @property
+    def usage(self) -> tuple[str, ...]:
+        """How to begin, as code; counts drawn given their signs have no intervals."""
+        more = "release.count" if self.description.nonnegative else "release.interval"
+        level = "" if self.description.nonnegative else ", 0.90"
+        return "release.to_pandas()", f'{more}("<condition>"{level})'
 
     # ---- sums and intervals ------------------------------------------------------------------
 
@@ -253,7 +256,9 @@ def _read_table(content: bytes, shape: tuple[int, ...]) -> tuple[Any, Any]:
                 f"table.parquet has {file.metadata.num_rows} rows; the schema has {cells} cells.",
                 remedy="Get a fresh copy of the bundle.",
             )
-        table = file.read()
+        refuse_bomb(file, "table.parquet")
+        names = [name for name in ("count", "count_as_drawn") if name in file.schema_arrow.names]
+        table = file.read(columns=names)
     except (OSError, pa.ArrowException):
         raise BundleError(
             "table.parquet cannot be read.", remedy="Get a fresh copy of the bundle."
@@ -263,22 +268,13 @@ def _read_table(content: bytes, shape: tuple[int, ...]) -> tuple[Any, Any]:
     return values, table["count_as_drawn"].to_numpy().reshape(shape) if projected else None
 
 
-def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -> Any:
-    """For each cell of the table, the cell of the margin over `names` that it belongs to."""
-    axes = schema.axes(table)
-    at = {axis.base: i for i, axis in enumerate(axes)}
-    index = np.zeros((1,) * len(axes), dtype=np.int64)
-    for target in schema.axes(names):
-        if target.base not in at:
-            raise BundleError(
-                f"the table over {', '.join(table)} has no axis '{target.name}'.",
-                remedy="Use its own axes or coarser ones.",
-            )
-        i = at[target.base]
-        spread = [1] * len(axes)
-        spread[i] = axes[i].size
-        index = index * target.size + target.map_from(axes[i]).reshape(spread)
-    return index
+def refuse_bomb(file: Any, name: str) -> None:
+    """Refuse a Parquet file that unpacks to far more than its rows need."""
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > 2**22 + 4096 * file.metadata.num_rows:
+        raise BundleError(
+            f"{name} unpacks to far more than its rows need.", remedy="Do not use this bundle."
+        )
 
 
 def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval:

@@ -111,6 +111,14 @@ class Invariants:
         """Number of independent published figures."""
         return lattice.rank(self.matrix)
 
+    @property
+    def tells_total(self) -> bool:
+        """Whether one of the figures is the number of people itself."""
+        return any(
+            one.relation == "=" and not one.by and one.terms == (("", 1),)
+            for one in self.statements
+        )
+
     @cached_property
     def structure(self) -> Structure:
         """What kind of set the mandates are; each kind has its own exact mathematics.

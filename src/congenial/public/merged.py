@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.errors import MandateError
 from congenial.public import lattice
 from congenial.public.invariants import Invariants
 from congenial.public.lattice import Ints
-
-LARGEST_LIST = 20_000  # partly filled tables kept while conforming ones are listed
+from congenial.public.listing import list_tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,7 @@ class Merged:
     def tables(self) -> Ints | None:
         """All conforming tables (rows), or None if they are infinite, unknown or too many.
 
-        Partly filled tables grow atom by atom; those whose missing part cannot meet the figures are
-        dropped at once.
+        MandateError if there is none: over an empty universe every loss would be 0.
         """
         if self.values is None or self.most is None or self.atoms > 64:
             return None
@@ -85,22 +84,13 @@ class Merged:
         if self.people is not None:  # implied, but it cuts early
             rows = np.vstack([rows, np.ones((1, self.atoms), dtype=np.int64)])
             low, high = np.append(low, self.people), np.append(high, self.people)
-        partial = np.zeros((1, 0), dtype=np.int64)
-        sums = np.zeros((1, len(rows)), dtype=np.int64)
-        for j in range(self.atoms):
-            rest = rows[:, j + 1 :] * self.most[j + 1 :]
-            least, most = np.minimum(rest, 0).sum(axis=1), np.maximum(rest, 0).sum(axis=1)
-            steps = np.arange(int(self.most[j]) + 1)
-            if len(partial) * len(steps) * len(rows) > 500 * LARGEST_LIST:
-                return None
-            grown = sums[:, None, :] + steps[None, :, None] * rows[:, j]
-            open_ = np.all((grown + least <= high) & (grown + most >= low), axis=2)
-            at, count = np.nonzero(open_)
-            if len(at) > LARGEST_LIST:
-                return None
-            partial = np.hstack([partial[at], steps[count][:, None]])
-            sums = grown[at, count]
-        return partial
+        found = list_tables(rows, low, high, self.most)
+        if found is not None and not len(found):
+            raise MandateError(
+                "no dataset agrees with all published figures and bounds.",
+                remedy="Compute them from one dataset; a new population needs a new ledger.",
+            )
+        return found
 
 
 def merged(mandates: Invariants) -> Merged:

@@ -145,9 +145,31 @@ class Moves:
         Three margins of two levels have a hexagon too: 2 (000) + (111) - (100) - (010) - (001).
         Everything happens on the largest levels; the people needed there are those who leave.
         """
-        if self.groups.mandates.structure == "general" or not self._shown_apart(names):
+        if self.groups.mandates.structure == "general":
             return False
-        return any(self._room(one) for one in self.groups.crossings)
+        if self._inside_one_atom(names):
+            return True
+        return self._shown_apart(names) and any(self._room(one) for one in self.groups.crossings)
+
+    def _inside_one_atom(self, names: tuple[str, ...]) -> bool:
+        """Whether all can make the same move inside one atom, which the table shows.
+
+        An atom on levels l_1, l_2, ... of complete one-way margins can hold as many people as the
+        smallest of these levels: pair them off, and the rest in any way.
+        """
+        varies, people = self._varies(names), self.groups.people
+        if np.any(varies & np.isfinite(people) & (people >= self.moves)):
+            return True
+        for one in self.groups.crossings:
+            block = one.block
+            if one.totals is None or len(block.atoms) != np.prod(block.levels):
+                continue
+            assert block.features is not None
+            levels = zip(one.totals, block.features.T, strict=True)
+            most = np.min([total[level] for total, level in levels], axis=0)
+            if np.any(varies[block.atoms] & (most >= self.moves)):
+                return True
+        return False
 
     def _room(self, one: Crossing) -> bool:
         if one.totals is None:

@@ -73,6 +73,14 @@ class Tie:
         """Number of independent equations."""
         return lattice.rank(sp.csr_matrix(self.equations))
 
+    def fixes(self, taken: Ints) -> bool:
+        """Whether the sum over some whole groups (0 or 1 for each) follows from the equations."""
+        row = np.asarray(taken, dtype=np.int64)[None, :]
+        near = np.linalg.lstsq(self.equations.T.astype(float), row[0].astype(float), rcond=None)[0]
+        if np.abs(near @ self.equations - row).max() > 1e-6:  # cheap, and right when it says no
+            return False
+        return lattice.rank(sp.csr_matrix(np.vstack([self.equations, row]))) == self.rank
+
     @cached_property
     def balanced(self) -> bool:
         """Whether the equations fix the total of all groups of the tie."""
@@ -148,12 +156,54 @@ class Support:
             return f"{levels} groups of which the margins are known"
         return "groups of which the margins are known"
 
+    @property
+    def words(self) -> str:
+        """What the published figures leave of the table, counted."""
+        tied = int(np.count_nonzero(self.tied))
+        alone = int(np.count_nonzero((self.sizes == 1) & ~self.tied))
+        frozen = int(np.count_nonzero(self.labels == FROZEN))
+        parts = [f"{_many(self.groups - tied, 'group')} of cells whose sum is known"]
+        if tied == self.groups and tied:
+            parts = []
+        if alone:
+            parts.append(f"of which {alone:,} with one cell only, known exactly")
+        if tied:
+            parts.append(f"{_many(tied, 'group')} of which only sums over several are known")
+        return "; ".join(
+            [
+                *parts,
+                f"{_many(self.loose, 'loose cell')} (in no known sum)",
+                f"{_many(frozen, 'frozen cell')} (known to be zero)",
+                f"{_many(self.degrees_of_freedom, 'independent direction')} left to protect",
+            ]
+        )
+
     def sums(self, table: Any) -> Any:
         """Sum of each group."""
         flat, values = self.labels.reshape(-1), np.asarray(table).reshape(-1)
         found = np.zeros(self.groups, dtype=values.dtype)
         np.add.at(found, flat[flat >= 0], values[flat >= 0])
         return found
+
+    def fixes(self, index: Any, sums: int) -> Any:
+        """Which sums of cells follow from the published figures: a boolean for each.
+
+        `index` names the sum each cell belongs to, -1 for none. Sums of whole groups of known
+        total, and of tied groups where the equations fix them.
+        """
+        cell, label = np.asarray(index).reshape(-1), self.labels.reshape(-1)
+        inside, width = (cell >= 0) & (label != FROZEN), self.groups + 3
+        keys, met = np.unique(cell[inside] * width + label[inside] + 2, return_counts=True)
+        which, group = keys // width, keys % width - 2
+        whole = (group >= 0) & (met == np.append(self.sizes, 0)[np.maximum(group, -1)])
+        fixed = np.ones(sums, dtype=bool)
+        fixed[which[~whole]] = False
+        for tie in self.ties:
+            of_tie = np.isin(group, tie.groups) & fixed[which]
+            for one in np.unique(which[of_tie]):
+                taken = np.isin(tie.groups, group[of_tie & (which == one)])
+                fixed[one] = tie.fixes(taken.astype(np.int64))
+        return fixed
 
     def agrees(self, table: Any) -> bool:
         """Whether a table has every published sum, and nothing where nothing can be."""
@@ -173,6 +223,10 @@ class Support:
             tie.values is not None and equal(tie.equations @ sums[tie.groups], tie.values)
             for tie in self.ties
         )
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def support(invariants: Invariants, names: tuple[str, ...]) -> Support:

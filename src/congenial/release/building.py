@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from congenial.errors import GuaranteeError, MandateError, PlanError
+from congenial.errors import GuaranteeError, MandateError, PlanError, StructureError
 from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.hierarchy import CongenialHierarchy
+from congenial.mechanisms.pilot import refuse_hopeless
 from congenial.mechanisms.protocol import Mechanism
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.invariants import Invariants
@@ -28,12 +29,14 @@ def build(plan: Plan, section: ReleaseSection, mandates: Invariants) -> Mechanis
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
             remedy="Use mechanism = 'auto'.",
         )
-    if mandates.bounds and section.nonnegative != "project":
+    if mandates.bounds and section.nonnegative == "no":
         raise PlanError(
-            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and only "
-            "projection keeps bounds.",
-            remedy="Use nonnegative = 'project', which is free.",
+            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and "
+            "nonnegative = 'no' keeps no bounds.",
+            remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
         )
+    if isinstance(mechanism, CongenialCounts):
+        refuse_hopeless(mechanism)
     if section.nonnegative == "project" and mechanism.description.continuous:
         raise PlanError(
             f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
@@ -62,7 +65,12 @@ def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
             "proved.",
             remedy="Use nonnegative = 'project', which is free.",
         )
-    return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
+    try:
+        return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
+    except StructureError as reason:
+        raise StructureError(
+            f"release '{section.name}': {reason.what}", remedy=reason.remedy
+        ) from None
 
 
 def _asked(section: ReleaseSection) -> str:

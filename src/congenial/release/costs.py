@@ -12,10 +12,11 @@ from congenial.errors import CongenialError
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.protocol import Mechanism
-from congenial.privacy.composition import joint_loss
+from congenial.privacy.composition import conditions, joint_loss
+from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.public.adjacency import SemiAdjacent
+from congenial.public.adjacency import Adjacency, SemiAdjacent
 from congenial.public.invariants import Invariants
 from congenial.public.statements import Statement
 from congenial.release.accuracy import error_rows
@@ -45,9 +46,10 @@ class MandateCost:
 
 
 def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
-    """The cost of every mandate of a mechanism that keeps them, in the order they were written."""
+    """The cost of every figure and bound, in the order they were written."""
     mandates = mechanism.adjacency.mandates
-    return [_cost(mechanism, mandates, statement) for statement in mandates.equalities]
+    told = [one for one in mandates.statements if one.relation != "zero"]
+    return [_cost(mechanism, mandates, statement) for statement in told]
 
 
 def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> MandateCost:
@@ -58,9 +60,21 @@ def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> M
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
         law = replace(description, support=adjacency.mandates)
         before = _parameter(joint_loss([law], adjacency).tradeoff)
+        if description.nonnegative:
+            loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
     except CongenialError:
         return MandateCost(statement.label, loss, None, deviation, None)
     return MandateCost(statement.label, loss, before, deviation, _deviation(other))
+
+
+def _comparable(
+    law: Description, pairs: Adjacency, other: Description, others: Adjacency
+) -> tuple[float, float]:
+    """Losses of counts with and without a mandate: both enumerated, or both by the proved bound."""
+    given, without = conditions(law, pairs), conditions(other, others)
+    if given.enumerated is None or without.enumerated is None:
+        given, without = (replace(one, enumerated=None) for one in (given, without))
+    return float(given.loss(law.scale)), float(without.loss(other.scale))
 
 
 def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.selection import select
+from congenial.errors import PredicateError
 from congenial.mechanisms.release import Release, cell_index
 from congenial.public.support import FROZEN, LOOSE, support
 
@@ -21,14 +23,17 @@ MOST_PANELS = 4
 MOST_CELLS = 200_000  # intervals of single cells are listed up to this size of table
 
 NOISY, EXACT = f"protected, with {LEVEL:.0%} interval", "published exactly"
+BARE = "protected"  # counts whose error has no law that holds for every table
 NO_SUM = "in no published sum"
+SUM = "sum published exactly"
 
 
 @dataclass(frozen=True)
 class Shown:
     """One released sum: labels, value as published and as drawn, interval, and whether it is exact.
 
-    `exact` means that its noise is zero for sure, not that the interval happens to have no width.
+    `exact` means that its noise is zero for sure, not that the interval happens to have no width;
+    `simulated`, that the interval rests on draws of the noise.
     """
 
     labels: tuple[str, ...]
@@ -37,6 +42,7 @@ class Shown:
     low: float
     high: float
     exact: bool
+    simulated: bool = False
 
 
 def shown(release: Release, names: Sequence[str]) -> list[Shown]:
@@ -49,9 +55,10 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
     laws = release.mechanism.error_laws(index, len(values))
     exact = {id(law): law.variance == 0 for law in laws}
+    drawn = {id(law): getattr(law, "basis", "").startswith("simulated") for law in laws}
     columns = [intervals[name].to_pylist() for name in (*names, "estimate", "low", "high")]
     return [
-        Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], exact[id(law)])
+        Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], exact[id(law)], drawn[id(law)])
         for value, law, row in zip(values, laws, zip(*columns, strict=True), strict=True)
     ]
 
@@ -59,12 +66,15 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
 def _bare(release: Release, names: tuple[str, ...]) -> list[Shown]:
     """The same where errors have no law that holds for every table: values without intervals."""
     values = np.asarray(release.margin(*names))
+    index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
+    known = support(release.description.support, release.table)
+    fixed = known.fixes(index, values.size).tolist()
     axes = release.schema.axes(names)
     found = []
-    for at in np.ndindex(*values.shape):
+    for at, exact in zip(np.ndindex(*values.shape), fixed, strict=True):
         labels = tuple(axis.levels[i] for axis, i in zip(axes, at, strict=True))
-        value = float(values[at])
-        found.append(Shown(labels, value, value, value, value, False))
+        value = values[at].item()
+        found.append(Shown(labels, value, value, value, value, exact))
     return found
 
 
@@ -125,6 +135,21 @@ def held_words(release: Release, piece: View) -> str:
     return ", ".join(f"{name} = {schema.axis(name).levels[i]}" for name, i in piece.held)
 
 
+def chosen_words(release: Release, piece: View) -> str:
+    """Why this piece, where there were more than two to choose from."""
+    pieces = release.schema.size(tuple(name for name, _ in piece.held))
+    return ", chosen because its released total is the median" if pieces > 2 else ""
+
+
+def sums_words(release: Release, kinds: Sequence[str]) -> str:
+    """What the colours of single cells say about sums; `kinds`: what the legend says."""
+    if any(SUM in kind for kind in kinds):
+        return "Where the legend names a published sum, counts of that colour add up to it."
+    if release.description.support.equalities:
+        return "The counts agree with every published sum."
+    return "The noise is independent from cell to cell." if release.mechanism.additive else ""
+
+
 def piece_of(release: Release, piece: View) -> tuple[list[Shown], list[str]]:
     """The cells in sight, rows by panels, and the published sum each belongs to."""
     table = release.table
@@ -147,22 +172,44 @@ def _membership(release: Release, seen: Any) -> list[str]:
     known = support(release.description.support, release.table)
     labels = known.labels.reshape(-1)[seen]
     inside = np.bincount(labels[labels >= 0], minlength=known.groups)
+    counted = _counted(release, seen) if known.ties else []
 
-    def words(label: int) -> str:
+    def words(i: int, label: int) -> str:
         if label == LOOSE:
             return NO_SUM
-        if label == FROZEN or known.sizes[label] == 1:
+        if label == FROZEN or (known.sizes[label] == 1 and not known.tied[label]):
             return EXACT
         if known.tied[label]:
-            return "in sums that are published"
+            return counted[i]
         if known.totals is not None and inside[label] == known.sizes[label]:
-            return f"{known.sizes[label]:,} cells; sum published exactly: {known.totals[label]:,}"
+            return f"{known.sizes[label]:,} cells; {SUM}: {known.totals[label]:,}"
         return "part of a larger published sum"
 
-    kinds = [words(int(label)) for label in labels]
+    kinds = [words(i, int(label)) for i, label in enumerate(labels)]
     if len(set(kinds)) > MOST_PANELS:
         return [kind if kind in (EXACT, NO_SUM) else "part of a published sum" for kind in kinds]
     return kinds
+
+
+def _counted(release: Release, seen: Any) -> list[str]:
+    """For each cell in sight the figures that count it; those that count every cell only where
+    there are no others.
+    """
+    found: list[list[str]] = [[] for _ in seen]
+    everywhere = []
+    for statement in release.description.support.equalities:
+        weight = np.zeros(release.values.shape, dtype=np.int64)
+        try:
+            for condition, times in statement.terms:
+                weight += times * select(condition, release.schema, release.table)
+        except PredicateError:  # the table does not show it
+            continue
+        if np.all(weight):
+            everywhere.append(statement.label)
+            continue
+        for i in np.flatnonzero(weight.reshape(-1)[seen]):
+            found[i].append(statement.label)
+    return [f"counted in: {', '.join(labels or everywhere) or 'other sums'}" for labels in found]
 
 
 @dataclass(frozen=True)
@@ -174,6 +221,7 @@ class CellNoise:
     whole: bool
     standard_deviation: float
     half_width: float
+    simulated: bool = False
 
 
 def cell_noise(release: Release) -> CellNoise:
@@ -193,4 +241,14 @@ def cell_noise(release: Release) -> CellNoise:
         return CellNoise(at, weight, False, deviation, half)
     at = np.arange(law.lo, law.lo + len(law.probs))
     near = np.abs(at) <= reach
-    return CellNoise(at[near], law.probs[near], True, deviation, half)
+    if not hasattr(law, "basis"):
+        return CellNoise(at[near], law.probs[near], True, deviation, half)
+    both = dict(zip(at.tolist(), law.probs.tolist(), strict=True))  # the law is symmetric
+    even = np.array([(both.get(u, 0.0) + both.get(-u, 0.0)) / 2 for u in _between(at[near])])
+    return CellNoise(_between(at[near]), even, True, deviation, half, simulated=True)
+
+
+def _between(at: Any) -> Any:
+    """The whole numbers up to the largest in size, on both sides."""
+    far = int(np.abs(at).max(initial=0))
+    return np.arange(-far, far + 1)

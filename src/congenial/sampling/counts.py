@@ -88,7 +88,9 @@ class ConditionedCounts:
         low = np.where(free, self._limits.low, np.minimum(self._centre, 0))
         high = np.where(free, self._limits.high, FAR) if np.any(self._limits.high < FAR) else None
         if not ties and self._nested[0]:
-            return NestedGroups(labels, self._centre, self._law, low, high, self._nested[0])
+            nested = NestedGroups(labels, self._centre, self._law, low, high, self._nested[0])
+            if nested.sharp:
+                return nested
         if not ties:
             return BoundedGroups(labels, self._centre, self._law, low, high)
         equations = [{int(number[g]): 1} for g in np.flatnonzero(~support.tied)]
@@ -177,7 +179,8 @@ class ConditionedCounts:
         if self._listed is not None and (self._wide or self._limits.sums):
             logs = log_weight(self._law, m - self._centre) - self._log_Z_listed
             return np.where(self._among_listed(m), logs, -np.inf)[()]
-        if self._kept is not None and self._kept.sums > len(self._nested[0]):
+        taken = len(self._nested[0]) if isinstance(self._inside, NestedGroups) else 0
+        if self._kept is not None and self._kept.sums > taken:
             raise StructureError(
                 "the normaliser of counts given bounds on sums is not known: too many tables "
                 "conform.",

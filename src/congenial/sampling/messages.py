@@ -352,13 +352,15 @@ class Forest:
         if v.leaf is not None or lo > v.hi or hi < v.lo or (lo <= v.lo and hi >= v.hi):
             return node
         first, last = max(lo - v.lo, 0), min(hi, v.hi) - v.lo
-        tails: dict[str, float] = {}
-        if lo > v.lo:
-            tails |= {"c_lo": 0.0, "t_lo": math.inf}
-        if hi < v.hi:
-            tails |= {"c_hi": 0.0, "t_hi": math.inf}
+        below = (0.0, math.inf) if lo > v.lo else (v.c_lo, v.t_lo)
+        above = (0.0, math.inf) if hi < v.hi else (v.c_hi, v.t_hi)
         window = slice(first, last + 1)
-        self.nodes.append(replace(v, lo=v.lo + first, m=v.m[window], s=v.s[window], **tails))
+        self.nodes.append(
+            replace(
+                v, lo=v.lo + first, m=v.m[window], s=v.s[window],
+                c_lo=below[0], t_lo=below[1], c_hi=above[0], t_hi=above[1],
+            )
+        )  # fmt: skip
         self._heights.append(self._heights[node])
         return len(self.nodes) - 1
 

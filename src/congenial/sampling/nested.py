@@ -29,6 +29,7 @@ from congenial.sampling.bounded import (
     noise_bounds,
     noise_of,
 )
+from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.messages import Forest, Law
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.splitter import Splitter
@@ -104,26 +105,32 @@ class NestedGroups:
         self.centre = np.array(centre, dtype=np.int64).reshape(-1)
         self.law, self.sums = law, sums
         self.bounds = noise_bounds(self.centre, low, high, self.labels.size)
-        self._forest, self._planner = Forest(), LeafPlanner(law)
+        self._planner = LeafPlanner(law)
+        self._build(balanced=False)
+        if not self.sharp:
+            self._build(balanced=True)
+        self._splitter = Splitter(self._forest, self._roots, self._order, self.centre, self.bounds)
+
+    def _build(self, balanced: bool) -> None:
+        """Make the messages; `balanced`: tilted with the bounds on sums in view."""
+        self._forest = Forest()
         groups = int(self.labels.max()) + 1
         members = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[members], np.arange(groups + 1))
         inside: list[list[BoundedSum]] = [[] for _ in range(groups)]
-        for one in sums:
+        for one in self.sums:
             inside[int(self.labels[one.cells[0]])].append(one)
-        order: list[Ints] = []
-        self._roots = []
+        self._roots, order = [], []
         for g in range(groups):
-            root, cells = self._group(members[starts[g] : starts[g + 1]], inside[g])
+            cells = members[starts[g] : starts[g + 1]]
+            self._tilt = self._balanced(cells, inside[g] if balanced else [])
+            root, arranged = self._group(cells, inside[g])
             self._roots.append(root)
-            order.append(cells)
-        self._splitter = Splitter(
-            self._forest, self._roots, np.concatenate(order), self.centre, self.bounds
-        )
+            order.append(arranged)
+        self._order = np.concatenate(order)
 
     def _group(self, cells: Ints, sums: list[BoundedSum]) -> tuple[int, Ints]:
         """The message of a group and its cells in the order of drawing."""
-        self._tilt = self._balanced(cells, sums)
         made: dict[int, tuple[int, Ints]] = {}  # of nested sets that are in no larger one so far
         top = np.full(self.labels.size if sums else 0, -1)
         for i, one in enumerate(sums):
@@ -145,6 +152,8 @@ class NestedGroups:
             return self._planner.tilt(lows, highs, 0)
         pieces = self._pieces(cells, sums)
         least, most = self._planner.range(lows, highs)
+        if isinstance(self.law, DoubleGeometric):  # stronger tilts make windows very wide
+            least, most = max(least, -float(self.law.eps) / 2), min(most, float(self.law.eps) / 2)
         for _ in range(50):
             theta = (least + most) / 2
             mean, variance = self._moments(pieces, theta)
@@ -194,6 +203,14 @@ class NestedGroups:
         nodes += [part[0] for part in parts]
         order += [part[1] for part in parts]
         return self._forest.combine(nodes), np.concatenate(order)
+
+    @property
+    def sharp(self) -> bool:
+        """Whether few draws are wasted. Not so where many sums press against their bounds at once:
+        messages are upper bounds, and what they say so far out is mostly allowance for tails.
+        """
+        nodes = [self._forest.nodes[root] for root in self._roots]
+        return all(v.lo <= 0 <= v.hi and v.m[-v.lo] > 8 * v.floor for v in nodes)
 
     @cached_property
     def log_Z(self) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.mechanisms.baselines.methods import METHODS, Setting
-from congenial.privacy.normaliser import largest_eps_cell
+from congenial.privacy.normaliser import Conditions, largest_eps_cell
 from congenial.public.adjacency import SemiAdjacent
 from congenial.public.invariants import Invariants
 from congenial.public.lattice import Ints
@@ -103,7 +103,7 @@ def compare(
     known, budget = support(mandates, table.names), Fraction(epsilon)
     delta = SemiAdjacent(mandates).l1(table.names).value
     eps_cell = {
-        name: largest_eps_cell(budget, known, int(delta))
+        name: largest_eps_cell(budget, Conditions.of(mandates, table.names, int(delta)))
         if name == "condition_nonnegative"
         else budget / delta
         for name in methods

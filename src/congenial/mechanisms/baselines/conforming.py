@@ -17,9 +17,8 @@ import scipy.sparse as sp
 from congenial.errors import MandateError, StructureError
 from congenial.public import lattice
 from congenial.public.lattice import Ints
+from congenial.public.limits import FAR as FAR  # sums of a few counts and FAR still fit 64 bits
 from congenial.public.support import FROZEN, Support
-
-FAR = 1 << 60  # stands for "no bound"; sums of a few counts and FAR still fit 64 bits
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,8 @@ from congenial.mechanisms.baselines.quadratic import least_squares
 from congenial.mechanisms.baselines.whole import nearest_in, topdown
 from congenial.public.lattice import Ints
 from congenial.public.support import FROZEN, Support
-from congenial.sampling.conditioned import ConditionedCounts, ConditionedNoise
+from congenial.sampling.conditioned import ConditionedNoise
+from congenial.sampling.counts import ConditionedCounts
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness
 

@@ -1,0 +1,79 @@
+"""A plan whose counts are conditioned on published bounds: check, publish, release, verify."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from tests.plain_reports import plain_reports
+
+from congenial.cli import tables
+from congenial.cli.check import examine
+from congenial.errors import PlanError
+from congenial.public.limits import limits
+from congenial.release import bundle, steps
+from congenial.release.plan import Plan
+from congenial.release.verification import verify
+from congenial.sampling.randomness import SeededRandomness
+
+PLAN = """
+[data]
+source = "people.csv"
+[schema]
+sex = { levels = ["f", "m"] }
+age = { edges = [0, 18, 65], top = "65+" }
+[publish]
+"All" = { total = true }
+"Adults" = { count = "age >= 18" }
+"Few old" = { count = "age >= 65", at_most = 4 }
+[[release]]
+name = "t"
+table = ["sex", "age"]
+epsilon = 1
+nonnegative = "condition"
+[budget]
+epsilon = 1
+"""
+PEOPLE = "sex,age\nf,3\nm,9\nf,30\nm,44\nm,22\nf,70\nm,80\n"
+
+
+def plan(folder, text: str = PLAN) -> Plan:
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
+    return Plan.load(folder / "plan.toml")
+
+
+def test_bounds_from_a_plan(tmp_path, capsys):
+    made = plan(tmp_path)
+    (before,) = examine(made)["releases"]
+    assert before["normaliser_price"]["basis"].startswith("the paper's factor 2")
+    assert before["normaliser_price"]["bounds_kept"] == {
+        "cells": False,
+        "sums": 1,
+        "acceptance": None,
+    }
+    steps.publish(made)
+    (after,) = examine(made)["releases"]
+    price = after["normaliser_price"]
+    assert price["basis"] == "exact, by enumeration of 150 tables"
+    assert 0 < price["epsilon"] < price["proved_bound"]
+    assert after["eps_per_cell"] > before["eps_per_cell"]
+    assert [cost["label"] for cost in after["mandate_costs"]] == ["All", "Adults", "Few old"]
+    tables.show(after, None)
+    told = capsys.readouterr().out
+    assert "exact, by enumeration of 150 tables" in " ".join(told.split())
+    with plain_reports():
+        result = steps.release(made, "t", randomness=SeededRandomness(4))
+    release = bundle.read(result.folder)
+    assert release.description.nonnegative
+    assert limits(release.description.support, release.table).hold(release.values.reshape(-1))
+    assert release.values[:, 2].sum() <= 4
+    failed = [check.what for check in verify(result.folder) if not check.holds]
+    assert failed == ["drawn from the system's randomness"]
+    assert steps.open_ledger(made, create=False).spent().epsilon == Fraction(1)
+
+
+def test_nothing_keeps_bounds_without_signs(tmp_path):
+    made = plan(tmp_path, PLAN.replace('"condition"', '"no"'))
+    with pytest.raises(PlanError, match="'Few old' bounds a statistic"):
+        steps.check(made)
