@@ -26,6 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if "spark" in getattr(item, "fixturenames", ()) or parameters.get("engine") == "spark":
             item.add_marker(pytest.mark.spark)
+        if "attempt" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.attempt)  # belongs to the audit, in whichever size
 
 
 @pytest.fixture(scope="session")
@@ -53,13 +55,16 @@ class Attempts:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: list[dict[str, Any]] = []
+        self.failed: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call":
+        if report.failed:
+            self.failed.add(report.nodeid)
+        if report.when == "teardown":  # everything is told by then
             for name, value in report.user_properties:
                 if name == "attempt":
                     assert isinstance(value, dict)
-                    self.rows.append({"passed": report.passed, **value})
+                    self.rows.append({"passed": report.nodeid not in self.failed, **value})
 
     def pytest_sessionfinish(self) -> None:
         self.path.write_text(json.dumps(self.rows, indent=1) + "\n")

@@ -11,6 +11,7 @@
     ├── LedgerError        the ledger cannot be read, written, or is in the wrong state
     │   └── BudgetError    the release would spend more than the budget allows
     ├── BundleError        a published folder is missing, damaged, or already there
+    ├── InferenceError     a release has no density, a model does not fit, a sampler got stuck
     └── RandomnessError    the source of randomness failed; nothing was released
 
 No message carries a confidential value: not a count, not a record, not a level found in the data.
@@ -76,6 +77,10 @@ class BundleError(CongenialError):
     """A published folder is missing, damaged, or already there."""
 
     exit_code = 6
+
+
+class InferenceError(CongenialError):
+    """A release has no density, a model does not fit it, or a sampler did not get there."""
 
 
 class RandomnessError(CongenialError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from congenial.data.statistics import Statistic, Statistics
 from congenial.data.tabulate import Microdata
 from congenial.data.unit import Unit
 from congenial.errors import DataError, StructureError
-from congenial.mechanisms.distribution.assumptions import diagnose, picture
+from congenial.mechanisms.distribution.assumptions import BINS, _edges, diagnose, picture
 from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs, numpy_generator, subsets
 from congenial.public.properties import scenarios, share
 from congenial.sampling.randomness import SeededRandomness
@@ -208,3 +209,17 @@ def test_assumptions_are_tested():
     drawn = picture(fit)
     assert drawn["chart"]["facet"] == "statistic"
     assert {row[0] for row in drawn["rows"]} == set(QUERY.names)
+
+
+def test_bins_of_counts_hold_equally_many_whole_numbers():
+    """Otherwise the shares of a count go up and down with the number of values in a bin."""
+    drawn = np.repeat(np.arange(50, 121), 3).astype(float)
+    edges = _edges(drawn)
+    held = [np.sum((np.arange(40, 140) > a) & (np.arange(40, 140) < b)) for a, b in pairwise(edges)]
+    assert len(set(held)) == 1
+    assert edges[0] < 50
+    assert edges[-1] > 120
+    shares = _edges(drawn / 400)
+    assert np.allclose(shares * 400, edges)
+    real = _edges(np.random.default_rng(1).normal(size=500))
+    assert len(real) == BINS + 1

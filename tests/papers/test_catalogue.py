@@ -97,6 +97,30 @@ def test_every_kind_of_chart_is_drawn(kind, tmp_path):
     assert "a.b" in (tmp_path / "one.svg").read_text()
 
 
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+def test_intervals_and_a_rule_are_drawn_in_every_panel():
+    """A result need not say where it comes from; bars and the rule are in each panel."""
+    rows = [[p, x, 1.5, 1.0, 2.0] for p in "pq" for x in ("before", "after")]
+    spec = {"kind": "points", "x": "x", "y": "y", "low": "low", "high": "high", "rule": 1.2}
+    result = {"title": "A title", "columns": ["panel", "x", "y", "low", "high"], "rows": rows}
+    for more in ({}, {"facet": "panel", "x_free": True}):
+        plain = chart(result | {"chart": spec | more}).to_dict()
+        text = json.dumps(plain)
+        assert '"low"' in text
+        assert '"datum": 1.2' in text
+        assert "subtitle" not in plain["title"]
+        chart(result | {"chart": spec | more}).to_json()
+
+
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+def test_whole_numbers_have_no_ticks_between_them():
+    spec = {"kind": "line", "x": "x", "y": "y", "by": "method"}
+    drawn = chart(RESULT | {"chart": spec}).to_dict()
+    assert drawn["encoding"]["x"]["axis"]["values"] == [1, 2]
+    halves = RESULT | {"rows": [["a", 1.5, 1.0, "p"], ["a", 2.0, 1.0, "p"]], "chart": spec}
+    assert "values" not in chart(halves).to_dict()["encoding"]["x"]["axis"]
+
+
 def test_ragged_results_are_refused(monkeypatch):
     bad = Item("t", "s", lambda _: {"columns": ["a"], "rows": [[1, 2]], "notes": []})
     monkeypatch.setattr(catalogue, "items", lambda _: {"bad": bad})

@@ -107,9 +107,7 @@ def test_secrets_of_databases_add_up_and_are_void_given_more(ledger: Ledger) -> 
         published((total(("sex", "age")), [[1, 2, 3], [4, 5, 7]])),
     ],
 )
-def test_contradictory_figures_never_empty_the_universe(
-    ledger: Ledger, second: Invariants
-) -> None:
+def test_contradictory_figures_never_empty_the_universe(ledger: Ledger, second: Invariants) -> None:
     spend(ledger, described())
     ledger.publish(published((total("county"), [5, 7, 9])), accept_weaker=True)
     before = ledger.spent()

@@ -56,7 +56,8 @@ def test_counts_have_no_error_law_but_a_cost():
     assert 0 < county.loss_without < county.loss
     assert mechanism.price.value > 0
     with pytest.raises(StructureError, match="depends on the data"):
-        mechanism.error_law(np.ones(mechanism.shape, dtype=bool))
+        mechanism.error_law(np.arange(np.prod(mechanism.shape)).reshape(mechanism.shape) == 0)
+    assert mechanism.error_law(np.ones(mechanism.shape, dtype=bool)).variance == 0  # published
 
 
 def test_a_level_of_its_own_makes_its_sums_sharper():

@@ -75,7 +75,7 @@ def test_rows_per_person():
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("epsilon = 0.1", "epsilon = -0.1", "release.0.epsilon = -0.1: must be positive"),
+        ("epsilon = 0.1", "epsilon = -0.1", "release 't': epsilon = -0.1: must be positive"),
         ("epsilon = 0.1", "epsilon = 0", "must be positive"),
         ("epsilon = 0.1", "epsilon = nan", "must be finite"),
         ("epsilon = 0.1", "epsilon = inf", "must be finite"),
@@ -87,9 +87,9 @@ def test_rows_per_person():
         ("epsilon = 0.1", "epsilon = 1\ndelta = 1", "delta must be below 1"),
         ("epsilon = 0.1", 'rho = 1\nnonnegative = "condition"', "use 'project', which is free"),
         ("epsilon = 0.1", "epsilom = 0.1", "Did you mean 'epsilon'?"),
-        ('name = "t"', 'name = "../t"', "release.0.name"),
-        ('table = ["sex", "age"]', "table = []", "release.0.table"),
-        ('table = ["sex", "age"]', 'table = "sex"', "release.0.table"),
+        ('name = "t"', 'name = "../t"', "release '../t': name"),
+        ('table = ["sex", "age"]', "table = []", "release 't': table"),
+        ('table = ["sex", "age"]', 'table = "sex"', 'must be a list. Write ["sex"].'),
         ("total = true", "total = false", "publish.All.total"),
         ("total = true", 'total = true, count = "age >= 18"', "exactly one of total"),
         ("total = true", "by = []", "exactly one of total"),

@@ -6,11 +6,10 @@ import struct
 import sys
 from dataclasses import replace
 from functools import cache
-from html import unescape
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from tests.release.reading import Reader, words
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
@@ -63,7 +62,7 @@ def demo(counties: int = 5, projected: bool = True, epsilon: str = "3/2") -> Rel
 
 @cache
 def demo_page() -> str:
-    return render(demo(), demo().guarantee.explain("epsilon = 1.5", "epsilon = 4"))
+    return render(demo(), demo().guarantee.explain("epsilon = 1.5 of epsilon = 4"))
 
 
 def plain(mechanism: str, target: Guarantee, schema: Schema, names: tuple[str, ...]) -> Release:
@@ -74,47 +73,6 @@ def plain(mechanism: str, target: Guarantee, schema: Schema, names: tuple[str, .
 def tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the pictures, which take most of the time, where a test is about words."""
     monkeypatch.setattr(pictures, "available", lambda: False)
-
-
-class Reader(HTMLParser):
-    """Collects text, tables and references, and fails on unbalanced tags."""
-
-    VOID = {"meta", "img", "br"}
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: list[str] = []
-        self.references: list[str] = []
-        self.images: list[dict[str, str | None]] = []
-        self.rows: list[list[str]] = []
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
-        given = dict(attrs)
-        self.references += [given[key] or "" for key in ("src", "href", "data") if key in given]
-        assert not any(key.startswith("on") for key in given)
-        if tag == "img":
-            self.images.append(given)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "td" in self.open or "th" in self.open:
-            self.rows[-1][-1] += data
-
-
-def words(page: str) -> str:
-    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page.split("</style>")[1])))
 
 
 def test_page_is_offline_and_well_formed() -> None:
@@ -157,9 +115,9 @@ def test_both_epsilons_are_shown_apart_and_right() -> None:
 def test_structure_and_promise_are_told() -> None:
     text = words(demo_page())
     assert "county (5) × sex (2) × age (23) = 230 cells" in text
-    assert "10 groups of cells with a published sum; 0 loose cells" in text
+    assert "10 groups of cells whose sum is known; 0 loose cells" in text
     assert "0 frozen cells" in text
-    assert demo().guarantee.explain("epsilon = 1.5", "epsilon = 4") in text
+    assert demo().guarantee.explain("epsilon = 1.5 of epsilon = 4") in text
     for block in ("Domain", "Universe", "Adjacency", "Trade-off", "Parameters"):
         assert any(row[0].startswith(block) for row in Reader(demo_page()).rows)
     assert "facts about groups" in text
@@ -391,6 +349,23 @@ def test_many_published_sums_share_a_colour_and_free_cells_keep_theirs() -> None
         "part of a larger published sum",
         views.NO_SUM,
     }
+
+
+def test_cells_of_crossing_figures_have_the_colour_of_their_atom() -> None:
+    schema = Schema.from_dict(
+        {"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 5, 18, 65], "top": "65+"}}
+    )
+    table = people(schema)
+    told = (
+        total().named("All"),
+        count("sex = 'f'").named("Female"),
+        count("age >= 18").named("Adults"),
+    )
+    target = Guarantee.pure(1, under=SemiAdjacent(publish(table, *told)))
+    release = calibrate("auto", target, schema.names).release(table, SeededRandomness(7))
+    kinds = views._membership(release, np.arange(8))
+    names = ["Female", "Female, Adults", "All", "Adults"]
+    assert kinds == [f"counted in: {name}" for name in names for _ in range(2)]
 
 
 def test_figure_png(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

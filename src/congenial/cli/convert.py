@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli.output import Document, Json, emit, examples, paragraph, table
+from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def convert(
 ) -> None:
     """Convert a privacy parameter: the tightest known formula, then the classical one."""
     source = _source(epsilon, rho, mu, delta)
-    at = None if delta is None or epsilon is not None else float(_number("delta", delta))
+    from congenial.privacy.conversions import above
+
+    at = None if delta is None else above(_number("delta", delta))
     document = _convert(source, to, at)
     emit(document) if as_json else show(document)
 
@@ -67,7 +70,7 @@ def _source(epsilon: str | None, rho: str | None, mu: str | None, delta: str | N
 def _number(name: str, text: str) -> Fraction:
     """An exact number from the command line: 0.1 is one tenth, and so is 1/10."""
     try:
-        return Fraction(text)
+        return fraction(text)
     except (ValueError, ZeroDivisionError):
         raise GuaranteeError(
             f"--{name} {text} is not a finite number.", remedy="Write 0.5, 1e-6 or 1/3."
@@ -98,7 +101,7 @@ def _convert(source: Tradeoff, to: str | None, at: float | None) -> Document:
 
 def show(document: Document) -> None:
     """The conversions for people."""
-    from congenial.privacy.guarantee import number
+    from congenial.privacy.words import number
 
     paragraph(f"From {document['source']}:")
     rows = [

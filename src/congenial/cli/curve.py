@@ -87,7 +87,7 @@ def curve(
     section = section_of(loaded, name)
     measures = [_measure(section, one) for one in (measure or list(section.model))]
     folder = loaded.folder / "curve" / section.name if out is None else out
-    for note in NOTES:
+    for note in NOTES if as_json else ():  # people find them at the end of what they read
         warn(note)
     document = examine(
         loaded, section, measures, _bounds(bounds), _local(local or ["1,0"]), replicates, folder
@@ -285,8 +285,8 @@ def show(document: Document) -> None:
                 ", ".join(f"{key} = {value}" for key, value in row["setting"].items()),
                 f"{row['epsilon']:.4g}",
                 row["basis"],
-                f"{row['mean_error']:.4g}",
-                f"{row['rms_error']:.4g}",
+                _error(row["mean_error"]),
+                _error(row["rms_error"]),
             )
             for row in document["rows"]
             if row["measure"] == measure
@@ -299,3 +299,12 @@ def show(document: Document) -> None:
         line("Picture", document["picture"])
     for note in document["notes"]:
         paragraph(note, style="bold red")
+
+
+def _error(value: float) -> str:
+    """Four digits, in groups of three, never as a power of ten where people have to read it.
+
+    >>> _error(23671.2), _error(0.012345), _error(7.0)
+    ('23,671', '0.01234', '7')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"

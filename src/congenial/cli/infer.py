@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,9 +20,11 @@ from congenial.cli.output import (
     warn,
     working,
 )
-from congenial.errors import BundleError
+from congenial.errors import BundleError, InferenceError
 
 _MOST_ROWS = 40
+LONG = 3  # minutes beyond which a warning is due
+SIMULATED = 20  # releases for the coverage, unless asked for otherwise
 _SHOWN = ("mean", "sd", "low", "high", "r_hat", "effective")
 
 
@@ -38,16 +41,28 @@ def add_to(app: typer.Typer) -> None:
 
 def infer(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder.")],
-    model: Annotated[str, typer.Option(help="poisson, binomial, multinomial, normal, ...")],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="poisson, negative_binomial, binomial, multinomial, normal, linear or logistic."
+        ),
+    ],
     options: Annotated[
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE: by, prior, exposure, draws, seed, method, ..."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")] = 0.95,
     naive: Annotated[
         bool,
-        typer.Option("--naive", help="Show what taking the release for the truth gives."),
+        typer.Option(
+            "--naive",
+            help="Show what taking the release for the truth gives, and how often its intervals "
+            "cover in simulated releases like this one.",
+        ),
     ] = False,
+    simulations: Annotated[
+        int, typer.Option(min=0, help="With --naive: how many releases are simulated; 0 for none.")
+    ] = SIMULATED,
     out: Annotated[
         Path | None, typer.Option(help="Write the summary, the draws and a picture to this folder.")
     ] = None,
@@ -55,23 +70,19 @@ def infer(
 ) -> None:
     """Infer from a bundle: the exact law of the noise in place of the noise. Spends nothing."""
     given = dict(_pair(one) for one in options or [])
-    with working("inferring"):
-        from congenial.inference.naive import naive as naive_posterior
-        from congenial.inference.options import RUN, infer_from_options, model_from_options
-        from congenial.mechanisms.release import Release
-        from congenial.release.bundle import read
+    if not 0 < level < 1:
+        raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+    with working("inferring") as progress:
+        from congenial.inference.options import infer_from_options
+        from congenial.inference.samplers import Chain
 
-        release = read(bundle)
-        if not isinstance(release, Release):
-            raise BundleError(
-                f"'{bundle}' holds {release.kind}, not a protected table.",
-                remedy="congenial infer works on tables; see docs/how-to for synthetic records.",
-            )
-        posterior = infer_from_options(release, model, given)
-        wrong = None
+        release = _read(bundle)
+        chain = Chain(progress=_clock(progress))
+        posterior = infer_from_options(release, model, given, chain)
+        beside: Document = {"naive": None, "coverage": None}
         if naive:
-            kept = {key: value for key, value in given.items() if key not in RUN}
-            wrong = naive_posterior(release, model_from_options(release, model, kept))
+            progress("simulating releases like this one")
+            beside = _naive(release, model, given, posterior, level, simulations)
     document: Document = {
         "bundle": str(bundle),
         "model": model,
@@ -80,11 +91,94 @@ def infer(
         "notes": list(posterior.notes),
         "warnings": list(posterior.warnings),
         "summary": posterior.summary(level),
-        "naive": None if wrong is None else wrong.summary(level),
+        **beside,
     }
+    if not as_json:
+        _show(document)
     if out is not None:
         document["files"] = [str(path) for path in _write(posterior, document, out)]
-    emit(document) if as_json else _show(document)
+    if as_json:
+        emit(document)
+    else:
+        for path in document.get("files", ()):
+            line("Wrote", path)
+
+
+def _clock(progress: Callable[[str], None]) -> Callable[[int, int, float], None]:
+    """Words about how far the chains are; a warning, once, where they will take long."""
+    warned = False
+
+    def tell(done: int, of: int, seconds: float) -> None:
+        nonlocal warned
+        minutes = seconds / 60
+        if minutes > LONG and not warned:
+            warned = True
+            warn(
+                f"this will take about {_long(minutes)} or more. --set draws=400 asks for "
+                "fewer draws; and a table released with nonnegative = 'project' has a law that is "
+                "quick to work with, one with 'condition' has not where figures cross."
+            )
+        left = f", about {_long(minutes)} left" if minutes > 1 else ""
+        progress(f"inferring: step {done:,} of {of:,}{left}")
+
+    return tell
+
+
+def _long(minutes: float) -> str:
+    return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.0f} hours"
+
+
+def _read(bundle: Path) -> Any:
+    """A bundle whose law is known."""
+    from congenial.mechanisms.release import Release
+    from congenial.mechanisms.wasserstein.release import ValuesRelease
+    from congenial.release.bundle import read
+
+    release = read(bundle)
+    if not isinstance(release, Release | ValuesRelease):
+        raise BundleError(
+            f"'{bundle}' holds {release.kind}, not a protected table.",
+            remedy="congenial infer works on tables; see docs/how-to for synthetic records.",
+        )
+    return release
+
+
+def _naive(
+    release: Any, model: str, given: dict[str, str], posterior: Any, level: float, simulations: int
+) -> Document:
+    """The release taken for the truth, and how often both kinds of intervals cover."""
+    from congenial.inference.naive import coverage
+    from congenial.inference.naive import naive as taken_for_the_truth
+    from congenial.inference.options import RUN, model_from_options
+    from congenial.inference.samplers import Chain
+
+    kept = {key: value for key, value in given.items() if key not in RUN}
+    made = model_from_options(release, model, kept)
+    told: Document = {"naive": taken_for_the_truth(release, made).summary(level), "coverage": None}
+    if not simulations:
+        return told
+    try:
+        found = coverage(
+            release,
+            made,
+            releases=simulations,
+            level=level,
+            draws=400,
+            given=posterior,
+            chain=Chain(warmup=300, check=False),
+        )
+    except InferenceError as reason:
+        return told | {"coverage": {"why_not": str(reason)}}
+    return told | {
+        "coverage": {
+            "words": found.words,
+            "releases": found.releases,
+            "intervals": found.intervals,
+            "valid": found.valid,
+            "naive": found.naive,
+            "standard_error": found.standard_error,
+        }
+    }
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -118,7 +212,11 @@ def _write(posterior: object, document: Document, folder: Path) -> list[Path]:
     pq.write_table(pa.table(columns), written[1])
     if pictures.available():
         for name in draws:
-            found = posterior.chart(name) | {"title": f"{name}: posterior means"}  # type: ignore[attr-defined]
+            found = posterior.chart(name, document["level"])  # type: ignore[attr-defined]
+            found |= {
+                "title": f"{name}: posterior means, with {document['level']:.0%} intervals",
+                "source": f"model '{document['model']}', from the bundle alone",
+            }
             written.append(folder / f"{name}.png")
             chart(found).save(str(written[-1]), format="png", scale_factor=2)
     return written
@@ -127,13 +225,14 @@ def _write(posterior: object, document: Document, folder: Path) -> list[Path]:
 def _show(document: Document) -> None:
     heading(f"Posterior under '{document['model']}' ({document['method']})")
     _summary(document["summary"])
+    for note in document["notes"]:
+        paragraph(f"- {note}")
     if document["naive"] is not None:
         heading("The naive analysis, for comparison: the release taken for the truth")
         _summary(document["naive"])
-    for note in document["notes"]:
-        paragraph(f"- {note}")
-    for path in document.get("files", ()):
-        line("Wrote", path)
+    covered = document["coverage"]
+    if covered is not None:
+        paragraph(covered.get("words") or f"Coverage is not simulated: {covered['why_not']}")
     for one in document["warnings"]:
         warn(one)
 

@@ -244,6 +244,8 @@ def _summary(ledger: Ledger) -> Document:
 
 
 def _entry(entry: Entry) -> Document:
+    from congenial.privacy.tradeoff import Tradeoff
+
     return {
         "id": entry.id,
         "name": entry.name,
@@ -251,6 +253,8 @@ def _entry(entry: Entry) -> Document:
         "who": entry.who,
         "status": entry.status,
         "counted": entry.counted,
+        "promise": Tradeoff.from_dict(entry.guarantee["tradeoff"]).words,
+        "persons": getattr(entry.description, "persons", True),
         "table": list(getattr(entry.description, "table", ())),
         "bundle_digest": entry.bundle_digest,
         "plan_digest": entry.plan_digest,
@@ -261,8 +265,16 @@ def _show_entries(entries: list[Document]) -> None:
     if not entries:
         paragraph("None.")
         return
-    rows = [(one["id"], one["name"], one["at"][:19], one["who"], one["status"]) for one in entries]
-    table(("id", "release", "when (UTC)", "who", "status"), rows)
+    rows = [
+        (one["id"], one["name"], one["at"][:19], one["who"], one["status"], _promised(one))
+        for one in entries
+    ]
+    table(("id", "release", "when (UTC)", "who", "status", "promise"), rows)
+
+
+def _promised(one: Document) -> str:
+    """What a release promised, and what it was about where not about persons."""
+    return one["promise"] if one["persons"] else f"{one['promise']}, not about persons"
 
 
 def _labels(payload: Document) -> list[str]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -37,7 +37,7 @@ def emit(document: Document) -> None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
-        from congenial.privacy.guarantee import number
+        from congenial.privacy.words import number
 
         return float(number(value))
     return str(value)
@@ -88,15 +88,18 @@ def facts(rows: Mapping[str, object]) -> None:
     console().print(grid)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "") -> None:
-    """A table; columns whose names are listed in `numbers` are set flush right."""
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "", whole: str = ""
+) -> None:
+    """A table; columns named in `numbers` are set flush right, those in `whole` are not wrapped."""
     from rich import box
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
     for name in columns:
         flush = name in numbers.split(",")
-        grid.add_column(name, justify="right" if flush else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if flush else "left"
+        grid.add_column(name, justify=side, overflow="fold", no_wrap=name in whole.split(","))
     for row in rows:
         grid.add_row(*(clean(value) for value in row))
     console().print(grid)

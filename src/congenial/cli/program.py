@@ -29,6 +29,7 @@ from congenial.cli import (
     reassess,
     release,
     reproduce,
+    utility,
     verify,
 )
 from congenial.cli.output import complain, examples
@@ -82,7 +83,7 @@ app = typer.Typer(
 for module in (init, check, publish, release, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
-for module in (reassess, infer, curve, reproduce):
+for module in (reassess, infer, curve, utility, reproduce):
     module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)

@@ -54,9 +54,7 @@ def reproduce(
 
     if listed:
         rows = catalogue.listing([paper] if paper else catalogue.PAPERS)
-        emit({"items": rows}) if as_json else table(
-            ("paper", "item", "title", "source", "files"), [tuple(row.values()) for row in rows]
-        )
+        emit({"items": rows}) if as_json else _list(rows)
         return
     if paper is None:
         raise CongenialError("no paper is named.", remedy="Name one; --list shows them.")
@@ -82,14 +80,32 @@ def reproduce(
         line(f"left out: {one['item']}", one["error"])
 
 
+def _list(rows: list[dict[str, str]]) -> None:
+    """What there is, paper by paper; names that are typed or looked for are never broken."""
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        heading(paper)
+        own = [row for row in rows if row["paper"] == paper]
+        listed = [(row["item"], row["title"], row["source"]) for row in own]
+        table(("item", "title", "source"), listed, whole="item")
+        for row in own:
+            if row["files"]:
+                line(f"{row['item']} reads", row["files"])
+
+
 def _show(result: Document) -> None:
     heading(f"{result['paper']} {result['item']}: {result['title']} ({result['source']})")
     rows = result["rows"]
-    shown = [[f"{v:.5g}" if isinstance(v, float) else v for v in row] for row in rows[:_MOST_ROWS]]
-    table(result["columns"], shown)
+    table(result["columns"], [[_cell(value) for value in row] for row in rows[:_MOST_ROWS]])
     if len(rows) > _MOST_ROWS:
         paragraph(f"... {len(rows) - _MOST_ROWS} more rows; --out or --json has them all.")
     for note in result.get("notes", ()):
         paragraph(f"- {note}")
     for path in result.get("files", ()):
         line("Wrote", path)
+
+
+def _cell(value: object) -> object:
+    """A number to five digits; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:.5g}" if isinstance(value, float) else value

@@ -54,12 +54,21 @@ def examine(bundle: Path, digest: str | None = None) -> Document:
 
 def show(document: Document) -> None:
     """The checks for people."""
+    from congenial.release.verification import ADDED
+
     rows = [
         ("ok" if one["holds"] else "FAILED", one["what"], one["detail"])
         for one in document["checks"]
     ]
     table(("", "check", "detail"), rows)
-    if not document["holds"]:
+    failed = [one["what"] for one in document["checks"] if not one["holds"]]
+    if failed == [ADDED]:
+        paragraph(
+            "Every file that the bundle lists is as released, but files were added to the folder. "
+            "Remove them and verify again.",
+            style="bold red",
+        )
+    elif failed:
         paragraph("Do not use this bundle as it is.", style="bold red")
     elif not document["digest_given"]:
         paragraph(

@@ -60,8 +60,8 @@ class DuckDBSource(Source):
         return guarded(
             run,
             "the records cannot be read to the end.",
-            "Check that every file is complete, in UTF-8, with as many fields as its header and one "
-            "kind of line ending.",
+            "Check that every file is complete, in UTF-8, with as many fields as its header, and "
+            "one kind of line ending.",
         )
 
     def close(self) -> None:

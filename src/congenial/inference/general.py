@@ -35,9 +35,8 @@ class General(ChainSampler):
         self.bound, self.chains, self.rng = bound, chains, rng
         self.kept = self.tried = 0.0
         self._x, theta = self._begin()
-        begun = time.perf_counter()
         self._law = bound.observation.log_law(self._x)
-        self.seconds = (time.perf_counter() - begun) * max(10, bound.observation.cells)
+        self.seconds = self._time()
         self.conjugate = bound.collapsed() is not None
         self._theta = theta
         self.walk: Walk | None = None
@@ -71,6 +70,20 @@ class General(ChainSampler):
             raise no_mass(f"none of {TRIES:,} prior draws agrees with them and the release.")
         chosen = self.rng.choice(good, self.chains)
         return tables[chosen].copy(), theta[chosen]
+
+    def _time(self) -> float:
+        """Seconds that a step may take: those of one density, times as many as there are cells."""
+        observation = self.bound.observation
+        near = self._x[:1].copy()
+        for line in observation.conforming.lines(np.random.default_rng(0)):
+            up, down = line[:2][line[:2] >= 0], line[2:][line[2:] >= 0]
+            if np.all(near[0, down] >= 1):
+                near[0, up] += 1
+                near[0, down] -= 1
+                begun = time.perf_counter()
+                observation.log_law(near)
+                return (time.perf_counter() - begun) * max(10, observation.cells)
+        return 0.0
 
     def iterate(self, learn: bool) -> None:
         """Move the latent values, then the parameters."""

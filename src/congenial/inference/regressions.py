@@ -143,9 +143,8 @@ class LinearBound(OutcomeRegression):
         low, high = float(self.low[0]), float(self.high[-1])
         if np.isinf(low) and np.isinf(high):
             return ()
-        kept = " and ".join(
-            [f"from {low:g} on"] * np.isfinite(low) + [f"below {high:g}"] * np.isfinite(high)
-        )
+        ends = ((f"from {low:g} on", low), (f"below {high:g}", high))
+        kept = " and ".join(words for words, end in ends if np.isfinite(end))
         what = "mean" if self.report_mean else "intercept"
         return (
             f"{what} and sd belong to a normal law before it is cut to the bins ({kept}); they are "

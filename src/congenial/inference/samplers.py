@@ -128,7 +128,10 @@ def bind(
         return model.bind(observe(release, model.by, public))
     except InferenceError as reason:
         if isinstance(model, Normal) and reason.remedy.startswith("Model the cells as released"):
-            remedy = f"Use linear with outcome = {model.outcome}: its intercept is the mean."
+            remedy = (
+                f"Use linear with outcome = {model.outcome} and no covariates: the same model, on "
+                "the cells as released."
+            )
             raise InferenceError(reason.what, remedy=remedy) from None
         raise
 
@@ -206,7 +209,8 @@ def _chains(sampler: ChainSampler, draws: int, counts: bool, chain: Chain) -> Po
             thetas.append(sampler.theta)
             if counts:
                 tables.append(np.array(sampler.x))
-            clock.tell(chain.warmup + len(thetas), chain.warmup + -(-len(thetas) // length) * length)
+            planned = chain.warmup + -(-len(thetas) // length) * length
+            clock.tell(chain.warmup + len(thetas), planned)
         found = _collect(sampler, thetas, tables, len(thetas) // length)
         enough = found.least_effective >= LEAST_EFFECTIVE and found.worst_r_hat <= WORST_R_HAT
         if enough or len(thetas) >= MOST_ROUNDS * length:
@@ -214,15 +218,22 @@ def _chains(sampler: ChainSampler, draws: int, counts: bool, chain: Chain) -> Po
 
 
 class _Clock:
-    """Tells how far the chains are, and how long the rest will take."""
+    """Tells how far the chains are, and how long the rest will take.
+
+    The first step is left out: it may have to wait for code to be compiled.
+    """
 
     def __init__(self, chain: Chain, seconds: float) -> None:
-        self._tell, self._guess, self._begun = chain.progress, seconds, time.perf_counter()
+        self._tell, self._each, self._begun = chain.progress, seconds, 0.0
 
     def tell(self, done: int, of: int) -> None:
         """`done` steps of `of` are done."""
-        each = (time.perf_counter() - self._begun) / done if done else self._guess
-        self._tell(done, of, each * (of - done))
+        now = time.perf_counter()
+        if done <= 1:
+            self._begun = now
+        else:
+            self._each = (now - self._begun) / (done - 1)
+        self._tell(done, of, self._each * (of - done))
 
 
 def _collect(

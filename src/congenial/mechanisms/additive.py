@@ -8,6 +8,7 @@ private at the same price formula but do not reproduce the mandated figures; `Co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
@@ -154,6 +155,20 @@ class PlainContinuous(Mechanism):
         # 53 random bits centred in their cell: never 0 or 1.
         uniform = ((randomness.words(count) >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
         return self.law.ppf(uniform).reshape(size)
+
+    @cached_property
+    def grid(self) -> float:
+        """Step that released values are rounded to: a power of two, 2^-11 to 2^-10 of the noise.
+
+        Rounding is free, and what it removes are the low-order bits, from which one could see
+        which sums of a count and a draw exist in double precision. Steps between draws grow beyond
+        the grid with probability below 2^-40 only.
+        """
+        return 2.0 ** (math.floor(math.log2(self.law.std())) - 10)
+
+    def draw(self, truth: Any, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of y given phi(x) = truth, on the grid."""
+        return np.round(super().draw(truth, randomness, draws) / self.grid) * self.grid
 
     def log_density(self, y: Any, table: Table) -> Any:
         """Sum over cells of the log density of y - phi(x)."""

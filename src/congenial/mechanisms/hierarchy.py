@@ -49,6 +49,7 @@ class CongenialHierarchy(Conditioned):
 
     name = "congenial_hierarchy"
     family = "double_geometric"
+    levelled = True
     targets = (Pure,)
     citation = "Gong and Meng 2020 (congenial-dp), section 2, on a tree of sums"
 
@@ -115,8 +116,8 @@ class CongenialHierarchy(Conditioned):
         """The law of the noise on the free cells."""
         if self.support.ties:
             raise StructureError(
-                "a hierarchy cannot keep figures that cross.",
-                remedy="Publish nested figures, or use mechanism = 'auto'.",
+                "noise at several levels cannot keep figures that cross.",
+                remedy="Leave out levels, or publish nested figures.",
             )
         parts: list[tuple[Any, int]] = []
         rates: list[Fraction] = []

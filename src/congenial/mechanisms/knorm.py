@@ -84,6 +84,11 @@ class KNorm(Conditioned):
         """Mandates other than both margins of tables of single cells, and tables too large."""
         _ = self._parts
 
+    @classmethod
+    def families(cls) -> tuple[Family, ...]:
+        """One for each hull."""
+        return tuple(FAMILIES.values())
+
     @property
     def hull(self) -> int:
         """How many records the tables of the hull are apart."""

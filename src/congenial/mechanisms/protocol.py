@@ -55,10 +55,35 @@ class Mechanism(ABC):
     citation: ClassVar[str]
     basis: ClassVar[Basis] = "theorem"
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
+    levelled: ClassVar[bool] = False  # whether coarser tables weigh in its law
     additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
 
     def __post_init__(self) -> None:
+        self._refuse_other_law()
         self.refuse_unfit()
+
+    def _refuse_other_law(self) -> None:
+        """Refuse a description that names this mechanism and describes another's law.
+
+        Its promise would be worked out from a law it does not draw from.
+        """
+        told, cls = self.description, type(self)
+        if (
+            told.mechanism != cls.name
+            or told.family not in cls.families()
+            or told.nonnegative != cls.nonnegative
+            or (told.levels and not cls.levelled)
+        ):
+            raise GuaranteeError(
+                f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' draws from "
+                "another law than it states.",
+                remedy="Do not use this bundle; get it from its publisher.",
+            )
+
+    @classmethod
+    def families(cls) -> tuple[Family, ...]:
+        """The families its law may be of."""
+        return (cls.family,)
 
     def refuse_unfit(self) -> None:  # noqa: B027 - most have nothing to refuse
         """Refuse a structure that cannot be drawn, before anything is published or spent."""

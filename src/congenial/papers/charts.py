@@ -78,16 +78,22 @@ def _x(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
         flat = sum(len(str(label)) + 2 for label in _seen(points, "x")) <= WIDE
         axis = alt.Axis(labelAngle=0 if flat else -60, labelLimit=140 if flat else 200)
         return alt.X("x:N", title=title, sort=_seen(points, "x"), axis=axis)
-    scale = alt.Scale(type="log", nice=False) if spec.get("x_log") else alt.Scale(zero=False)
-    whole = all(isinstance(p["x"], int) for p in points)
-    axis = alt.Axis(format=",d", tickMinStep=1) if whole and not spec.get("x_log") else alt.Axis()
+    scale = _log() if spec.get("x_log") else alt.Scale(zero=False)
+    seen = sorted(_seen(points, "x"))
+    few = len(seen) <= 12 and all(isinstance(x, int) for x in seen) and not spec.get("x_log")
+    axis = alt.Axis(values=seen, format=",d") if few else alt.Axis()  # no ticks between wholes
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
+
+
+def _log() -> Any:
+    """A logarithmic scale with some room at its ends."""
+    return pictures.altair().Scale(type="log", nice=False, padding=14)
 
 
 def _y(spec: dict[str, Any]) -> Any:
     alt = pictures.altair()
     zero = spec["kind"] == "bar"
-    scale = alt.Scale(type="log", nice=False) if spec.get("y_log") else alt.Scale(zero=zero)
+    scale = _log() if spec.get("y_log") else alt.Scale(zero=zero)
     return alt.Y("y:Q", title=spec.get("y_title", spec["y"]), scale=scale)
 
 

@@ -52,9 +52,7 @@ def refuse_figures(state: State, figures: Invariants, accepted: bool) -> None:
 
 
 def _refuse_whole(state: State, whole: bool) -> None:
-    kept = [
-        e for e in state.counted if whole or e.pairs["metric"] == WHOLE_DATASET
-    ]
+    kept = [e for e in state.counted if whole or e.pairs["metric"] == WHOLE_DATASET]
     if kept:
         raise LedgerError(
             f"this ledger counts the release '{kept[0].name}' from the same data; a promise about "

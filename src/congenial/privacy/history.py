@@ -98,9 +98,7 @@ class State:
         """Joint loss of all counted releases."""
         return self.price([entry.description for entry in self.counted])
 
-    def price(
-        self, descriptions: Sequence[AnyDescription], reading: Reading = "robust"
-    ) -> Loss:
+    def price(self, descriptions: Sequence[AnyDescription], reading: Reading = "robust") -> Loss:
         """Joint loss of some releases over the current universe; budgets count it as robust."""
         if reading == "robust":
             return joint_loss(descriptions, self.adjacency)

@@ -241,7 +241,9 @@ def rational(value: object) -> Fraction:
     elif isinstance(value, np.integer):
         value = int(value)
     try:
-        if isinstance(value, Fraction | int | str | Decimal) and not isinstance(value, bool):
+        if isinstance(value, Fraction | int) and not isinstance(value, bool):
+            return Fraction(value)  # masses worked out exactly may have any number of digits
+        if isinstance(value, str | Decimal):
             return fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         pass

@@ -25,7 +25,7 @@ import numpy as np
 
 from congenial._version import __version__
 from congenial.data.schema import Schema
-from congenial.errors import BundleError
+from congenial.errors import BundleError, CongenialError
 from congenial.mechanisms.release import Release
 from congenial.privacy.description import AnyDescription, read_description
 from congenial.privacy.guarantee import Guarantee
@@ -38,9 +38,11 @@ DIGEST = "DIGEST.txt"
 KINDS = {
     "table": ("congenial.mechanisms.release", "Release"),
     "statistics": ("congenial.mechanisms.distribution.release", "StatisticsRelease"),
+    "values": ("congenial.mechanisms.wasserstein.release", "ValuesRelease"),
     "synthetic records": ("congenial.synthesis.release", "SyntheticRelease"),
 }
 LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
+LARGEST_FILE = 2**35  # bytes of any file that a reader will look into
 
 
 class Bundled(Protocol):
@@ -48,7 +50,10 @@ class Bundled(Protocol):
 
     kind: ClassVar[str]
     contents: ClassVar[tuple[tuple[str, str], ...]]
-    usage: ClassVar[tuple[str, ...]]
+
+    @property
+    def usage(self) -> tuple[str, ...]:
+        """How to begin, as lines of code."""
 
     @property
     def name(self) -> str:
@@ -181,7 +186,7 @@ def read(folder: str | Path) -> Any:
     folder = Path(folder)
     index = read_index(folder)
     kind = index.get("kind", Release.kind)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise BundleError(
             f"this software does not know bundles of the kind {kind!r}.",
             remedy="Use the version of congenial that wrote it.",
@@ -192,7 +197,7 @@ def read(folder: str | Path) -> Any:
         description = read_description(schema, index["description"])
         published.join(description.support)  # refuses a support with other figures
         module, name = KINDS[kind]
-        return getattr(import_module(module), name).from_payload(
+        release = getattr(import_module(module), name).from_payload(
             name=str(index["name"]),
             description=description,
             guarantee=Guarantee.from_dict(published, index["guarantee"]),
@@ -200,11 +205,15 @@ def read(folder: str | Path) -> Any:
             publishable=bool(index["publishable"]),
             payload=_Payload(folder, set(index["files"])),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+        _ = release.guarantee.explain(), release.guarantee.to_dict()  # fields of the wrong kind
+    except CongenialError:
+        raise
+    except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
         raise BundleError(
             f"'{folder}' is not a bundle this software can read ({type(reason).__name__}).",
             remedy="Run `congenial verify` on it, or get a fresh copy.",
         ) from None
+    return release
 
 
 class _Payload(Mapping[str, bytes]):
@@ -216,12 +225,7 @@ class _Payload(Mapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         if name not in self._names or Path(name).name != name:
             raise KeyError(name)
-        try:
-            return (self._folder / name).read_bytes()
-        except OSError:
-            raise BundleError(
-                f"'{self._folder / name}' cannot be read.", remedy="Get a fresh copy of the bundle."
-            ) from None
+        return read_bytes(self._folder / name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._names))
@@ -326,13 +330,25 @@ def _parse(path: Path) -> Any:
 def read_text(path: Path) -> str:
     """A text file of a bundle, refused when it cannot be read or is far too large."""
     try:
-        if path.stat().st_size > LARGEST_INDEX:
-            raise BundleError(f"'{path}' is too large to be part of a bundle.")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_bytes(path, LARGEST_INDEX).decode()
+    except UnicodeDecodeError:
         raise BundleError(
             f"'{path}' cannot be read.", remedy="Get a fresh copy of the bundle."
         ) from None
+
+
+def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
+    """A file of a bundle, refused when it cannot be read, is far too large, or is no file at all:
+    a device or a pipe would never end.
+    """
+    try:
+        if path.is_file():
+            if path.stat().st_size > largest:
+                raise BundleError(f"'{path}' is too large to be part of a bundle.")
+            return path.read_bytes()
+    except (OSError, ValueError):  # ValueError: a name no file system allows
+        pass
+    raise BundleError(f"'{path}' cannot be read.", remedy="Get a fresh copy of the bundle.")
 
 
 def sha256(content: bytes) -> str:

@@ -94,7 +94,7 @@ def _to_the_end(progress: Callable[[str], Any]) -> Iterator[None]:
     asked = False
     usual = signal.getsignal(signal.SIGINT)
 
-    def wait(number: int, frame: Any) -> None:
+    def wait(*_: Any) -> None:
         nonlocal asked
         if asked or not callable(usual):
             signal.signal(signal.SIGINT, usual)

@@ -16,6 +16,7 @@ from typing import Any
 from congenial.errors import BundleError
 from congenial.mechanisms.release import Release
 from congenial.release.views import (
+    BARE,
     EXACT,
     LEVEL,
     MOST_LEVELS,
@@ -26,6 +27,7 @@ from congenial.release.views import (
     held_words,
     ordered,
     piece_of,
+    sums_words,
     view,
 )
 
@@ -66,20 +68,22 @@ def _points(rows: Sequence[Shown], kinds: Sequence[str], panelled: bool) -> list
     ]
 
 
-def _exactness(rows: Sequence[Shown]) -> list[str]:
-    return [EXACT if one.exact else NOISY for one in rows]
+def _exactness(release: Release, rows: Sequence[Shown]) -> list[str]:
+    other = NOISY if release.mechanism.additive else BARE
+    return [EXACT if one.exact else other for one in rows]
 
 
 def margin_chart(release: Release, name: str, rows: Sequence[Shown]) -> Any:
     """Points with intervals for one axis."""
     levels = list(release.schema.axis(name).levels)
-    points = _points(rows, _exactness(rows), panelled=False)
+    points = _points(rows, _exactness(release, rows), panelled=False)
     return styled(_panel(points, levels, WIDTH, _domain(points)))
 
 
 def pair_chart(release: Release, piece: View, rows: Sequence[Shown]) -> Any:
     """Points with intervals for the margin over the view's two axes."""
-    return styled(_panels(release, piece, _points(rows, _exactness(rows), panelled=True)))
+    points = _points(rows, _exactness(release, rows), panelled=True)
+    return styled(_panels(release, piece, points))
 
 
 def cells_chart(release: Release, piece: View) -> Any:
@@ -148,16 +152,20 @@ def _panel(
     )
     x = alt.X("value:Q", scale=scale, axis=ticks)
     legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480)
-    color = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=_colours(kinds)), legend=legend)
+    colours = _colours(kinds)
+    fills = ["white" if kind == EXACT else c for kind, c in zip(kinds, colours, strict=True)]
     shapes = ["diamond" if kind == EXACT else "circle" for kind in kinds]
+    stroke = alt.Stroke("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend)
+    fill = alt.Fill("kind:N", scale=alt.Scale(domain=kinds, range=fills), legend=legend)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=shapes), legend=legend)
-    base = alt.Chart(alt.Data(values=points)).encode(y=y, color=color)
-    noisy = base.transform_filter(alt.datum.kind != EXACT)
+    base = alt.Chart(alt.Data(values=points)).encode(y=y, stroke=stroke)
+    point = 8 / width * (domain[1] - domain[0])  # a bar inside its point only spoils the shape
+    noisy = base.transform_filter(alt.datum.high - alt.datum.low > point)
     return alt.layer(
         noisy.mark_rule(strokeWidth=1.6).encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
         noisy.mark_tick(thickness=1.6, size=8, opacity=1).encode(x=alt.X("low:Q", scale=scale)),
         noisy.mark_tick(thickness=1.6, size=8, opacity=1).encode(x=alt.X("high:Q", scale=scale)),
-        base.mark_point(filled=True, opacity=1, size=34).encode(x=x, shape=shape),
+        base.mark_point(opacity=1, size=34, strokeWidth=1.4).encode(x=x, fill=fill, shape=shape),
     ).properties(width=width, height=max(16 * len(levels), 56))
 
 
@@ -188,7 +196,9 @@ def styled(chart: Any) -> Any:
         .configure_legend(
             labelFontSize=12, labelColor=INK, symbolSize=70, symbolOpacity=1, offset=8
         )
-        .configure_title(fontSize=12, fontWeight="normal", color=INK, offset=6)
+        .configure_title(
+            fontSize=12, fontWeight="normal", color=INK, subtitleColor="#5b6673", offset=6
+        )
     )
 
 
@@ -198,6 +208,7 @@ def noise_chart(noise: CellNoise) -> Any:
     step = float(noise.at[1] - noise.at[0]) if len(noise.at) > 1 else 1.0
     points = [
         {
+            "at": u,
             "from": u - 0.45 * step,
             "to": u + 0.45 * step,
             "weight": w,
@@ -206,20 +217,21 @@ def noise_chart(noise: CellNoise) -> Any:
         for u, w in zip(noise.at.tolist(), noise.weight.tolist(), strict=True)
     ]
     what = "probability" if noise.whole else "density"
-    bars = (
-        alt.Chart(alt.Data(values=points))
-        .mark_rect()
-        .encode(
-            x=alt.X(
-                "from:Q", title="noise added to the count", axis=alt.Axis(format=",~f", tickCount=9)
-            ),
-            x2="to:Q",
-            y=alt.Y("weight:Q", title=what, axis=alt.Axis(tickCount=4)),
-            y2=alt.datum(0),
-            color=alt.condition(alt.datum.inside, alt.value(BLUE), alt.value(GREY)),
-        )
-    )
-    return styled(bars.properties(width=WIDTH, height=150))
+    if noise.simulated:
+        what += ", simulated"
+    title = "noise added to the count"
+    ticks = alt.Axis(format=",~f", tickCount=9)
+    y = alt.Y("weight:Q", title=what, axis=alt.Axis(tickCount=4))
+    data = alt.Chart(alt.Data(values=points))
+    if noise.whole:
+        x = alt.X("from:Q", title=title, axis=ticks)
+        shade = alt.condition(alt.datum.inside, alt.value(BLUE), alt.value(GREY))
+        drawn = data.mark_rect().encode(x=x, x2="to:Q", y=y, y2=alt.datum(0), color=shade)
+    else:
+        x = alt.X("at:Q", title=title, axis=ticks)
+        middle = data.mark_area(color=BLUE).transform_filter(alt.datum.inside)
+        drawn = alt.layer(data.mark_area(color=GREY).encode(x=x, y=y), middle.encode(x=x, y=y))
+    return styled(drawn.properties(width=WIDTH, height=150))
 
 
 def svg_uri(chart: Any) -> str:
@@ -247,16 +259,15 @@ def figure_png(release: Release, path: str | Path) -> None:
             f"no axis of '{release.name}' has 2 to {MOST_LEVELS} levels, so none can be labelled.",
             remedy="Release a margin with fewer levels.",
         )
-    where, summed = held_words(release, piece), bool(release.description.support.equalities)
+    where, (_, kinds) = held_words(release, piece), piece_of(release, piece)
+    counts = f"Protected counts by {piece.words}"
+    if release.mechanism.additive:
+        counts += f", with {LEVEL:.0%} intervals"
     title = alt.Title(
         f"{release.name}: {where}" if where else release.name,
         subtitle=[
-            f"Protected counts by {piece.words}, with {LEVEL:.0%} intervals.",
-            *(
-                ["Where the legend names a published sum, counts of that colour add up to it."]
-                if summed
-                else []
-            ),
+            f"{counts}.",
+            *filter(None, [sums_words(release, kinds)]),
         ],
         fontSize=16,
         subtitleFontSize=12,

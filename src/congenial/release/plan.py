@@ -41,6 +41,7 @@ from congenial.release.sections import (
     AnySection,
     Positive,
     ReleaseSection,
+    ScenariosSection,
     Section,
     StatisticsSection,
     SyntheticSection,
@@ -52,6 +53,7 @@ __all__ = [
     "Plan",
     "PublishEntry",
     "ReleaseSection",
+    "ScenariosSection",
     "StatisticsSection",
     "SyntheticSection",
 ]
@@ -161,6 +163,12 @@ class Plan(Section):
                 f"release '{alone[0]}' promises something about the whole dataset, which nothing "
                 "else from the same data may be released beside; put all statistics into it"
             )
+        assumed = [r.name for r in self.given_public if r.scenarios.distance is not None]
+        if assumed and len(self.release) > 1:
+            raise ValueError(
+                f"release '{assumed[0]}' assumes its distance, and such a promise does not add up "
+                "with any other release from the same data; believe = 'independent records' does"
+            )
         return self
 
     @classmethod
@@ -182,12 +190,14 @@ class Plan(Section):
         """Validate the text of a plan."""
         try:
             values = tomllib.loads(text, parse_float=Decimal)
-        except tomllib.TOMLDecodeError as reason:
+        except RecursionError:
+            raise PlanError("the plan is nested too deeply to be read.") from None
+        except ValueError as reason:  # tomllib's own, and Python's for numbers that are too long
             raise PlanError(f"the plan is not valid TOML: {reason}.") from None
         try:
             return cls.model_validate(values | {"folder": folder})
         except ValidationError as error:
-            raise PlanError(_first_problem(error)) from None
+            raise PlanError(_first_problem(error, values)) from None
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
@@ -264,7 +274,12 @@ class Plan(Section):
         """The sections that release synthetic records."""
         return [section for section in self.release if isinstance(section, SyntheticSection)]
 
-    def named(self, name: str) -> ReleaseSection | StatisticsSection | SyntheticSection:
+    @property
+    def given_public(self) -> list[ScenariosSection]:
+        """The sections that release a table given what is public already."""
+        return [section for section in self.release if isinstance(section, ScenariosSection)]
+
+    def named(self, name: str) -> AnySection:
         """The release section of that name."""
         for section in self.release:
             if section.name == name:
@@ -283,13 +298,13 @@ def _refuse_password(key: str, address: str) -> None:
         )
 
 
-def _first_problem(error: ValidationError) -> str:
+def _first_problem(error: ValidationError, values: dict[str, Any]) -> str:
     """Key, value, rule and remedy of the first problem in a plan."""
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing; the first says more.
     problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
     where, keys = _place(problem["loc"])
-    key = ".".join(str(part) for part in where) or "the plan"
+    key = _key(where, values)
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
         hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
@@ -298,8 +313,19 @@ def _first_problem(error: ValidationError) -> str:
         return f"{key}: missing. Add it; see docs/reference/plan.md."
     rule = problem["msg"].removeprefix("Value error, ")
     shown = problem["input"]
+    if problem["type"] == "list_type" and isinstance(shown, str):
+        return f'{key} = {shown}: must be a list. Write ["{shown}"].'
     value = f" = {shown}" if isinstance(shown, str | int | Decimal) else ""
     return f"{key}{value}: {rule}. See docs/reference/plan.md."
+
+
+def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
+    """A place in words: a release by its name where it has one."""
+    words = ".".join(str(part) for part in where) or "the plan"
+    if where[:1] != ("release",) or len(where) < 3 or not isinstance(where[1], int):
+        return words
+    name = values["release"][where[1]].get("name")
+    return f"release '{name}': {words.split('.', 2)[2]}" if isinstance(name, str) else words
 
 
 def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list[str]]:

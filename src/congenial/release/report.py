@@ -15,12 +15,13 @@ import numpy as np
 from congenial._version import __version__
 from congenial.mechanisms.release import Release
 from congenial.privacy.composition import largest_gauge
-from congenial.privacy.description import HULLS, LAWS
-from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS, number
+from congenial.privacy.description import HULLS
+from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
 from congenial.privacy.semantics import belief_words
 from congenial.privacy.tradeoff import Pure
+from congenial.privacy.words import number, small
 from congenial.public.statements import Statement
-from congenial.public.support import FROZEN, support
+from congenial.public.support import support
 from congenial.release.bundle import Bundled
 from congenial.release.page import (
     LARGEST_TABLE,
@@ -39,6 +40,10 @@ from congenial.release.usage import usage_section
 CONDITIONED = (
     "noise conditioned on the published sums: it adds up to zero inside each, so the protected "
     "table agrees with every published figure"
+)
+COUNTS = (
+    "counts around the true ones, drawn given that none is negative and that they agree with every "
+    "published figure"
 )
 INDEPENDENT = "independent noise in every cell"
 FAMILY_WORDS = {
@@ -104,7 +109,7 @@ def _opening(release: Release) -> str:
     figures = sum(v.size for v in release.published.values or () if v is not None)
     agrees = ""
     if figures and release.description.support.equalities:
-        agrees = f" It agrees exactly with {figures:,} figures published alongside it."
+        agrees = f" It agrees exactly with {counted(figures, 'figure')} published alongside it."
     links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
     cells = release.values.size
     return (
@@ -125,7 +130,7 @@ def _published(release: Release) -> str:
         _figure(release, statement, values)
         for statement, values in zip(public.statements, figures, strict=True)
     ]
-    if release.guarantee.adjacency.metric == "replace-one":
+    if release.guarantee.adjacency.metric == "replace-one" and not public.tells_total:
         parts.append("<p>The number of people in the data is public too.</p>")
     intro = (
         "<p>These figures carry no noise. Neither they nor anything that follows from them is "
@@ -176,9 +181,9 @@ def _protected(release: Release) -> str:
     description = release.description
     rows: list[tuple[str, object]] = [
         ("Table", f"{_axes(release)} = {release.values.size:,} cells"),
-        ("Structure", _structure(release)),
+        ("Structure", support(description.support, release.table).words),
         ("Mechanism", f"{description.mechanism}: {_mechanism_words(release)}"),
-        ("Noise", f"{FAMILY_WORDS[description.family]}, {LAWS[description.family]}"),
+        ("Noise", f"{FAMILY_WORDS[description.family]}, {description.law}"),
         (
             "Drawn from",
             f"{release.randomness} randomness" if release.publishable else release.randomness,
@@ -224,6 +229,8 @@ def _records_words(release: Release) -> str:
 
 
 def _mechanism_words(release: Release) -> str:
+    if release.description.nonnegative:
+        return COUNTS
     if release.description.support.equalities:
         return CONDITIONED
     if release.published.equalities:
@@ -237,21 +244,6 @@ def _loss_words(release: Release) -> str:
     return f"epsilon = {number(tradeoff.eps)}" if isinstance(tradeoff, Pure) else tradeoff.words
 
 
-def _structure(release: Release) -> str:
-    known = support(release.description.support, release.table)
-    frozen = int(np.count_nonzero(known.labels == FROZEN))
-    alone = int(np.count_nonzero(known.sizes == 1))
-    words = [
-        f"{counted(known.groups, 'group')} of cells with a published sum",
-        f"{counted(known.loose, 'loose cell')} (in no published sum)",
-        f"{counted(frozen, 'frozen cell')} (known to be zero)",
-        f"{counted(known.degrees_of_freedom, 'independent direction')} left to protect",
-    ]
-    if alone:
-        words.insert(1, f"of which {alone:,} with one cell only, known exactly")
-    return "; ".join(words)
-
-
 def _exactly(value: Fraction) -> str:
     """Decimals, with the ratio beside them when they had to be rounded."""
     shown = number(value)
@@ -263,17 +255,15 @@ def _parameters(release: Release) -> list[tuple[str, object]]:
     rows: list[tuple[str, object]] = [("Per person (the promise)", _loss_words(release))]
     scale, names = description.scale, release.table
     if description.norm == "l1":
+        rows += [
+            (f"Per sum by {', '.join(level)}" if level else "Total", f"eps = {_exactly(eps)}")
+            for level, eps in description.levels
+        ]
         rows.append(("Per cell (the noise)", f"eps_cell = {_exactly(scale)}"))
         most = release.adjacency.l1(names)
         moved = f"{number(most.value)} ({most.footing})"
         rows.append(("Most that a compared pair differs by", f"{moved}, summed over all cells"))
-        rows.append(
-            (
-                "How they go together",
-                f"{number(scale)} per cell × {number(most.value)} = "
-                f"{number(scale * most.value)} per person",
-            )
-        )
+        rows.append(("How they go together", _arithmetic(release)))
     elif description.norm == "gauge":
         rows.append(("Per unit of gauge (the noise)", f"epsilon = {_exactly(scale)}"))
         most = largest_gauge(release.adjacency, HULLS[description.family])
@@ -293,10 +283,31 @@ def _parameters(release: Release) -> list[tuple[str, object]]:
         rows.append(
             (
                 "Numerics, counted in the promise",
-                f"H = {description.log_ratio_error}, tau = {description.mass_lost}",
+                f"H = {small(float(description.log_ratio_error))}, "
+                f"tau = {small(float(description.mass_lost))}",
             )
         )
     return rows
+
+
+def _arithmetic(release: Release) -> str:
+    """From the parameters of l1 noise to the promise, one product for each level of sums."""
+    description, adjacency = release.description, release.adjacency
+    products, total = [], Fraction(0)
+    for names, eps in description.terms:
+        most = adjacency.l1(names).value
+        what = "cell" if names == release.table else f"sum by {', '.join(names) or 'nothing'}"
+        products.append(f"{number(eps)} per {what} × {number(most)}")
+        total += eps * most
+    words = f"{' + '.join(products)} = {number(total)}"
+    if description.nonnegative:
+        price = release.mechanism.price  # type: ignore[attr-defined]
+        spent = number(total + price.value)
+        return f"{words}, plus {number(price.value)} for counts >= 0 = {spent} per person"
+    together = adjacency.joint_l1(description.terms).value
+    if together < total:
+        return f"{words} at most; no pair differs that much at once: {number(together)} per person"
+    return f"{words} per person"
 
 
 # ---- 4. the promise --------------------------------------------------------------------------
@@ -334,4 +345,4 @@ def _promise(release: Release, promise: str) -> str:
 def _belief(release: Release) -> str:
     """The promise as a change of belief."""
     guarantee = release.guarantee
-    return f"<p>{text(belief_words(guarantee.tradeoff, guarantee.stated_delta))}</p>"
+    return f"<p>{text(belief_words(guarantee))}</p>"

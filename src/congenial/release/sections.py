@@ -1,11 +1,12 @@
 """The kinds of [[release]] section, and what all sections of a plan share.
 
-Each kind is a class with the keys it takes; the key that gives a kind its name (`table`,
-`statistics`, `model`) tells a reader of the plan which one it is.
+Each kind is a class with the keys it takes; the key that gives a kind its name (`scenarios`,
+`table`, `statistics`, `model`) tells a reader of the plan which one it is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from congenial.data.rational import fraction
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 from congenial.public.adjacency import Adjacency
@@ -35,7 +37,10 @@ def _exact(value: Any) -> Any:
         raise ValueError("must be finite; infinity and NaN promise nothing")
     if value <= 0:
         raise ValueError("must be positive")
-    return Fraction(value)
+    try:
+        return fraction(value)
+    except ValueError:
+        raise ValueError("must be between 1e-300 and 1e300") from None
 
 
 Positive = Annotated[Fraction, BeforeValidator(_exact)]
@@ -203,8 +208,80 @@ class SyntheticSection(NamedSection):
         return self
 
 
-# kind, which is the key that tells it from the others -> class
+INDEPENDENT: Literal["independent records"] = "independent records"
+
+
+@dataclass(frozen=True)
+class Believed:
+    """`scenarios`: what somebody may believe, or the distance Delta_z that is assumed instead."""
+
+    believe: Literal["independent records"] | None = None
+    distance: Fraction | None = None
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """`base_measure` with `prior`: a file of earlier counts, and what they weigh."""
+
+    prior: str
+    alpha: Fraction
+    kappa: Fraction
+
+
+def _believed(value: Any) -> Any:
+    told = dict(value) if isinstance(value, dict) else {}
+    because, one = told.pop("because", ""), next(iter(told.items()), ("", None))
+    if len(told) != 1 or not isinstance(because, str):
+        one = ("", None)
+    if one == ("believe", INDEPENDENT):
+        return Believed(believe=INDEPENDENT, because=because)
+    if one[0] == "distance":
+        return Believed(distance=_exact(one[1]), because=because)
+    raise ValueError(
+        f"must be {{ believe = '{INDEPENDENT}' }}, or {{ distance = 2 }} where Delta_z is assumed; "
+        "because = '...' may be added. Other scenarios are for Python"
+    )
+
+
+def _base_measure(value: Any) -> Any:
+    if value in ("naive", "congenial"):
+        return value
+    if not isinstance(value, dict) or set(value) != {"prior", "alpha", "kappa"}:
+        raise ValueError(
+            "must be 'naive', 'congenial', or { prior = 'last-release.csv', alpha = 0.1, "
+            "kappa = 0.5 }"
+        )
+    if not isinstance(value["prior"], str):
+        raise ValueError("prior must name a CSV file")
+    return Prior(value["prior"], _exact(value["alpha"]), _exact(value["kappa"]))
+
+
+class ScenariosSection(NamedSection):
+    """[[release]] with `scenarios`: a table of counts, protected given what is public already."""
+
+    table: list[str] = Field(min_length=1)
+    scenarios: Annotated[Believed, BeforeValidator(_believed)]
+    given: list[str] = []
+    base_measure: Annotated[str | Prior, BeforeValidator(_base_measure)] = "congenial"
+    loss: Literal["l1", "l2"] = "l1"
+    epsilon: Positive
+    basis: Literal["theorem"] | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> ScenariosSection:
+        if self.delta is not None:
+            raise ValueError("scenarios promise epsilon without delta; leave delta out")
+        if self.mechanism not in ("auto", "wasserstein_exponential"):
+            raise ValueError(
+                f"mechanism = {self.mechanism!r} does not take scenarios; write 'auto'"
+            )
+        return self
+
+
+# kind, which is the key that tells it from the others -> class; the first that is there decides
 KINDS: dict[str, type[NamedSection]] = {
+    "scenarios": ScenariosSection,
     "table": ReleaseSection,
     "statistics": StatisticsSection,
     "model": SyntheticSection,
@@ -219,7 +296,8 @@ def kind_of(value: Any) -> str:
 
 
 AnySection = Annotated[
-    Annotated[ReleaseSection, Tag("table")]
+    Annotated[ScenariosSection, Tag("scenarios")]
+    | Annotated[ReleaseSection, Tag("table")]
     | Annotated[StatisticsSection, Tag("statistics")]
     | Annotated[SyntheticSection, Tag("model")],
     Discriminator(kind_of),

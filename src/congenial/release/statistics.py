@@ -87,7 +87,7 @@ def read(plan: Plan, section: StatisticsSection) -> Asked:
 
 
 def build(plan: Plan, section: StatisticsSection, mandates: Invariants) -> Asked:
-    """What is asked, refused beside exact figures, which this promise does not take into account."""
+    """What is asked; refused beside exact figures, which the promise does not take into account."""
     if mandates.statements:
         raise PlanError(
             f"release '{section.name}' promises something about the whole dataset, which does not "

@@ -275,6 +275,7 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
         raise BudgetError(
             f"{', '.join(repr(name) for name in names)} together ask for "
             f"{budget.say(joint_loss(asked, adjacency))}; with what was spent before the total "
-            f"would be {budget.say(together)}, and the budget is {budget.words}. Nothing was drawn.",
+            f"would be {budget.say(together)}, and the budget is {budget.words}. "
+            "Nothing was drawn.",
             remedy="Ask for less, or draw some of them with --name.",
         )

@@ -1,4 +1,4 @@
-"""Protected tables from a plan: build the mechanism, say what it promises, and get ready to draw."""
+"""Protected tables from a plan: build the mechanism, say what it promises, get ready to draw."""
 
 from __future__ import annotations
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from congenial.mechanisms.release import EXACT_LAW, Release
-from congenial.public.support import support
 from congenial.release import pictures
 from congenial.release.page import LARGEST_TABLE, Column, amount, folded_table, section, text
 from congenial.release.views import (
@@ -17,9 +16,12 @@ from congenial.release.views import (
     Shown,
     View,
     cell_noise,
+    chosen_words,
     held_words,
     one_way,
+    piece_of,
     shown,
+    sums_words,
     view,
 )
 
@@ -34,9 +36,9 @@ def values_section(release: Release) -> str:
     """Margins, one piece of the table, the law of the noise, and the table itself."""
     draw, small = pictures.available(), release.values.size <= MOST_CELLS
     additive = release.mechanism.additive
-    parts = [_reading(release), "" if draw else HINT]
-    for name in one_way(release):
-        rows = shown(release, (name,))
+    margins = {name: shown(release, (name,)) for name in one_way(release)}
+    parts = [_reading(release, margins.values()), "" if draw else HINT]
+    for name, rows in margins.items():
         chart = pictures.margin_chart(release, name, rows) if draw else None
         parts.append(_sums(release, (name,), rows, chart))
     piece = view(release)
@@ -52,24 +54,27 @@ def values_section(release: Release) -> str:
     return section("values", "Values and their uncertainty", *parts)
 
 
-def _reading(release: Release) -> str:
+def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
     if not release.mechanism.additive:
         return (
             "<p>Points are counts as drawn. They were drawn given that no count is negative, so "
             "their error depends on the confidential table and no interval holds for all of them; "
-            "<code>congenial infer</code> works from the law itself.</p>"
+            "<code>congenial infer</code> works from the law itself. A sum that is published "
+            "exactly is marked by a hollow diamond. Axes need not start at zero.</p>"
         )
-    tied = bool(support(release.description.support, release.table).ties)
+    small = release.values.size <= MOST_CELLS
+    cells = shown(release, release.table) if small else []
+    simulated = any(one.simulated for rows in (*margins, cells) for one in rows)
     why = (
-        "simulated from the law of the noise, which is public (half-widths are upper confidence "
-        "bounds)"
-        if tied
+        "simulated from the law of the noise, which is public, wherever that law is not tabulated "
+        "(half-widths are then upper confidence bounds)"
+        if simulated
         else f"exact because {EXACT_LAW.removeprefix('exact: ')}"
     )
     return (
         f"<p>Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, "
         f"{text(why)}. A sum that is published exactly has no interval and is marked by a "
-        "diamond. Axes need not start at zero.</p>"
+        "hollow diamond. Axes need not start at zero.</p>"
     )
 
 
@@ -81,11 +86,15 @@ def _sums(release: Release, names: tuple[str, ...], rows: Sequence[Shown], chart
     if chart is None:
         return f"{head}\n<p>{text(words)}</p>\n{numbers}"
     alternative = (
-        f"Counts by {title} with {LEVEL:.0%} intervals, {len(rows)} sums; the numbers are in the "
+        f"Counts by {title}{_with_intervals(release)}, {len(rows)} sums; the numbers are in the "
         "table below."
     )
     folded = f"<details><summary>Show the numbers</summary>\n{numbers}\n</details>"
     return f"{head}\n{_figure(chart, alternative, words)}\n{folded}"
+
+
+def _with_intervals(release: Release) -> str:
+    return f" with {LEVEL:.0%} intervals" if release.mechanism.additive else ""
 
 
 def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: str) -> str:
@@ -94,14 +103,16 @@ def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: s
     columns = [*(Column(name) for name in names), Column("count", number=True)]
     if projected:
         columns.append(Column("count as drawn", number=True))
-    columns += [Column(f"{LEVEL:.0%} from", number=True), Column("to", number=True), Column("note")]
+    bounded = release.mechanism.additive
+    if bounded:
+        columns += [Column(f"{LEVEL:.0%} from", number=True), Column("to", number=True)]
+    columns.append(Column("note"))
     rows = [
         [
             *one.labels,
             one.value,
             *([one.drawn] if projected else []),
-            one.low,
-            one.high,
+            *([one.low, one.high] if bounded else []),
             "exact" if one.exact else "",
         ]
         for one in sums[:LARGEST_TABLE]
@@ -131,21 +142,14 @@ def _width_words(sums: Sequence[Shown]) -> str:
 
 def _cells(release: Release, piece: View) -> str:
     where = held_words(release, piece)
-    chosen = (
-        f"One piece of the table, {where}, chosen because its released total is the median. "
-        if where
-        else ""
-    )
-    sums = (
-        "Where the legend names a published sum, counts of that colour add up to it."
-        if release.description.support.equalities
-        else "The noise is independent from cell to cell."
-    )
+    chosen = f"One piece of the table, {where}{chosen_words(release, piece)}. " if where else ""
+    _, kinds = piece_of(release, piece)
     alternative = (
-        f"Single cells {where} by {piece.words} with {LEVEL:.0%} intervals; the numbers are in "
+        f"Single cells {where} by {piece.words}{_with_intervals(release)}; the numbers are in "
         "table.csv."
     )
-    picture = _figure(pictures.cells_chart(release, piece), alternative, chosen + sums)
+    caption = chosen + sums_words(release, kinds)
+    picture = _figure(pictures.cells_chart(release, piece), alternative, caption)
     return f"<h3>Single cells</h3>\n{picture}"
 
 
@@ -157,6 +161,8 @@ def _noise(release: Release, draw: bool) -> str:
         f"draws it is at most {half} in either direction. The law is public and the same whatever "
         "the data are."
     )
+    if noise.simulated:
+        words += " The picture is simulated, and made symmetric as the law is."
     head = "<h3>The law of the noise in one cell</h3>\n"
     if not draw:
         return f"{head}<p>{text(words)}</p>"

@@ -15,9 +15,9 @@ release = congenial.read("this-folder")
 # one row per cell
 release.to_pandas()
 
-# sums onto any axes, and an exact interval for any sum of cells
-release.margin({axis})
-release.interval({condition}, 0.90)"""
+# sums onto any axes{also}
+release.margin({axis}){interval}"""
+INTERVAL = "\nrelease.interval({condition}, 0.90)"
 
 
 def example_condition(release: Release) -> str:
@@ -39,7 +39,11 @@ def _literal(value: str) -> str:
 def usage_section(release: Release) -> str:
     """Code, files, the check of the folder, what projected values mean, and the expected error."""
     axis = _literal(release.table[0]) if release.table else ""
-    code = SNIPPET.format(axis=axis, condition=_literal(example_condition(release)))
+    also, interval = "", ""
+    if release.mechanism.additive:
+        also = ", and an interval for any sum of cells"
+        interval = INTERVAL.format(condition=_literal(example_condition(release)))
+    code = SNIPPET.format(axis=axis, also=also, interval=interval)
     return section(
         "use",
         "How to use it",
@@ -50,12 +54,22 @@ def usage_section(release: Release) -> str:
         "<code>release.json</code> under <code>description</code>.</p>",
         "<p>Check the folder against the digest its publisher announced:</p>",
         "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
-        _projected(release),
+        _counts(release),
         _errors(release),
     )
 
 
-def _projected(release: Release) -> str:
+def _counts(release: Release) -> str:
+    """What the counts are: drawn as they stand, projected, or drawn given that none is negative."""
+    if release.description.nonnegative:
+        return (
+            "<h3>Counts that cannot be negative</h3>\n<p>The counts were drawn given that none is "
+            "negative, so no value had to be changed afterwards. Small counts are therefore too "
+            "large on average. How much depends on the confidential table: there is no interval "
+            "that holds for every table, except for sums that are published exactly. To infer, use "
+            "the law of the draw itself:</p>\n<pre><code>congenial infer this-folder --model "
+            "multinomial</code></pre>"
+        )
     if release.raw is None:
         return (
             "<h3>Negative counts</h3>\n<p>Counts are shown as drawn and may be negative. Do not "
@@ -72,6 +86,8 @@ def _projected(release: Release) -> str:
 
 def _errors(release: Release) -> str:
     rows = error_rows(release.mechanism)
+    if not rows:
+        return ""
     columns = [
         Column("sum"),
         Column("how many", number=True),

@@ -30,7 +30,6 @@ from congenial.release.bundle import (
     sha256,
 )
 
-
 ADDED = "nothing was added"
 
 SYSTEM = "drawn from the system's randomness"

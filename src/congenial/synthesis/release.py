@@ -129,6 +129,8 @@ class SyntheticRelease:
                 copies.append(copy.read())
             except pa.ArrowInvalid:
                 raise BundleError(f"{file} is damaged.", remedy="Get the bundle again.") from None
+        if not copies:
+            raise BundleError("it has no copies of the records.", remedy="Get the bundle again.")
         return cls(name, description, guarantee, randomness, publishable, tuple(copies))
 
     def checks(self) -> dict[str, bool]:

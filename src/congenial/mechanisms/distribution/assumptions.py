@@ -74,9 +74,9 @@ def picture(fit: Fit) -> dict[str, Any]:
     rows: list[list[Any]] = []
     for at, name in enumerate(fit.pairs.statistics):
         every = np.concatenate([fit.samples[law.label][:, at] for law in fit.pairs.laws])
-        edges = np.linspace(every.min(), every.max(), BINS + 1)
-        if edges[0] == edges[-1]:
+        if every.min() == every.max():
             continue
+        edges = _edges(every)
         middle, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
         for law in fit.pairs.laws:
             drawn = fit.samples[law.label][:, at]
@@ -91,8 +91,30 @@ def picture(fit: Fit) -> dict[str, Any]:
         "columns": ["statistic", "value", "density", "law"],
         "rows": rows,
         "notes": [diagnose(fit).words],
-        "chart": {"kind": "line", "x": "value", "y": "density", "by": "law", "facet": "statistic"},
+        "chart": {
+            "kind": "line",
+            "x": "value",
+            "y": "density",
+            "by": "law",
+            "facet": "statistic",
+            "x_free": True,
+            "y_free": True,
+        },
     }
+
+
+def _edges(values: Floats) -> Floats:
+    """Edges of about `BINS` bins; for values on a grid (counts, shares) each bin has as many points
+    of the grid as any other, or the shares would go up and down with their number.
+    """
+    low, high = float(values.min()), float(values.max())
+    unit = float(np.diff(np.unique(values)).min())
+    steps = (values - low) / unit
+    if np.abs(steps - np.rint(steps)).max() > 1e-6:
+        return np.linspace(low, high, BINS + 1, dtype=np.float64)
+    each = math.ceil((round((high - low) / unit) + 1) / BINS)
+    bins = math.ceil((round((high - low) / unit) + 1) / each)
+    return np.asarray(low + unit * (each * np.arange(bins + 1) - 0.5), dtype=np.float64)
 
 
 def _jarque_bera(values: Floats, about: str) -> Check:

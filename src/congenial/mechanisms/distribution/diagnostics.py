@@ -20,7 +20,7 @@ from congenial.mechanisms.distribution.gaussians import pair_delta, worst_delta
 from congenial.mechanisms.distribution.mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.sampling_error import need_gaussian
 from congenial.mechanisms.distribution.target import Target
-from congenial.privacy.guarantee import small
+from congenial.privacy.words import small
 from congenial.public.distributions import DistributionPairs
 
 LAMBDAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

@@ -22,8 +22,9 @@ from congenial.mechanisms.distribution.persons import person_promise
 from congenial.mechanisms.distribution.target import Target
 from congenial.privacy.conversions import gdp_to_zcdp
 from congenial.privacy.description import RecordDescription
-from congenial.privacy.guarantee import Basis, Guarantee, small
+from congenial.privacy.guarantee import Basis, Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure
+from congenial.privacy.words import small
 from congenial.public.adjacency import ReplaceOne
 from congenial.public.distributions import DistributionPairs
 from congenial.sampling.randomness import Randomness, SystemRandomness
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+APART = "modelling and released data have no record in common (not checked: no unit column)"
+IN_MODELLING = "the people in the modelling data, whose fitted laws are published here"
 IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
 
 
@@ -77,12 +80,15 @@ class DistributionMechanism:
         promise = person_promise(self.noise, self.pairs.change)
         if promise is None:
             return None
-        assumed = (IDEALISED, "every record stays within the ranges of the schema")
+        assumed = [IDEALISED, "every record stays within the ranges of the schema"]
+        if self.pairs.origin.apart == "assumed":  # the laws would tell of the same people again
+            assumed.append(APART)
         source = "Dong, Roth, Su 2022"
         if isinstance(promise, Pure):
             source = "Dwork, McSherry, Nissim, Smith 2006"
         adjacency = ReplaceOne(self.pairs.schema)
-        return Guarantee(adjacency, promise, "theorem", assumed, citation=source)
+        open_ = (IN_MODELLING,) if self.pairs.fitted else ()
+        return Guarantee(adjacency, promise, "theorem", tuple(assumed), open_, source)
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
@@ -100,9 +106,7 @@ class DistributionMechanism:
         if self.pairs.fitted:
             found.append(sampling_error.sampling_error(self).words)
         if self.pairs.origin.apart == "assumed":
-            found.append(
-                "modelling and released data have no record in common (not checked: no unit column)"
-            )
+            found.append(APART)
         if self.pairs.records is not None:
             found.append("the number of records is public")
         return (*found, IDEALISED)
@@ -121,7 +125,7 @@ class DistributionMechanism:
             "calibrate once",
         ]
         if self.pairs.fitted:
-            found.append("the people in the modelling data, whose fitted laws are published here")
+            found.append(IN_MODELLING)
         return tuple(found)
 
     # ---- law ---------------------------------------------------------------------------------

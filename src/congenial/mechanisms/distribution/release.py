@@ -6,17 +6,21 @@ import csv
 import io
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from congenial.data.schema import Schema
-from congenial.errors import BundleError
+from congenial.errors import BundleError, StructureError
 from congenial.mechanisms.distribution.noise import VectorNoise
 from congenial.mechanisms.release import Interval
 from congenial.privacy.conversions import gaussian_delta
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Approximate
+from congenial.privacy.tradeoff import Approximate, Pure
+from congenial.public.distributions import DistributionPairs
 from congenial.public.invariants import Invariants
 
 VALUES = "statistics.csv"
@@ -123,7 +127,34 @@ class StatisticsRelease:
             if reached > promised.dlt:  # then it was calibrated to covariances that differ
                 reached = worst_delta(laws, named, noise, float(promised.eps))
             checks["the noise hides every pair of laws"] = reached <= promised.dlt
+        if self.noise.family == "laplace":
+            checks["the noise hides every pair of laws"] = self._wide_enough()
+        if pairs.fitted:
+            checks["it is called an estimate, as laws are fitted"] = (
+                self.guarantee.basis == "estimate"
+            )
         return checks
+
+    def _wide_enough(self) -> bool:
+        """Whether Laplace noise is at least what its mechanism needs for the promise."""
+        from congenial.mechanisms.distribution.choose import KINDS, Request
+        from congenial.mechanisms.distribution.target import Target
+
+        promised, pairs, kind = self.guarantee.tradeoff, self.guarantee.adjacency, self.description
+        if not isinstance(promised, Pure | Approximate) or kind.mechanism not in KINDS:
+            return False
+        delta = float(promised.dlt) if isinstance(promised, Approximate) else 0.0
+        assert isinstance(pairs, DistributionPairs)
+        needed = []
+        for equal in (False, True):  # which of the two was assumed is said in words only
+            request = Request(pairs, Target(promised.eps, delta), assume_equal=equal)
+            with suppress(StructureError):  # covariances that differ, where they must not
+                needed.append(KINDS[kind.mechanism].build(request, float(promised.eps)))
+        return any(
+            one.rank == self.noise.rank
+            and bool((one.scales <= self.noise.scales * (1 + 1e-9)).all())
+            for one in needed
+        )
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
@@ -161,4 +192,12 @@ class StatisticsRelease:
         persons = None
         if told:
             persons = Guarantee.from_dict(Invariants(guarantee.adjacency.schema), told)
-        return cls(name, description, guarantee, randomness, publishable, values, persons)
+        made = cls(name, description, guarantee, randomness, publishable, values, persons)
+        with np.errstate(all="ignore"):
+            known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
+        if not (np.isfinite(known).all() and len(known) == len(values) == len(made.statistics)):
+            raise BundleError(
+                f"the law of the noise in '{name}' makes no sense.",
+                remedy="Ask for the bundle again.",
+            )
+        return made

@@ -24,7 +24,7 @@ from congenial.mechanisms.distribution.gaussians import (
 from congenial.mechanisms.distribution.mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.noise import VectorNoise
 from congenial.privacy.conversions import gaussian_delta, gaussian_epsilon
-from congenial.privacy.guarantee import small
+from congenial.privacy.words import small
 from congenial.public.distributions import DistributionPairs
 from congenial.public.vector_laws import GaussianLaw
 

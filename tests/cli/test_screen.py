@@ -1,0 +1,140 @@
+"""What people see: words, notes and pictures that JSON does not show, and refusals in place."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from congenial.cli import infer as infer_command
+from congenial.cli import tables
+from congenial.inference.chains import ChainSampler
+from congenial.inference.regressions import Linear
+from congenial.inference.samplers import Chain, _Clock, bind
+from congenial.release import pictures
+from congenial.release.bundle import read
+
+REPORT = pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+
+
+@REPORT
+def test_infer_writes_a_picture_of_each_parameter(
+    run: Callable[..., Any], finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "available", lambda: True)
+    bundle, out = finished.parent / "bundles" / "detail", tmp_path / "found"
+    ran = run(
+        *("infer", bundle, "--model", "poisson", "--set", "by=county", "--set", "draws=400"),
+        *("--out", out),
+    )
+    assert ran.code == 0, ran.err
+    assert (out / "rate.png").stat().st_size > 1000
+    assert ran.out.index("Posterior under") < ran.out.index("Wrote:")
+
+
+def test_a_level_is_refused_before_anything_is_drawn(
+    run: Callable[..., Any], finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(infer_command, "_read", lambda _: pytest.fail("read the bundle"))
+    ran = run("infer", finished.parent / "bundles" / "detail", "--model", "poisson", "--level", 95)
+    assert ran.code != 0
+    assert "level 95 is not between 0 and 1" in ran.err
+
+
+def test_a_remedy_is_one_that_the_model_can_take(run: Callable[..., Any], finished: Path) -> None:
+    bundle = finished.parent / "bundles" / "detail"
+    ran = run("infer", bundle, "--model", "normal", "--set", "outcome=age")
+    assert ran.code != 0
+    assert "Use linear with outcome = age" in ran.err
+
+
+def test_a_location_is_not_called_a_mean(finished: Path) -> None:
+    bound = bind(read(finished.parent / "bundles" / "detail"), Linear("age"))
+    assert "before it is cut to the bins (from 0 on)" in bound.observation.notes[-1]
+
+
+def test_long_chains_are_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[str] = []
+    tell = infer_command._clock(told.append)
+    tell(0, 2000, 10.0)
+    assert capsys.readouterr().err == ""
+    tell(1, 2000, 7200.0)
+    tell(2, 2000, 7200.0)
+    assert capsys.readouterr().err.count("about 2 hours or more") == 1
+    assert told[-1] == "inferring: step 2 of 2,000, about 2 hours left"
+
+
+def test_the_first_step_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may wait for code to be compiled; before it, the sampler's own guess is all there is."""
+    times = iter([0.0, 30.0, 31.0])  # before, after the first step, after the second
+    monkeypatch.setattr("congenial.inference.samplers.time.perf_counter", lambda: next(times))
+    told: list[float] = []
+    clock = _Clock(Chain(progress=lambda _, __, seconds: told.append(seconds)), 0.5)
+    for done in range(3):
+        clock.tell(done, 10)
+    assert told == [5.0, 4.5, 8.0]
+    assert ChainSampler.seconds == 0
+
+
+def test_a_wish_without_an_answer_is_told_in_place(run: Callable[..., Any], plan: Path) -> None:
+    plan.write_text(plan.read_text().replace('"project"', '"condition"'))
+    wish = "margin('age') within 40 at 95%"
+    ran = run("check", plan, "--want", wish)
+    assert ran.code == 0, ran.err
+    assert "no answer for 'detail': the error of 'congenial_counts' depends" in " ".join(
+        ran.out.split()
+    )
+    assert f"{wish}: needs epsilon" in ran.out  # the other release answers
+    assert "errors depend on the data" in ran.out
+
+
+def test_levels_with_crossing_figures_name_the_release(run: Callable[..., Any], plan: Path) -> None:
+    text = plan.read_text().replace("[publish]\n", '[publish]\n"Sexes" = { margin = ["sex"] }\n')
+    plan.write_text(text.replace('nonnegative = "project"', 'levels = [["county"]]'))
+    ran = run("check", plan)
+    assert ran.code != 0
+    assert "release 'detail': noise at several levels cannot keep figures that cross" in ran.err
+    assert "Leave out levels" in ran.err
+
+
+def test_added_files_leave_the_listed_ones_intact(
+    run: Callable[..., Any], finished: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "detail"
+    shutil.copytree(finished.parent / "bundles" / "detail", bundle)
+    (bundle / ".DS_Store").write_text("")
+    ran = run("verify", bundle)
+    assert ran.code == 1
+    assert "Every file that the bundle lists is as released" in ran.out
+    (bundle / "table.csv").write_text("county,sex,age,count\n")
+    assert "Do not use this bundle as it is." in run("verify", bundle).out
+
+
+def test_the_ledger_shows_each_promise(run: Callable[..., Any], finished: Path) -> None:
+    where = finished.parent / "ledger.sqlite"
+    assert "epsilon = 1" in run("ledger", "show", where).out.split("Releases")[1]
+    told = run("ledger", "show", where, "--json").document["releases"]
+    assert told[0]["promise"] == "epsilon = 1"
+
+
+def test_a_delta_that_was_given_is_not_asked_for(run: Callable[..., Any]) -> None:
+    ran = run("convert", "--epsilon", 1, "--delta", "1e-6")
+    assert "Say at which delta" not in ran.out
+    rows = run("convert", "--epsilon", 1, "--delta", "1e-6", "--json").document["conversions"]
+    assert rows[0]["value"] == 1
+
+
+def test_names_in_a_list_are_not_broken(run: Callable[..., Any]) -> None:
+    listed = run("reproduce", "--list").out
+    assert "condition-or-project " in listed
+    assert "census/das_2020_pl94_us_person_rho_allocation.csv" in listed
+
+
+def test_half_widths_and_notes_of_mandates() -> None:
+    assert [tables._within(x) for x in (12.0, 20.3685, 9.601)] == ["12", "20.37", "9.61"]
+    cost = {"loss_without": None, "deviation_without": None, "trivial": False}
+    assert tables._cost_note(cost) == "cannot be built without it"
+    assert tables._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"

@@ -1,0 +1,1 @@
+"""The ledger under fire: kills, full disks, many writers, wrong clocks, damaged files."""
