@@ -75,8 +75,8 @@ class Mechanism(ABC):
             or (told.levels and not cls.levelled)
         ):
             raise GuaranteeError(
-                f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' draws from "
-                "another law than it states.",
+                f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' draws "
+                "from another law than it states.",
                 remedy="Do not use this bundle; get it from its publisher.",
             )
 

@@ -139,12 +139,13 @@ class Guarantee:
         ]
         if self.assumptions:
             clauses.append(f"Assumed: {'; '.join(self.assumptions)}.")
-        clauses.append(f"Not covered: {'; '.join(self._open())}.")
+        clauses.append(f"Not covered: {'; '.join(self.left_open)}.")
         if spent:
             clauses.append(f"Spent: {spent}.")
         return " ".join(clauses)
 
-    def _open(self) -> tuple[str, ...]:
+    @property
+    def left_open(self) -> tuple[str, ...]:
         """What the promise says nothing about."""
         own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
         if self.adjacency.side != "dataset":

@@ -330,7 +330,7 @@ class Ledger:
     ) -> Reservation:
         """Give a release its share of the budget, checked against every counted release.
 
-        Raises BudgetError, and reserves nothing, when the total would exceed the budget; LedgerError
+        Reserves nothing and raises BudgetError when the total would exceed the budget, LedgerError
         when the promise cannot stand beside those that are counted.
         """
         with self._writing("reserve") as (log, state):

@@ -9,10 +9,10 @@ from itertools import product
 
 from congenial._version import __version__
 from congenial.mechanisms.wasserstein.release import VALUES, ValuesRelease
-from congenial.privacy.guarantee import BASIS_WORDS
 from congenial.privacy.tradeoff import Pure
 from congenial.privacy.words import number
-from congenial.release.page import Column, bullets, facts, folded_table, page, section, text
+from congenial.release.page import Column, facts, folded_table, page, section, text
+from congenial.release.promise import promise_section
 from congenial.release.report import banner
 from congenial.transport.secrets import meaning
 
@@ -81,25 +81,8 @@ def _promise(release: ValuesRelease, promise: str) -> str:
     anybody = "<p>Without those beliefs nothing is promised about single persons.</p>"
     if persons is not None:
         anybody = f"<blockquote>{text(persons.explain())}</blockquote>"
-    return section(
-        "promise",
-        "The promise",
-        f"<blockquote>{text(promise)}</blockquote>",
-        beliefs,
-        facts(
-            [
-                ("Must look alike", guarantee.adjacency.words),
-                ("How alike", guarantee.likelihood_clause()),
-                ("Basis", f"{guarantee.basis}: {BASIS_WORDS[guarantee.basis]}"),
-                ("Source", guarantee.citation or "-"),
-            ]
-        ),
-        "<h3>Assumed</h3>",
-        bullets(guarantee.assumptions),
-        "<h3>Not covered</h3>",
-        bullets(guarantee.not_covered),
-        "<h3>Whatever anybody believes</h3>",
-        anybody,
+    return promise_section(
+        guarantee, promise, "<h3>Whatever anybody believes</h3>", anybody, lead=beliefs
     )
 
 

@@ -17,9 +17,10 @@ from congenial.mechanisms.distribution.assumptions import Diagnosis
 from congenial.mechanisms.distribution.choose import Choice
 from congenial.mechanisms.distribution.mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.release import StatisticsRelease
-from congenial.privacy.guarantee import BASIS_WORDS, Guarantee
+from congenial.privacy.guarantee import Guarantee
 from congenial.release import pictures
-from congenial.release.page import Column, bullets, facts, page, section, table, text
+from congenial.release.page import Column, page, section, table, text
+from congenial.release.promise import promise_section
 from congenial.release.report import banner
 
 LEVEL = 0.90
@@ -161,25 +162,7 @@ def _promise(release: StatisticsRelease, promise: str, persons: Guarantee | None
     single = "<p>This release promises nothing about single persons.</p>"
     if persons is not None:
         single = f"<blockquote>{text(persons.explain())}</blockquote>"
-    return section(
-        "promise",
-        "The promise",
-        f"<blockquote>{text(promise)}</blockquote>",
-        facts(
-            [
-                ("Must look alike", guarantee.adjacency.words),
-                ("How alike", guarantee.likelihood_clause()),
-                ("Basis", f"{guarantee.basis}: {BASIS_WORDS[guarantee.basis]}"),
-                ("Source", guarantee.citation or "-"),
-            ]
-        ),
-        "<h3>Assumed</h3>",
-        bullets(guarantee.assumptions),
-        "<h3>Not covered</h3>",
-        bullets(guarantee.not_covered),
-        "<h3>Single persons</h3>",
-        single,
-    )
+    return promise_section(guarantee, promise, "<h3>Single persons</h3>", single)
 
 
 def _use(release: StatisticsRelease) -> str:

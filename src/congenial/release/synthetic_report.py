@@ -10,21 +10,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from congenial._version import __version__
-from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
 from congenial.privacy.semantics import belief_words
 from congenial.privacy.words import number
 from congenial.release.page import (
     LARGEST_TABLE,
     Column,
-    bullets,
     counted,
-    facts,
     folded_table,
     page,
     section,
     table,
     text,
 )
+from congenial.release.promise import promise_section
 from congenial.release.report import banner
 from congenial.synthesis.release import DICTIONARY, SyntheticRelease, dictionary_rows, type_of
 
@@ -92,27 +90,17 @@ def _opening(release: SyntheticRelease) -> str:
 
 
 def _promise(release: SyntheticRelease, promise: str) -> str:
-    guarantee, law = release.guarantee, release.description.law
-    rows: list[tuple[str, object]] = [
-        ("Must look alike", f"{guarantee.adjacency.words} ({guarantee.adjacency.metric})"),
-        ("How alike", guarantee.likelihood_clause()),
-        ("M, the weight of one record in one copy", law["M"]),
-        ("Copies, each of which costs", law["copies"]),
-        ("Per replaced record, all copies", f"epsilon = {number(release.description.epsilon)}"),
-        ("Numerics", "none to add: the parameters are drawn exactly"),
-        ("Basis", f"{guarantee.basis}: {BASIS_WORDS[guarantee.basis]}"),
-        ("Source", guarantee.citation or "-"),
-    ]
-    return section(
-        "promise",
-        "The promise",
-        f"<blockquote>{text(promise)}</blockquote>",
-        f"<p>{text(belief_words(guarantee))}</p>",
-        facts(rows),
-        "<h3>Assumed</h3>",
-        bullets(guarantee.assumptions),
-        "<h3>Not covered</h3>",
-        bullets(ALWAYS_OPEN + guarantee.adjacency.not_covered + guarantee.not_covered),
+    law = release.description.law
+    return promise_section(
+        release.guarantee,
+        promise,
+        lead=f"<p>{text(belief_words(release.guarantee))}</p>",
+        rows=[
+            ("M, the weight of one record in one copy", law["M"]),
+            ("Copies, each of which costs", law["copies"]),
+            ("Per replaced record, all copies", f"epsilon = {number(release.description.epsilon)}"),
+            ("Numerics", "none to add: the parameters are drawn exactly"),
+        ],
     )
 
 
