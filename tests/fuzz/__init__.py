@@ -1,0 +1,1 @@
+"""Hostile input: plans, conditions, bundles and data that nobody meant well with."""

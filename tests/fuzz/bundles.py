@@ -1,0 +1,81 @@
+"""A bundle of each kind, and copies of it with parts replaced and digests made to fit again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from congenial.cli.explain import of_bundle
+from congenial.errors import CongenialError
+from congenial.release import steps
+from congenial.release.bundle import DIGEST, INDEX, read, sha256
+from congenial.release.plan import Plan
+from congenial.release.verification import verify
+from tests.confidentiality.scenes import SCENES
+
+
+def make(folder: Path) -> dict[str, Path]:
+    """One good bundle of each kind."""
+    made = {}
+    for scene in SCENES:
+        columns = SCENES[-1].columns if scene.kind == "table" else scene.columns
+        plan = Plan.load(
+            type(scene)(scene.kind, scene.plan, columns, ()).write(folder / scene.kind)
+        )
+        if plan.statements:
+            steps.publish(plan)
+        made[scene.kind] = steps.release(plan, "made").folder
+        assert all(check.holds for check in verify(made[scene.kind]))
+    return made
+
+
+def forge(bundle: Path, copy: Path, changed: Mapping[str, bytes], refit: bool = True) -> None:
+    """A copy with some files changed; with `refit` its digests say that nothing was."""
+    if copy.exists():
+        shutil.rmtree(copy)
+    shutil.copytree(bundle, copy)
+    for name, content in changed.items():
+        (copy / name).write_bytes(content)
+    if not refit:
+        return
+    try:
+        index = json.loads((copy / INDEX).read_bytes())
+        if isinstance(index["files"], dict):
+            fresh = {
+                name: sha256((copy / name).read_bytes())
+                for name in index["files"]
+                if isinstance(name, str) and Path(name).name == name and (copy / name).is_file()
+            }
+            index["files"] |= fresh
+        (copy / INDEX).write_text(json.dumps(index))
+    except (ValueError, KeyError, TypeError):
+        pass
+    (copy / DIGEST).write_text(sha256((copy / INDEX).read_bytes()) + "\n")
+
+
+def use(bundle: Path) -> None:
+    """What an analyst does with a bundle; every one of these may refuse it, in words."""
+    for step in (_verified, _explained, _read):
+        try:
+            step(bundle)
+        except CongenialError as error:
+            if not str(error):
+                raise
+
+
+def _verified(bundle: Path) -> None:
+    assert isinstance(verify(bundle), list)
+
+
+def _explained(bundle: Path) -> None:
+    json.dumps(of_bundle(bundle), default=str)
+
+
+def _read(bundle: Path) -> None:
+    release: Any = read(bundle)
+    assert repr(release)
+    assert release.guarantee.explain()
+    assert release.payload()

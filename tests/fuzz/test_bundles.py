@@ -1,0 +1,239 @@
+"""Bundles of strangers: forged, damaged or hostile ones are refused in words and do no harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from congenial.cli import app
+from congenial.errors import BundleError, CongenialError
+from congenial.mechanisms.distribution import sampling_error
+from congenial.release.bundle import DIGEST, INDEX, read, sha256
+from congenial.release.verification import verify
+from tests.fuzz.bundles import forge, make, use
+from tests.fuzz.conftest import accepted, cases
+from tests.fuzz.hostile import mutated_bytes, mutated_json
+
+DOCUMENTS = (INDEX, INDEX, "schema.json", "published.json", "persons.json")
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling_error, "DRAWS", 19)
+        return make(tmp_path_factory.mktemp("good"))
+
+
+def attack(good: dict[str, Path], data: Any) -> None:
+    """One forged bundle: a document or a file of it changed, its digests made to fit."""
+    bundle = good[data.draw(st.sampled_from(sorted(good)))]
+    files = sorted(file.name for file in bundle.iterdir() if file.name != DIGEST)
+    if data.draw(st.booleans()):
+        name = data.draw(st.sampled_from([name for name in DOCUMENTS if name in files]))
+        tree = data.draw(mutated_json(json.loads((bundle / name).read_bytes())))
+        content = json.dumps(tree).encode("utf-8", "surrogatepass")
+    else:
+        name = data.draw(st.sampled_from(files))
+        content = data.draw(mutated_bytes((bundle / name).read_bytes()))
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "bundle"
+        forge(bundle, copy, {name: content}, refit=data.draw(st.booleans()))
+        before = {path.name: path.stat().st_size for path in copy.iterdir()}
+        with accepted():
+            use(copy)
+        assert {path.name: path.stat().st_size for path in copy.iterdir()} == before
+        assert os.listdir(place) == ["bundle"]  # noqa: PTH208 - nothing was written beside it
+
+
+@given(st.data())
+@cases(60)
+def test_forged_bundles(good: dict[str, Path], data: Any) -> None:
+    attack(good, data)
+
+
+@pytest.mark.audit
+@given(st.data())
+@cases(12_000)
+def test_many_forged_bundles(good: dict[str, Path], data: Any) -> None:
+    attack(good, data)
+
+
+# ---- particular attacks --------------------------------------------------------------------------
+
+
+def forged(good: dict[str, Path], tmp_path: Path, change: Callable[[Any], None]) -> Path:
+    """A table's bundle whose release.json was changed."""
+    index = json.loads((good["table"] / INDEX).read_bytes())
+    change(index)
+    copy = tmp_path / "forged"
+    forge(good["table"], copy, {INDEX: json.dumps(index).encode()})
+    return copy
+
+
+@pytest.mark.parametrize(
+    "name", ["../../outside.txt", "/etc/hostname", "..", ".", "sub/file", "..\\x", "a\x00b"]
+)
+def test_paths_that_leave_the_bundle(good: dict[str, Path], tmp_path: Path, name: str) -> None:
+    (tmp_path / "outside.txt").write_text("private")
+    digest = sha256(b"private")
+    copy = forged(good, tmp_path, lambda index: index["files"].update({name: digest}))
+    _doubts(copy)
+
+
+@pytest.mark.parametrize("name", ["schema.json", "table.parquet", INDEX, DIGEST, "published.csv"])
+@pytest.mark.parametrize("target", ["/dev/zero", "fifo", "loop", "folder"])
+def test_links_and_devices(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], name: str, target: str
+) -> None:
+    copy = tmp_path / "copy"
+    forge(good["table"], copy, {})
+    (copy / name).unlink()
+    if target == "fifo":
+        os.mkfifo(copy / name)
+    elif target == "folder":
+        (copy / name).mkdir()
+    else:
+        (copy / name).symlink_to(copy / name if target == "loop" else Path(target))
+    in_time(_refuses if name in ("schema.json", "table.parquet", INDEX) else _doubts, copy)
+
+
+def _refuses(bundle: Path) -> None:
+    with pytest.raises(CongenialError):
+        read(bundle)
+    _doubts(bundle)
+
+
+def _doubts(bundle: Path) -> None:
+    try:
+        assert not all(check.holds for check in verify(bundle))
+    except CongenialError:
+        return
+
+
+@pytest.mark.parametrize("name", ["schema.json", "table.parquet", "published.csv"])
+def test_links_to_files_are_doubted(good: dict[str, Path], tmp_path: Path, name: str) -> None:
+    copy = tmp_path / "copy"
+    forge(good["table"], copy, {})
+    (copy / name).rename(tmp_path / "elsewhere")
+    (copy / name).symlink_to(tmp_path / "elsewhere")
+    _doubts(copy)
+
+
+def test_a_file_of_a_terabyte(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None]
+) -> None:
+    for name in ("table.parquet", "report.html", "schema.json", INDEX, DIGEST):
+        copy = tmp_path / name
+        forge(good["table"], copy, {})
+        os.truncate(copy / name, 2**40)  # sparse: it takes no room on the disk
+        in_time(_doubts, copy)
+
+
+def test_a_small_file_with_a_huge_table(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None]
+) -> None:
+    """A Parquet file of a few kilobytes that unpacks to gigabytes: in a column nobody needs, in
+    the counts, and in the labels.
+    """
+    table = pq.read_table(good["table"] / "table.parquet")
+    heavy = pa.DictionaryArray.from_arrays(
+        pa.array([0] * len(table), pa.int32()), pa.array(["x" * 2**24])
+    )
+    long = pa.table({"count": pa.array([0] * 500_000)})
+    for at, bomb in enumerate(
+        (
+            table.append_column("more", heavy),
+            table.set_column(0, table.column_names[0], heavy),
+            pa.concat_tables([long] * 4),
+        )
+    ):
+        file = tmp_path / "bomb.parquet"
+        pq.write_table(bomb, file, compression="zstd")
+        assert file.stat().st_size < 200_000
+        copy = tmp_path / f"copy{at}"
+        forge(good["table"], copy, {"table.parquet": file.read_bytes()})
+        in_time(_doubts, copy)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {f"a{i}": {"integers": [0, 9_999_999]} for i in range(50)},
+        {"a": {"integers": [0, 10**12]}},
+        {f"a{i}": {"integers": [0, 2000]} for i in range(5)},
+    ],
+)
+def test_a_schema_of_astronomical_size(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], schema: dict[str, Any]
+) -> None:
+    index = json.loads((good["table"] / INDEX).read_bytes())
+    index["description"]["table"] = list(schema)
+    copy = tmp_path / "copy"
+    changed = {"schema.json": json.dumps(schema).encode(), INDEX: json.dumps(index).encode()}
+    forge(good["table"], copy, changed)
+    in_time(_refuses, copy)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "9" * 5000, "1/0", "nan"])
+def test_numbers_that_would_take_for_ever(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], text: str
+) -> None:
+    def change(index: Any) -> None:
+        index["description"]["parameter"] = {"eps_cell": text}
+        index["guarantee"]["tradeoff"]["epsilon"] = text
+
+    in_time(_refuses, forged(good, tmp_path, change))
+
+
+def test_a_wrong_digest_is_noticed_file_by_file(good: dict[str, Path], tmp_path: Path) -> None:
+    for name in sorted(path.name for path in good["table"].iterdir() if path.name != DIGEST):
+        copy = tmp_path / name
+        content = bytearray((good["table"] / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        forge(good["table"], copy, {name: bytes(content)}, refit=False)
+        try:
+            failed = [check.what for check in verify(copy) if not check.holds]
+        except BundleError:
+            failed = [f"{name} is refused"]
+        assert any(name in what for what in failed), name
+
+
+def test_a_stranger_does_not_drive_the_terminal(good: dict[str, Path], tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J"
+    copy = forged(good, tmp_path, lambda index: index.update(promise=evil, name=evil))
+    for command in ("explain", "verify"):
+        result = CliRunner().invoke(app, [command, str(copy)])
+        assert result.exit_code in (0, 1, 6)
+        assert "\x1b" not in result.output + result.stderr
+        assert "Traceback" not in result.output + result.stderr
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def test_reading_takes_no_time(good: dict[str, Path]) -> None:
+    """The watch itself works: a read that hangs would be noticed."""
+    from tests.fuzz import conftest
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conftest, "WAITING", 0.05)
+        with pytest.raises(conftest.Hang), accepted():
+            time.sleep(5)
+        patch.setattr(conftest, "LONGEST", 0.05)
+        patch.setattr(conftest, "WAITING", 60.0)
+        with pytest.raises(conftest.Hang), accepted():
+            spin()

@@ -1,0 +1,102 @@
+"""Labels that are code: a report shows them as text, in every kind of report."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from congenial.mechanisms.distribution import sampling_error
+from congenial.release import steps
+from congenial.release.plan import Plan
+from tests.confidentiality.scenes import SCENES, Columns, Scene
+
+ATTACKS = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'onmouseover='alert(1)",
+    "</title><svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "&lt;b&gt; ]]> --> ${x} {{x}} {x.__class__}",
+)
+
+
+class Tags(HTMLParser):
+    """What a browser would act on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.handlers: list[str] = []
+        self.images: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("script", "iframe", "object", "embed", "base", "link"):
+            self.scripts.append(tag)
+        for name, value in attrs:
+            if name.startswith("on") or (value or "").strip().lower().startswith("javascript:"):
+                self.handlers.append(f"{tag} {name}={value}")
+            if name in ("src", "href", "xlink:href") and (value or "").startswith(("http", "//")):
+                self.images.append(f"{tag} {name}={value}")
+
+
+def found(text: str) -> Tags:
+    tags = Tags()
+    tags.feed(text)
+    return tags
+
+
+def toml(text: str) -> str:
+    """A basic string of TOML."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def hostile(scene: Scene, folder: Path, attack: str) -> Plan:
+    """The scene's plan with a label, a name and a reason that are code."""
+    level, because = toml(attack), toml(f"statute {attack}")
+
+    def rename(columns: Columns) -> None:
+        columns["sex"] = [attack if value == "f" else value for value in columns["sex"]]
+        columns["county"] = [attack if value == "A" else value for value in columns["county"]]
+
+    text = scene.plan.replace('levels = ["f", "m"]', f'levels = [{level}, "m"]')
+    text = text.replace('levels = ["A", "B", "C"]', f'levels = [{level}, "B", "C"]')
+    text = text.replace('"statute"', because).replace('"Population"', toml(f"Population {attack}"))
+    text = text.replace('"mean age"', toml(f"mean {attack}"))
+    quoted = attack.replace("'", "''")
+    text = text.replace("\"sex = 'f'\"", toml(f"sex = '{quoted}'"))
+    columns = SCENES[-1].columns if scene.kind == "table" else scene.columns
+    return Plan.load(Scene(scene.kind, text, columns, ()).write(folder, rename, rename))
+
+
+CASES = [(scene, attack) for scene in SCENES for attack in ATTACKS]
+FEW = [(SCENES[0], ATTACKS[0]), (SCENES[0], ATTACKS[1]), (SCENES[1], ATTACKS[1])]
+
+
+@pytest.mark.parametrize(
+    ("scene", "attack"),
+    [
+        *FEW,
+        *(pytest.param(*case, marks=pytest.mark.audit) for case in CASES if case not in FEW),
+    ],
+)
+def test_labels_are_shown_and_not_run(
+    scene: Scene, attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling_error, "DRAWS", 19)
+    plan = hostile(scene, tmp_path, attack)
+    if plan.statements:
+        steps.publish(plan)
+    folder = steps.release(plan, "made").folder
+    report = (folder / "report.html").read_text()
+    tags = found(report)
+    assert tags.scripts == tags.handlers == tags.images == []
+    assert "alert(1)" in report or "alert" not in attack  # it is shown, as text
+
+
+@pytest.mark.parametrize("attack", ATTACKS[:4])
+def test_the_parser_sees_code(attack: str) -> None:
+    """Negative control: the same label without escaping."""
+    tags = found(f"<p title='{attack}'>{attack}</p>")
+    assert tags.scripts or tags.handlers

@@ -1,0 +1,94 @@
+"""When the system's generator fails, nothing is released, whichever kind of release it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from congenial.cli import app
+from congenial.errors import LedgerError, RandomnessError
+from congenial.mechanisms.distribution import sampling_error
+from congenial.sampling import randomness
+from tests.confidentiality.scenes import SCENES, Scene
+from tests.plain_reports import plain_reports
+
+CODES = (RandomnessError.exit_code, LedgerError.exit_code)  # a release's id is random, too
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sampling_error, "DRAWS", 19)
+    with plain_reports():
+        yield
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def raising(_: int) -> bytes:
+    raise OSError("no entropy")
+
+
+def missing(_: int) -> bytes:
+    raise NotImplementedError
+
+
+def short(n: int) -> bytes:
+    return b"\0" * (n // 2)
+
+
+@pytest.fixture(params=SCENES, ids=[scene.kind for scene in SCENES])
+def plan(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A plan of each kind, its figures published."""
+    scene = request.param
+    columns = SCENES[-1].columns if scene.kind == "table" else scene.columns
+    path = Scene(scene.kind, scene.plan, columns, ()).write(tmp_path)
+    if "[publish]" in scene.plan:
+        assert run("publish", path).exit_code == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    "urandom",
+    [
+        pytest.param(raising, id="raising"),
+        pytest.param(missing, id="missing", marks=pytest.mark.audit),
+        pytest.param(short, id="short", marks=pytest.mark.audit),
+    ],
+)
+def test_a_failing_source_stops_the_release(
+    plan: Path, urandom: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:  # of the noise alone: names of files are random as well
+        patch.setattr(randomness, "os", SimpleNamespace(urandom=urandom))
+        ran = run("release", plan)
+    assert ran.exit_code == RandomnessError.exit_code, ran.stderr
+    assert "nothing was released" in ran.stderr
+    assert not list(plan.parent.glob("bundles/*"))
+    # It was about to be drawn, so it counts, and can be given up: spent for good.
+    ledger = json.loads(run("ledger", "show", plan, "--json").stdout)
+    assert [one["status"] for one in ledger["releases"]] == ["drawn"]
+    abandoned = run("ledger", "abandon", plan, ledger["releases"][0]["id"], "--json")
+    assert json.loads(abandoned.stdout)["release"]["status"] == "abandoned"
+
+
+def test_a_machine_without_any_randomness(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "urandom", raising)
+        ran = run("release", plan)
+    assert ran.exit_code in CODES, ran.stderr
+    assert not list(plan.parent.glob("bundles/*"))
+    ledger = json.loads(run("ledger", "show", plan, "--json").stdout) if _has_ledger(plan) else {}
+    assert all(one["status"] == "drawn" for one in ledger.get("releases", []))
+
+
+def _has_ledger(plan: Path) -> bool:
+    return (plan.parent / "ledger.sqlite").exists()
