@@ -67,7 +67,7 @@ def test_killed_at_random_moments(
         population.recover()
     assert population.judge() == []
     print(f"{kills} kills, {population.draws} draws, found pending: {dict(found)}")
-    assert population.draws > kills // 4  # the runs came far enough to be worth killing
+    assert population.draws > kills // 10  # the runs came far enough to be worth killing
     release("afterwards")
     assert population.judge() == []
 

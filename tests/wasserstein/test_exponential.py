@@ -235,6 +235,7 @@ def test_user_losses_by_enumeration():
     power = FiniteRange.of(points, points, lambda y, x: abs(y - x) ** 3, lambda a, b: abs(a - b), 1)
     assert power.sigma == 61  # 5^3 - 4^3
     assert power.worst_loss(power.theorem_rate(1)) <= 1
+    assert power.theorem_rate(1) == 1 / (2 * power.sigma)  # the bound is loose: state it exactly
     better = power.largest_rate(1)
     assert better > power.theorem_rate(1)
     assert 0.999 < power.worst_loss(better) <= 1
