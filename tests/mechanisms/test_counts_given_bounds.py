@@ -231,3 +231,12 @@ def test_parts_that_no_bound_joins_are_met_apart():
     assert np.all(drawn.sum(axis=-1) == 4)
     assert pilot.acceptance(mechanism) == 1
     assert np.all(np.isfinite(mechanism.log_density(drawn, table)))  # nested: its law is known
+
+
+def test_tables_too_wide_to_draw_are_refused_before_anything_is_spent():
+    schema = Schema.from_dict({"r": {"levels": list("abc")}, "c": {"levels": list("xyz")}})
+    table = Table(schema, ["r", "c"], np.full((3, 3), 300))
+    public = publish(table, margin("r"), margin("c"))
+    made = CongenialCounts.calibrate(Guarantee.pure(1, SemiAdjacent(public)), ["r", "c"])
+    with pytest.raises(StructureError, match="states"):
+        made.check(table)

@@ -182,10 +182,25 @@ class CongenialCounts(Conditioned):
             return super().error_laws(index, sums)
         return [Pmf(0, np.ones(1))] * sums
 
+    def check(self, table: Table) -> None:
+        """As for every mechanism; tables too wide to draw from are refused before anything is
+        spent.
+        """
+        super().check(table)
+        self.given(self.query(table)).prepare()
+
     def given(self, truth: Any) -> ConditionedCounts:
-        """The law of the counts when phi(x) = truth."""
-        scale, known = self.description.scale, self.support
-        return ConditionedCounts(self.family, scale, known, truth, self.limits, self._listed)
+        """The law of the counts when phi(x) = truth; the last one is kept."""
+        key, scale, known = np.asarray(truth).tobytes(), self.description.scale, self.support
+        if key not in self._last:
+            self._last.clear()
+            law = ConditionedCounts(self.family, scale, known, truth, self.limits, self._listed)
+            self._last[key] = law
+        return self._last[key]
+
+    @cached_property
+    def _last(self) -> dict[bytes, ConditionedCounts]:
+        return {}
 
     @cached_property
     def _listed(self) -> Ints | None:

@@ -133,6 +133,10 @@ class ConditionedCounts:
             np.concatenate([given.most, given.high[boxed]]),
         )
 
+    def prepare(self) -> None:
+        """Build what drawing needs; StructureError where it is too wide to be built."""
+        _ = self._inside, self._tables, self._kept
+
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells)."""
         if self._kept is not None:
