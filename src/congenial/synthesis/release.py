@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,8 @@ from congenial.data.records import codes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError
+from congenial.mechanisms.record_release import RecordRelease
 from congenial.mechanisms.release import refuse_bomb
-from congenial.privacy.description import RecordDescription
-from congenial.privacy.guarantee import Guarantee
 from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants
 from congenial.public.statements import Statement
@@ -34,7 +33,7 @@ DICTIONARY = "dictionary.csv"
 
 
 @dataclass(frozen=True)
-class SyntheticRelease:
+class SyntheticRelease(RecordRelease):
     """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own."""
 
     kind: ClassVar[str] = "synthetic records"
@@ -50,22 +49,7 @@ class SyntheticRelease:
         "release.combine(lambda frame: (estimate, its_variance))   # from all copies",
     )
 
-    name: str
-    description: RecordDescription
-    guarantee: Guarantee
-    randomness: str
-    publishable: bool
     copies: tuple[Any, ...] = field(repr=False)
-
-    @property
-    def schema(self) -> Schema:
-        """What the columns mean."""
-        return self.guarantee.adjacency.schema
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly, which the records were drawn given."""
-        return self.guarantee.adjacency.mandates
 
     def to_arrow(self, copy: int = 1) -> Any:
         """One copy as an Arrow table; copies are counted from 1."""
@@ -107,19 +91,10 @@ class SyntheticRelease:
         return files
 
     @classmethod
-    def from_payload(
-        cls,
-        *,
-        name: str,
-        description: RecordDescription,
-        guarantee: Guarantee,
-        randomness: str,
-        publishable: bool,
-        payload: Mapping[str, bytes],
-    ) -> SyntheticRelease:
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
         """Read what `payload` wrote; BundleError when a copy is missing or damaged."""
         copies = []
-        for at in range(1, int(description.law["copies"]) + 1):
+        for at in range(1, int(common["description"].law["copies"]) + 1):
             file = f"synthetic-{at}.parquet"
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
@@ -131,7 +106,7 @@ class SyntheticRelease:
                 raise BundleError(f"{file} is damaged.", remedy="Get the bundle again.") from None
         if not copies:
             raise BundleError("it has no copies of the records.", remedy="Get the bundle again.")
-        return cls(name, description, guarantee, randomness, publishable, tuple(copies))
+        return cls(**common, copies=tuple(copies))
 
     def checks(self) -> dict[str, bool]:
         """What must be so for a bundle to be what it says, and whether it is."""

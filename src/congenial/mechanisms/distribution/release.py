@@ -12,12 +12,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from congenial.data.schema import Schema
 from congenial.errors import BundleError, StructureError
 from congenial.mechanisms.distribution.noise import VectorNoise
+from congenial.mechanisms.record_release import RecordRelease
 from congenial.mechanisms.release import Interval
 from congenial.privacy.conversions import gaussian_delta
-from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure
 from congenial.public.distributions import DistributionPairs
@@ -29,7 +28,7 @@ KNOWN_LAW = "the law of the noise is known and does not depend on the confidenti
 
 
 @dataclass(frozen=True)
-class StatisticsRelease:
+class StatisticsRelease(RecordRelease):
     """A vector of statistics as published.
 
     `guarantee` is about the dataset as a whole; `person_guarantee` about one person's record, None
@@ -46,11 +45,6 @@ class StatisticsRelease:
         'release.interval("<statistic>", 0.90)',
     )
 
-    name: str
-    description: RecordDescription
-    guarantee: Guarantee
-    randomness: str
-    publishable: bool
     values: tuple[float, ...]
     person_guarantee: Guarantee | None = None
 
@@ -61,16 +55,6 @@ class StatisticsRelease:
                 f"{len(self.statistics)} statistics.",
                 remedy="The bundle is damaged: ask for it again.",
             )
-
-    @property
-    def schema(self) -> Schema:
-        """What a record is."""
-        return self.guarantee.adjacency.schema
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly: none."""
-        return self.guarantee.adjacency.mandates
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -170,16 +154,7 @@ class StatisticsRelease:
         return files
 
     @classmethod
-    def from_payload(
-        cls,
-        *,
-        name: str,
-        description: RecordDescription,
-        guarantee: Guarantee,
-        randomness: str,
-        publishable: bool,
-        payload: Mapping[str, bytes],
-    ) -> Self:
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
         """Inverse of `payload`, given the common parts."""
         try:
             rows = list(csv.DictReader(io.StringIO(payload[VALUES].decode())))
@@ -187,17 +162,19 @@ class StatisticsRelease:
             told: dict[str, Any] = json.loads(payload[PERSONS]) if PERSONS in payload else {}
         except (KeyError, ValueError, UnicodeDecodeError):
             raise BundleError(
-                f"the statistics of '{name}' cannot be read.", remedy="Ask for the bundle again."
+                f"the statistics of '{common['name']}' cannot be read.",
+                remedy="Ask for the bundle again.",
             ) from None
         persons = None
         if told:
-            persons = Guarantee.from_dict(Invariants(guarantee.adjacency.schema), told)
-        made = cls(name, description, guarantee, randomness, publishable, values, persons)
+            schema = common["description"].schema
+            persons = Guarantee.from_dict(Invariants(schema), told)
+        made = cls(**common, values=values, person_guarantee=persons)
         with np.errstate(all="ignore"):
             known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
         if not (np.isfinite(known).all() and len(known) == len(values) == len(made.statistics)):
             raise BundleError(
-                f"the law of the noise in '{name}' makes no sense.",
+                f"the law of the noise in '{made.name}' makes no sense.",
                 remedy="Ask for the bundle again.",
             )
         return made

@@ -16,23 +16,21 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.data.rational import fraction
-from congenial.data.schema import Schema
 from congenial.errors import BundleError
+from congenial.mechanisms.record_release import RecordRelease
 from congenial.mechanisms.wasserstein.base import Base
 from congenial.mechanisms.wasserstein.chain import LatticeChain
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.mechanisms.wasserstein.promise import person_promise
-from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.public.invariants import Invariants
 from congenial.sampling.exact import Ints
 
 VALUES = "values.csv"
 
 
 @dataclass(frozen=True)
-class ValuesRelease:
+class ValuesRelease(RecordRelease):
     """Values as published: a table of counts, counts in the order of the base measure's cells, or
     coordinates.
     """
@@ -47,22 +45,7 @@ class ValuesRelease:
         'infer(release, Poisson()).summary(0.95)  # or: congenial infer "<this folder>"',
     )
 
-    name: str
-    description: RecordDescription
-    guarantee: Guarantee
-    randomness: str
-    publishable: bool
     values: tuple[int | float, ...]
-
-    @property
-    def schema(self) -> Schema:
-        """What a record is."""
-        return self.guarantee.adjacency.schema
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly."""
-        return self.guarantee.adjacency.mandates
 
     @property
     def table(self) -> tuple[str, ...]:
@@ -144,26 +127,19 @@ class ValuesRelease:
         return {VALUES: text.getvalue().encode()}
 
     @classmethod
-    def from_payload(
-        cls,
-        *,
-        name: str,
-        description: RecordDescription,
-        guarantee: Guarantee,
-        randomness: str,
-        publishable: bool,
-        payload: Mapping[str, bytes],
-    ) -> Self:
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
         """Inverse of `payload`, given the common parts."""
-        whole = "base_measure" in description.law
+        law, schema = common["description"].law, common["description"].schema
+        whole = "base_measure" in law
         try:
             rows = list(csv.reader(io.StringIO(payload[VALUES].decode())))[1:]
             values = tuple(int(row[-1]) if whole else float(row[-1]) for row in rows)
-            axes = description.schema.axes(description.law.get("table", ()))
+            axes = schema.axes(law.get("table", ()))
             if axes and len(values) != prod(axis.size for axis in axes):
                 raise ValueError
         except (KeyError, IndexError, ValueError):
             raise BundleError(
-                f"the values of '{name}' cannot be read.", remedy="Ask for the bundle again."
+                f"the values of '{common['name']}' cannot be read.",
+                remedy="Ask for the bundle again.",
             ) from None
-        return cls(name, description, guarantee, randomness, publishable, values)
+        return cls(**common, values=values)
