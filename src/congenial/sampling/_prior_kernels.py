@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -11,13 +11,26 @@ REJECTED, ACCEPTED, UNSURE = 0, 1, 2
 _LIKELY = np.uint64(1 << 32)  # `prior.LIKELY`: from here on the ratio is taken for 1
 
 
+class Cell(NamedTuple):
+    """A `CountCell` in doubles, tilted: weights w(c) e^(theta c)."""
+
+    shape: float
+    centre: int
+    rate: float
+    squared: bool
+    below: int  # -1 for none
+    sums: Any  # mass below each c where no closed form has it (squares), else empty
+    theta: float
+
+
 @numba.njit(cache=True)
-def mass_below(c: int, below: int, rate: float, sums: Any) -> float:
+def mass_below(c: int, cell: Cell) -> float:
     """sum_{d = 0}^{c} exp(-rate |d - below|); from `sums` where it is not empty; 1 without one."""
+    below, rate = cell.below, cell.rate
     if below < 0:
         return 1.0
-    if sums.size:
-        return float(sums[c])
+    if cell.sums.size:
+        return float(cell.sums[c])
     low = min(c, below)
     unit = -np.expm1(-rate)
     g = np.exp(-rate * (below - low)) * -np.expm1(-rate * (low + 1.0)) / unit
@@ -27,69 +40,40 @@ def mass_below(c: int, below: int, rate: float, sums: Any) -> float:
 
 
 @numba.njit(cache=True)
-def ratio_up(
-    c: int,
-    shape: float,
-    centre: int,
-    rate: float,
-    squared: bool,
-    below: int,
-    sums: Any,
-    theta: float,
-) -> float:
-    """w(c + 1) e^theta / w(c)."""  # fmt: skip
-    fall = 2.0 * (c - centre) + 1.0 if squared else (1.0 if c >= centre else -1.0)
-    r = (c + shape) / (c + 1.0) * np.exp(theta - rate * fall)
-    if below >= 0:
-        r *= mass_below(c + 1, below, rate, sums) / mass_below(c, below, rate, sums)
+def ratio_up(c: int, cell: Cell, least: float = 0.0) -> float:
+    """w(c + 1) e^theta / w(c), for a shape of at least `least`."""
+    above = c - cell.centre
+    fall = 2.0 * above + 1.0 if cell.squared else (1.0 if above >= 0 else -1.0)
+    r = (c + max(cell.shape, least)) / (c + 1.0) * np.exp(cell.theta - cell.rate * fall)
+    if cell.below >= 0:
+        r *= mass_below(c + 1, cell) / mass_below(c, cell)
     return float(r)
 
 
 @numba.njit(cache=True)
-def falls_from(
-    c: int,
-    shape: float,
-    centre: int,
-    rate: float,
-    squared: bool,
-    below: int,
-    sums: Any,
-    theta: float,
-) -> bool:
+def falls_from(c: int, cell: Cell) -> bool:
     """Whether the weights are sure to fall from c on upwards.
 
     Every factor of the ratio falls in c, but (c + a)/(c + 1) for a < 1, which is at most 1.
-    """  # fmt: skip
-    if c < centre:
-        return False
-    r = ratio_up(c, max(shape, 1.0), centre, rate, squared, below, sums, theta)
-    return r <= 1.0 - 1e-9
+    """
+    return c >= cell.centre and ratio_up(c, cell, 1.0) <= 1.0 - 1e-9
 
 
 @numba.njit(cache=True)
-def peak(
-    most: int,
-    shape: float,
-    centre: int,
-    rate: float,
-    squared: bool,
-    below: int,
-    sums: Any,
-    theta: float,
-) -> int:
-    """A point of largest weight on 0 .. most, up to rounding."""  # fmt: skip
-    if shape >= 1.0:  # the ratios fall
+def peak(most: int, cell: Cell) -> int:
+    """A point of largest weight on 0 .. most, up to rounding."""
+    if cell.shape >= 1.0:  # the ratios fall
         low, high = 0, most
         while low < high:
             c = (low + high) // 2
-            if ratio_up(c, shape, centre, rate, squared, below, sums, theta) > 1.0:
+            if ratio_up(c, cell) > 1.0:
                 low = c + 1
             else:
                 high = c
         return low
     best, at, logs, c = 0.0, 0, 0.0, 0
-    while c < most and not falls_from(c, shape, centre, rate, squared, below, sums, theta):
-        logs += np.log(ratio_up(c, shape, centre, rate, squared, below, sums, theta))
+    while c < most and not falls_from(c, cell):
+        logs += np.log(ratio_up(c, cell))
         c += 1
         if logs > best:
             best, at = logs, c
@@ -97,24 +81,14 @@ def peak(
 
 
 @numba.njit(cache=True)
-def walk(
-    start: int,
-    end: int,
-    shape: float,
-    centre: int,
-    rate: float,
-    squared: bool,
-    below: int,
-    sums: Any,
-    theta: float,
-    cut: float,
-) -> Any:
+def walk(start: int, end: int, cell: Cell, cut: float) -> Any:
     """Weights relative to the start, from it towards `end`, as far as they are above `cut`.
 
     Stops only where the weights fall from there on.
-    """  # fmt: skip
+    """
+    shape, centre, rate, theta = cell.shape, cell.centre, cell.rate, cell.theta
     step = 1 if end >= start else -1
-    g0 = mass_below(start, below, rate, sums)
+    g0 = mass_below(start, cell)
     up, down = np.exp(theta - rate), np.exp(theta + rate)
     out = np.empty(1024)
     out[0] = 1.0
@@ -122,14 +96,14 @@ def walk(
     while c != end:
         low = c if step > 0 else c - 1
         r = (low + shape) / (low + 1.0)
-        if squared:
+        if cell.squared:
             r *= np.exp(theta - rate * (2.0 * (low - centre) + 1.0))
         else:
             r *= up if low >= centre else down
         v = v * r if step > 0 else v / r
         c += step
         before = w
-        w = v if below < 0 else v * (mass_below(c, below, rate, sums) / g0)
+        w = v if cell.below < 0 else v * (mass_below(c, cell) / g0)
         if n == out.size:
             longer = np.empty(2 * n)
             longer[:n] = out
@@ -139,7 +113,7 @@ def walk(
         if w < cut:
             if step < 0 and shape >= 1.0 and w < before:
                 break
-            if step > 0 and falls_from(c, shape, centre, rate, squared, below, sums, theta):
+            if step > 0 and falls_from(c, cell):
                 break
     return out[:n]
 

@@ -115,13 +115,13 @@ def tabulate(cell: CountCell, theta: float, total: int, cut: float) -> Table:
     sums = np.empty(0)
     if cell.squared and cell.below is not None:
         sums = np.atleast_1d(cell.mass_below(np.arange(total + 1)))
-    shared = (
-        float(cell.shape), cell.centre, float(cell.rate), cell.squared,
-        -1 if cell.below is None else cell.below, sums, theta,
-    )  # fmt: skip
-    anchor = int(_prior_kernels.peak(total, *shared))
-    up = _prior_kernels.walk(anchor, total, *shared, cut)
-    down = _prior_kernels.walk(anchor, 0, *shared, cut)
+    below = -1 if cell.below is None else cell.below
+    tilted = _prior_kernels.Cell(
+        float(cell.shape), cell.centre, float(cell.rate), cell.squared, below, sums, theta
+    )
+    anchor = int(_prior_kernels.peak(total, tilted))
+    up = _prior_kernels.walk(anchor, total, tilted, cut)
+    down = _prior_kernels.walk(anchor, 0, tilted, cut)
     if up.size + down.size > _WIDEST:
         raise StructureError(
             "the noise of one cell is too wide for a table.", remedy="Use a larger epsilon."
