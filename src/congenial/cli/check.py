@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -12,6 +11,7 @@ from congenial.cli import scenarios, synthetic, tables
 from congenial.cli.output import (
     Document,
     Json,
+    PlanFile,
     emit,
     examples,
     facts,
@@ -52,7 +52,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    plan: Annotated[Path, typer.Argument(help="The plan file.")],
+    plan: PlanFile,
     want: Annotated[
         str | None,
         typer.Option(help="A wished accuracy; the smallest epsilon that meets it is worked out."),

@@ -14,6 +14,8 @@ import typer
 from congenial.cli.output import (
     Document,
     Json,
+    PlanFile,
+    SyntheticName,
     console,
     emit,
     examples,
@@ -52,10 +54,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def curve(
-    plan: Annotated[Path, typer.Argument(help="The plan file.")],
-    name: Annotated[
-        str | None, typer.Option(help="A release of synthetic records [default: the only one].")
-    ] = None,
+    plan: PlanFile,
+    name: SyntheticName = None,
     bounds: Annotated[
         str, typer.Option(help="Values of M, for the certified and the scalar mechanism.")
     ] = BOUNDS,

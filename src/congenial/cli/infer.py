@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from congenial.cli.output import (
+    BundleFolder,
     Document,
     Json,
     emit,
@@ -40,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def infer(
-    bundle: Annotated[Path, typer.Argument(help="The bundle's folder.")],
+    bundle: BundleFolder,
     model: Annotated[
         str,
         typer.Option(

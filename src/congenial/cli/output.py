@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -18,6 +19,12 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+# Arguments and options that several commands take.
+PlanFile = Annotated[Path, typer.Argument(help="The plan file.")]
+BundleFolder = Annotated[Path, typer.Argument(help="The bundle's folder.")]
+SyntheticName = Annotated[
+    str | None, typer.Option(help="A release of synthetic records [default: the only one].")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Document = dict[str, Any]
 

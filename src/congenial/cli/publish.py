@@ -10,6 +10,7 @@ import typer
 from congenial.cli.output import (
     Document,
     Json,
+    PlanFile,
     emit,
     examples,
     heading,
@@ -33,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def publish(
-    plan: Annotated[Path, typer.Argument(help="The plan file.")],
+    plan: PlanFile,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the figures [default: published, by the plan].")
     ] = None,

@@ -10,6 +10,7 @@ import typer
 from congenial.cli.output import (
     Document,
     Json,
+    PlanFile,
     emit,
     examples,
     heading,
@@ -34,7 +35,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def release(
-    plan: Annotated[Path, typer.Argument(help="The plan file.")],
+    plan: PlanFile,
     name: Annotated[
         list[str] | None, typer.Option(help="A release of the plan; repeatable [default: all].")
     ] = None,

@@ -11,6 +11,7 @@ from congenial.cli.curve import section_of
 from congenial.cli.output import (
     Document,
     Json,
+    SyntheticName,
     emit,
     examples,
     facts,
@@ -40,9 +41,7 @@ def add_to(app: typer.Typer) -> None:
 
 def utility(
     plan: Annotated[Path, typer.Argument(help="The plan file, which says where the data are.")],
-    name: Annotated[
-        str | None, typer.Option(help="A release of synthetic records [default: the only one].")
-    ] = None,
+    name: SyntheticName = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Its bundle [default: bundles/NAME, by the plan].")
     ] = None,

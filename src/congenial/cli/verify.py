@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.output import Document, Json, emit, examples, paragraph, table, working
+from congenial.cli.output import (
+    BundleFolder,
+    Document,
+    Json,
+    emit,
+    examples,
+    paragraph,
+    table,
+    working,
+)
 
 FAILED = 1
 
@@ -23,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def verify(
-    bundle: Annotated[Path, typer.Argument(help="The bundle's folder.")],
+    bundle: BundleFolder,
     digest: Annotated[
         str | None, typer.Option(help="The digest its publisher announced elsewhere.")
     ] = None,
