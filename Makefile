@@ -21,7 +21,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "spark and not audit"
 
 # May take an hour. The table in the README is written whether or not everything passed.
-audit: $(VENV)/.dev
+audit: $(VENV)/.audit
 	@rm -f .attempts.json
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "audit or attempt" --attempts .attempts.json $(if $(DATA),--shared=$(DATA)); \
 	  status=$$?; $(BIN)/python docs/audit.py .attempts.json && exit $$status
@@ -51,11 +51,16 @@ $(VENV)/.dev: $(VENV)/bin/python requirements/dev.lock pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
 
+$(VENV)/.audit: $(VENV)/.dev requirements/audit.lock
+	$(PIP) --require-hashes -r requirements/audit.lock
+	@touch $@
+
 # Needs `uv`; run after changing dependencies. The locks hold hashes and no addresses.
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
 lock:
 	$(LOCK) pyproject.toml requirements/build.in --extra report -o requirements/run.lock
 	$(LOCK) pyproject.toml requirements/build.in --all-extras --group dev -c requirements/run.lock -o requirements/dev.lock
+	$(LOCK) requirements/audit.in -o requirements/audit.lock
 
 clean:
 	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache

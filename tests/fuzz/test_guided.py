@@ -15,7 +15,7 @@ SEED = 1
 
 
 @pytest.mark.audit
-@pytest.mark.skipif(find_spec("atheris") is None, reason="needs atheris: pip install atheris")
+@pytest.mark.skipif(find_spec("atheris") is None, reason="needs atheris: see requirements/audit.in")
 def test_guided_by_coverage(tmp_path: Path, attempt: Callable[..., None]) -> None:
     attempt("inputs", cases=RUNS)
     corpus, crashes = tmp_path / "corpus", tmp_path / "crashes"
