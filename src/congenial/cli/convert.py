@@ -43,7 +43,7 @@ def convert(
 ) -> None:
     """Convert a privacy parameter: the tightest known formula, then the classical one."""
     source = _source(epsilon, rho, mu, delta)
-    from congenial.privacy.conversions import above
+    from congenial.privacy.numbers import above
 
     at = None if delta is None else above(_number("delta", delta))
     document = _convert(source, to, at)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.conversions import ULP, FloatArray, Number, above, parameter
+from congenial.privacy.numbers import ULP, FloatArray, Number, above, parameter
 
 Pairs = tuple[tuple[Number, Number], ...]
 

@@ -23,18 +23,8 @@ import numpy as np
 
 from congenial.errors import GuaranteeError
 from congenial.privacy import _piecewise as pw
-from congenial.privacy.conversions import (
-    Number,
-    above,
-    add_up,
-    below,
-    gaussian_delta_at,
-    gdp_to_zcdp,
-    parameter,
-    pure_to_zcdp,
-    smallest,
-    zcdp_delta,
-)
+from congenial.privacy.conversions import gaussian_delta_at, gdp_to_zcdp, pure_to_zcdp, zcdp_delta
+from congenial.privacy.numbers import Number, above, add_up, below, parameter, smallest
 from congenial.privacy.piecewise import PiecewiseLinear
 from congenial.privacy.tradeoff import (
     Approximate,

@@ -15,7 +15,7 @@ from typing import Any
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 from congenial.privacy.composition import Loss
-from congenial.privacy.conversions import below
+from congenial.privacy.numbers import below
 from congenial.privacy.words import number
 
 Amount = Fraction | Decimal | int | float | str

@@ -14,9 +14,10 @@ from fractions import Fraction
 from math import ceil, exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.conversions import above, pure_to_zcdp
+from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
 from congenial.privacy.normaliser import Conditions
+from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,

@@ -14,124 +14,37 @@ Gaussian is zCDP with rho = Delta_2^2 / (2 sigma^2) but is *not* mu-GDP.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
+from congenial.privacy.numbers import (
+    SMALLEST,
+    ULP,
+    FloatArray,
+    Number,
+    above,
+    below,
+    largest,
+    multiply_up,
+    parameter,
+    probability,
+    smallest,
+)
 
-Number = Fraction | float
-FloatArray = NDArray[np.float64]
-
-ULP = 2.0**-52
-SMALLEST = math.ulp(0.0)
-
-
-# --- numbers -----------------------------------------------------------------------------------
-
-
-def parameter(value: object, name: str) -> Number:
-    """Read a privacy parameter: finite and not negative; rationals stay rationals.
-
-    Integers, `Decimal` and strings such as "1/8" become a `Fraction`, floats stay floats.
-
-    >>> parameter("1/8", "rho"), parameter(2, "epsilon")
-    (Fraction(1, 8), Fraction(2, 1))
-    """
-    number = _read(value, name)
-    if not math.isfinite(number) or number < 0:
-        raise GuaranteeError(
-            f"{name} = {value} is not a privacy parameter: it must be finite and not negative.",
-            remedy=f"Give {name} >= 0.",
-        )
-    return number
+# --- (epsilon, delta) ----------------------------------------------------------------------------
 
 
-def _read(value: object, name: str) -> Number:
-    try:
-        if isinstance(value, float | np.floating):
-            return float(value)
-        if isinstance(value, Fraction | int | np.integer | str | Decimal) and not isinstance(
-            value, bool
-        ):
-            return fraction(int(value) if isinstance(value, np.integer) else value)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        pass
-    raise GuaranteeError(
-        f"{name} = {value!r} is not a number.", remedy="Give an int, a Fraction or a float."
-    )
-
-
-def above(value: Number) -> float:
-    """Return the least float that is not below `value`."""
-    near = float(value)
-    return near if near >= value else math.nextafter(near, math.inf)
-
-
-def below(value: Number) -> float:
-    """Return the greatest float that is not above `value`."""
-    near = float(value)
-    return near if near <= value else math.nextafter(near, -math.inf)
-
-
-def add_up(first: Number, second: Number) -> Number:
-    """Add two parameters: exactly when both are rational, otherwise rounded upwards."""
-    if isinstance(first, Fraction) and isinstance(second, Fraction):
-        return first + second
-    return above(Fraction(first) + Fraction(second))
-
-
-def multiply_up(first: Number, second: Number) -> Number:
-    """Multiply two parameters: exactly when both are rational, otherwise rounded upwards."""
-    if isinstance(first, Fraction) and isinstance(second, Fraction):
-        return first * second
-    return above(Fraction(first) * Fraction(second))
-
-
-def smallest(holds: Callable[[float], bool], *, start: float = 1.0) -> float:
-    """Return the least x >= 0 at which a monotone condition holds, rounded up; inf if none.
-
-    `holds` is false below some point and true above it; the returned x was tested and holds.
-    """
-    if holds(0.0):
-        return 0.0
-    high = start
-    while not holds(high):
-        high *= 4
-        if high > 1e300:
-            return math.inf
-    low = 0.0
-    while high > SMALLEST and holds(high / 4096):  # reach tiny answers in few steps
-        high /= 4096
-    while high - low > 4 * ULP * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-        if not low < (low + high) / 2 < high:
-            break
-    return high
-
-
-def largest(holds: Callable[[float], bool], *, start: float = 1.0) -> float:
-    """Return the greatest x >= 0 at which a monotone condition still holds, rounded down."""
-    high = smallest(lambda x: x > 0 and not holds(x), start=start)
-    if math.isinf(high):
-        return high
-    low = high * (1 - 8 * ULP)
-    while low > 0 and not holds(low):
-        low = low * (1 - 64 * ULP) if low > 1e-290 else 0.0
-    return low
-
-
-def _delta(value: float) -> float:
-    number = float(parameter(value, "delta"))
-    if number > 1:
-        raise GuaranteeError(f"delta = {value} is above 1.", remedy="Give 0 <= delta <= 1.")
-    return number
+def approximate_delta(eps: Number, dlt: Number, epsilon: Number) -> float:
+    """delta at `epsilon` of an (eps, dlt) promise: exact, rounded upwards."""
+    if epsilon >= eps:
+        return above(dlt)
+    gap = above(Fraction(eps) - Fraction(epsilon))
+    split = -math.expm1(-gap) / (1 + math.exp(-above(eps)))
+    slack = above(dlt)
+    return min(1.0, (slack + (1 - slack) * split) * (1 + 8 * ULP))
 
 
 # --- Gaussian differential privacy -------------------------------------------------------------
@@ -206,7 +119,7 @@ def gaussian_epsilon(mu: Number, delta: float) -> float:
 
     The inverse of `gaussian_delta` by bracketing; the returned epsilon was checked.
     """
-    scale, target = above(parameter(mu, "mu")), _delta(delta)
+    scale, target = above(parameter(mu, "mu")), probability(delta)
     if scale == 0 or target == 1:
         return 0.0
     if target == 0:
@@ -223,7 +136,7 @@ def gaussian_mu(epsilon: Number, delta: float) -> float:
     >>> abs(gaussian_mu(1, 0.126936737507) - 1) < 1e-9
     True
     """
-    eps, target = below(parameter(epsilon, "epsilon")), _delta(delta)
+    eps, target = below(parameter(epsilon, "epsilon")), probability(delta)
     if target in {0.0, 1.0}:
         return 0.0 if target == 0 else math.inf
     return largest(lambda mu: gaussian_delta(mu, eps) <= target)
@@ -235,7 +148,7 @@ def classical_gaussian_sigma_ratio(delta: float) -> float:
     Proved for epsilon <= 1 only (Dwork and Roth 2014, Thm A.1), where it is never better than
     `gaussian_mu`; `classical_gaussian_mu` holds that condition. For reproduction.
     """
-    target = _delta(delta)
+    target = probability(delta)
     if target == 0:
         return math.inf
     return math.sqrt(2 * math.log(1.25 / target)) * (1 + 4 * ULP)
@@ -294,7 +207,7 @@ def zcdp_epsilon(rho: Number, delta: float) -> float:
     >>> round(zcdp_epsilon(2.56, 1e-10), 5)
     17.15831
     """
-    r, target = above(parameter(rho, "rho")), _delta(delta)
+    r, target = above(parameter(rho, "rho")), probability(delta)
     if r == 0 or target == 1:
         return 0.0
     if target == 0:
@@ -311,7 +224,7 @@ def zcdp_epsilon_bun_steinke(rho: Number, delta: float) -> float:
     >>> [round(zcdp_epsilon_bun_steinke(rho, 1e-10), 5) for rho in (2.56, 10.24)]
     [17.91528, 40.95057]
     """
-    r, target = above(parameter(rho, "rho")), _delta(delta)
+    r, target = above(parameter(rho, "rho")), probability(delta)
     if r == 0:
         return 0.0
     if target == 0:
@@ -321,7 +234,7 @@ def zcdp_epsilon_bun_steinke(rho: Number, delta: float) -> float:
 
 def zcdp_rho(epsilon: Number, delta: float) -> float:
     """Calibrate: the greatest rho with `zcdp_epsilon(rho, delta)` <= epsilon, rounded down."""
-    eps, target = below(parameter(epsilon, "epsilon")), _delta(delta)
+    eps, target = below(parameter(epsilon, "epsilon")), probability(delta)
     if target in {0.0, 1.0} or eps == 0:
         return math.inf if target == 1 else 0.0
     return largest(lambda rho: zcdp_epsilon(rho, target) <= eps)
@@ -333,7 +246,11 @@ def rdp_epsilon(alpha: float, divergence: Number, delta: float) -> float:
 
     Canonne, Kamath and Steinke (2020), Prop 12; never above Mironov's. Rounded up, at least 0.
     """
-    order, value, target = _order(alpha), above(parameter(divergence, "divergence")), _delta(delta)
+    order, value, target = (
+        _order(alpha),
+        above(parameter(divergence, "divergence")),
+        probability(delta),
+    )
     if target == 0:
         return math.inf
     extra = -(math.log(target) + math.log(order)) / (order - 1)
@@ -343,7 +260,11 @@ def rdp_epsilon(alpha: float, divergence: Number, delta: float) -> float:
 
 def rdp_epsilon_mironov(alpha: float, divergence: Number, delta: float) -> float:
     """The classical conversion of one Renyi order, divergence + ln(1/delta)/(alpha - 1)."""
-    order, value, target = _order(alpha), above(parameter(divergence, "divergence")), _delta(delta)
+    order, value, target = (
+        _order(alpha),
+        above(parameter(divergence, "divergence")),
+        probability(delta),
+    )
     if target == 0:
         return math.inf
     return (value - math.log(target) / (order - 1)) * (1 + 8 * ULP)

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import (
-    Number,
-    above,
-    below,
     classical_gaussian_mu,
     classical_gaussian_sigma_ratio,
     gaussian_mu,
@@ -21,6 +18,7 @@ from congenial.privacy.conversions import (
     zcdp_epsilon_bun_steinke,
     zcdp_rho,
 )
+from congenial.privacy.numbers import Number, above, below
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,

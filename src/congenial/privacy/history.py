@@ -31,6 +31,13 @@ STEPS: dict[tuple[Status, str], Status] = {
     ("drawn", "commit"): "committed",
     ("drawn", "abandon"): "abandoned",
 }
+_NEXT = {
+    "reserved": "Mark it as drawn first, or abandon it.",
+    "drawn": "Commit it or abandon it; a second draw needs its own reservation.",
+    "committed": "It is published and stays spent.",
+    "cancelled": "Reserve it again.",
+    "abandoned": "It stays spent; reserve a new release.",
+}
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,45 @@ def rows_of(unit: Unit | None, max_rows: int | None) -> int | None:
     if unit == "add-remove" and max_rows is None:
         return 1
     return max_rows
+
+
+def refuse_other(
+    state: State,
+    where: str,
+    schema: Schema | None,
+    unit: Unit | None,
+    max_rows: int | None,
+    budget: Budget | None,
+) -> None:
+    """Refuse a request that differs from what the ledger at `where` was opened with."""
+    if schema is not None and schema.digest != state.schema.digest:
+        raise LedgerError(
+            f"'{where}' was opened with another schema.",
+            remedy="Keep that schema for what it counts. If nothing was published or drawn, "
+            "delete the ledger; a new population needs a new one.",
+        )
+    given = unit is not None or max_rows is not None
+    if given and rows_of(unit, max_rows) != state.max_rows:
+        raise LedgerError(
+            f"'{where}' counts under the unit {state.unit}; the request is for another.",
+            remedy="Keep the unit; a new population needs a new ledger.",
+        )
+    if budget is not None and budget != state.budget:
+        now = state.budget.words if state.budget else "not set"
+        raise LedgerError(
+            f"the budget in '{where}' is {now}; the request says {budget.words}.",
+            remedy="Write the same under [budget], or change the ledger's: "
+            "`congenial ledger budget` records it.",
+        )
+
+
+def check_step(entry: Entry, kind: str) -> None:
+    """Refuse a step that the release's status does not allow."""
+    if (entry.status, kind) not in STEPS:
+        raise LedgerError(
+            f"release '{entry.name}' ({entry.id}) is {entry.status}: no '{kind}' applies.",
+            remedy=_NEXT[entry.status],
+        )
 
 
 def join_mandates(known: Invariants, new: Invariants) -> Invariants:

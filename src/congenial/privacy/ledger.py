@@ -34,15 +34,15 @@ from congenial.privacy.composition import Loss
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.history import (
-    STEPS,
     Entry,
     State,
     Unit,
     check_figures,
+    check_step,
     fold,
     join_mandates,
     opening,
-    rows_of,
+    refuse_other,
 )
 from congenial.privacy.postgres import SCHEMES, PostgresStore
 from congenial.privacy.pricing import (
@@ -123,7 +123,7 @@ class Ledger:
             store.create(first)
         store.check()
         ledger = cls(store)
-        ledger._refuse_other(schema, adjacency, max_rows, budget)
+        refuse_other(ledger._state(), ledger.where, schema, adjacency, max_rows, budget)
         return ledger
 
     @staticmethod
@@ -143,34 +143,6 @@ class Ledger:
             raise LedgerError(f"there is no ledger at '{store.where}'.", remedy="Check the place.")
         before, backup = store.upgrade()
         return Upgrade(store.where, before, VERSION, backup)
-
-    def _refuse_other(
-        self,
-        schema: Schema | None,
-        adjacency: Unit | None,
-        max_rows: int | None,
-        budget: Budget | None,
-    ) -> None:
-        state = self._state()
-        if schema is not None and schema.digest != state.schema.digest:
-            raise LedgerError(
-                f"'{self.where}' was opened with another schema.",
-                remedy="Keep that schema for what it counts. If nothing was published or drawn, "
-                "delete the ledger; a new population needs a new one.",
-            )
-        given = adjacency is not None or max_rows is not None
-        if given and rows_of(adjacency, max_rows) != state.max_rows:
-            raise LedgerError(
-                f"'{self.where}' counts under the unit {state.unit}; the request is for another.",
-                remedy="Keep the unit; a new population needs a new ledger.",
-            )
-        if budget is not None and budget != state.budget:
-            now = state.budget.words if state.budget else "not set"
-            raise LedgerError(
-                f"the budget in '{self.where}' is {now}; the request says {budget.words}.",
-                remedy="Write the same under [budget], or change the ledger's: "
-                "`congenial ledger budget` records it.",
-            )
 
     # ---- reading -----------------------------------------------------------------------------
 
@@ -374,22 +346,8 @@ class Ledger:
 
     def _step(self, release: str, kind: str, payload: dict[str, Any] | None = None) -> None:
         with self._writing(kind) as (log, state):
-            entry = state.entry(release)
-            if (entry.status, kind) not in STEPS:
-                raise LedgerError(
-                    f"release '{entry.name}' ({release}) is {entry.status}: no '{kind}' applies.",
-                    remedy=_NEXT[entry.status],
-                )
+            check_step(state.entry(release), kind)
             log.append(kind, release, payload or {})
-
-
-_NEXT = {
-    "reserved": "Mark it as drawn first, or abandon it.",
-    "drawn": "Commit it or abandon it; a second draw needs its own reservation.",
-    "committed": "It is published and stays spent.",
-    "cancelled": "Reserve it again.",
-    "abandoned": "It stays spent; reserve a new release.",
-}
 
 
 def _append_reserve(

@@ -16,8 +16,16 @@ import numpy as np
 
 from congenial.errors import GuaranteeError
 from congenial.privacy import _piecewise as pw
-from congenial.privacy.conversions import ULP, FloatArray, Number, below, parameter
-from congenial.privacy.tradeoff import Discrete, steps, stored
+from congenial.privacy.numbers import (
+    ULP,
+    FloatArray,
+    Number,
+    below,
+    group_size,
+    parameter,
+    stored,
+)
+from congenial.privacy.tradeoff import Discrete
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ class PiecewiseLinear(Discrete):
     def group(self, k: int) -> PiecewiseLinear:
         """f composed with itself k times, exactly (slopes multiply)."""
         points = self.points
-        for _ in range(steps(k) - 1):
+        for _ in range(group_size(k) - 1):
             points = pw.compose_points(self.points, points)
         if k == 1:
             return self

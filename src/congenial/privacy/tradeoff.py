@@ -24,20 +24,26 @@ from numpy.typing import ArrayLike
 from congenial.errors import GuaranteeError
 from congenial.privacy import _piecewise as pw
 from congenial.privacy.conversions import (
+    approximate_delta,
+    gaussian_delta,
+    gaussian_epsilon,
+    gdp_to_zcdp,
+    pure_to_zcdp,
+    zcdp_delta,
+    zcdp_epsilon,
+)
+from congenial.privacy.numbers import (
     ULP,
     FloatArray,
     Number,
     above,
     add_up,
-    gaussian_delta,
-    gaussian_epsilon,
-    gdp_to_zcdp,
+    group_size,
     multiply_up,
     parameter,
-    pure_to_zcdp,
+    probability,
     smallest,
-    zcdp_delta,
-    zcdp_epsilon,
+    stored,
 )
 from congenial.privacy.words import number, small
 
@@ -66,7 +72,7 @@ class Tradeoff(ABC):
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon known with (epsilon, delta) implied, rounded up; inf if there is none."""
-        target = _probability(delta)
+        target = probability(delta)
         return smallest(lambda eps: self.delta(eps) <= target)
 
     @property
@@ -206,15 +212,15 @@ class Pure(Discrete):
 
     def delta(self, epsilon: Number) -> float:
         """(e^eps - e^epsilon)_+ / (1 + e^eps)."""
-        return _approximate_delta(self.eps, Fraction(0), parameter(epsilon, "epsilon"))
+        return approximate_delta(self.eps, Fraction(0), parameter(epsilon, "epsilon"))
 
     def epsilon(self, delta: float) -> float:
         """eps + ln(1 - delta (1 + e^{-eps})), at least 0."""
-        return above(self.eps) if _probability(delta) == 0 else super().epsilon(delta)
+        return above(self.eps) if probability(delta) == 0 else super().epsilon(delta)
 
     def group(self, k: int) -> Pure:
         """Pure(k eps)."""
-        return Pure(multiply_up(Fraction(steps(k)), self.eps))
+        return Pure(multiply_up(Fraction(group_size(k)), self.eps))
 
     @property
     def words(self) -> str:
@@ -236,7 +242,7 @@ class Approximate(Discrete):
     def __init__(self, epsilon: Number | str, delta: Number | str) -> None:
         object.__setattr__(self, "eps", parameter(epsilon, "epsilon"))
         object.__setattr__(self, "dlt", parameter(delta, "delta"))
-        _probability(float(self.dlt))
+        probability(float(self.dlt))
 
     @property
     def pieces(self) -> pw.Pairs:
@@ -245,11 +251,11 @@ class Approximate(Discrete):
 
     def delta(self, epsilon: Number) -> float:
         """delta + (1 - delta)(e^eps - e^epsilon)_+ / (1 + e^eps)."""
-        return _approximate_delta(self.eps, self.dlt, parameter(epsilon, "epsilon"))
+        return approximate_delta(self.eps, self.dlt, parameter(epsilon, "epsilon"))
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon at delta; inf below the promise's own delta."""
-        target = _probability(delta)
+        target = probability(delta)
         if target < self.dlt:
             return math.inf
         return min(above(self.eps), super().epsilon(target))
@@ -288,7 +294,7 @@ class Gaussian(Tradeoff):
 
     def group(self, k: int) -> Gaussian:
         """G_{k mu} (exact)."""
-        return Gaussian(multiply_up(Fraction(steps(k)), self.mu))
+        return Gaussian(multiply_up(Fraction(group_size(k)), self.mu))
 
     @property
     def words(self) -> str:
@@ -335,7 +341,7 @@ class ZeroConcentrated(Tradeoff):
 
     def group(self, k: int) -> ZeroConcentrated:
         """k^2 rho (Bun and Steinke 2016, Prop 1.9)."""
-        return ZeroConcentrated(multiply_up(Fraction(steps(k) ** 2), self.rho))
+        return ZeroConcentrated(multiply_up(Fraction(group_size(k) ** 2), self.rho))
 
     @property
     def words(self) -> str:
@@ -361,7 +367,7 @@ class Nothing(Tradeoff):
 
     def group(self, k: int) -> Nothing:
         """Nothing stays nothing."""
-        steps(k)
+        group_size(k)
         return self
 
     @property
@@ -377,15 +383,6 @@ class Nothing(Tradeoff):
 # --- shared steps ------------------------------------------------------------------------------
 
 
-def _approximate_delta(eps: Number, dlt: Number, epsilon: Number) -> float:
-    if epsilon >= eps:
-        return above(dlt)
-    gap = above(Fraction(eps) - Fraction(epsilon))
-    split = -math.expm1(-gap) / (1 + math.exp(-above(eps)))
-    slack = above(dlt)
-    return min(1.0, (slack + (1 - slack) * split) * (1 + 8 * ULP))
-
-
 def _piecewise_linear(pieces: pw.Pairs) -> PiecewiseLinear:
     from congenial.privacy.piecewise import PiecewiseLinear  # a subclass of the classes above
 
@@ -398,22 +395,3 @@ def _as_rho(promise: Tradeoff) -> Number | None:
     if isinstance(promise, Gaussian):
         return gdp_to_zcdp(promise.mu)
     return pure_to_zcdp(promise.eps) if isinstance(promise, Pure) else None
-
-
-def _probability(delta: float) -> float:
-    value = float(parameter(delta, "delta"))
-    if value > 1:
-        raise GuaranteeError(f"delta = {delta} is above 1.", remedy="Give 0 <= delta <= 1.")
-    return value
-
-
-def steps(k: int) -> int:
-    """Read the size of a group: a whole number, at least 1."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise GuaranteeError(f"a group of {k}.", remedy="Give a whole number, at least 1.")
-    return int(k)
-
-
-def stored(value: Number) -> str | float:
-    """A parameter for JSON: a rational as "p/q", a float as it is."""
-    return f"{value.numerator}/{value.denominator}" if isinstance(value, Fraction) else value

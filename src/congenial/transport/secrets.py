@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.conversions import above
 from congenial.privacy.guarantee import BASES, Basis
+from congenial.privacy.numbers import above
 from congenial.privacy.words import odds, small
 from congenial.public.scenarios import Conditionals, Level, Query
 from congenial.public.scenarios_laws import probability

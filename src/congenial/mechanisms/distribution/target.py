@@ -8,15 +8,11 @@ from typing import Literal
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import (
-    Number,
-    above,
-    below,
     classical_gaussian_sigma_ratio,
     gaussian_delta,
     gaussian_mu,
-    parameter,
-    smallest,
 )
+from congenial.privacy.numbers import Number, above, below, parameter, smallest
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff
 
 Constant = Literal["exact", "classical"]

@@ -21,7 +21,7 @@ from congenial.errors import StructureError
 from congenial.mechanisms.distribution.expected_value import UP
 from congenial.mechanisms.distribution.gaussians import mahalanobis
 from congenial.mechanisms.distribution.noise import VectorNoise
-from congenial.privacy.conversions import smallest
+from congenial.privacy.numbers import smallest
 from congenial.public.distributions import DistributionPairs
 from congenial.public.scenarios_laws import pmf, sample
 from congenial.public.vector_laws import DiscreteLaw, Law

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Protocol
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.conversions import above
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import BASES, Basis, Guarantee
+from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import Pure
 from congenial.public.adjacency import SemiAdjacent
 from congenial.public.invariants import Invariants

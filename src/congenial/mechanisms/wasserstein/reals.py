@@ -22,8 +22,8 @@ from congenial.mechanisms.wasserstein.base import naive
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.promise import usable
 from congenial.mechanisms.wasserstein.release import ValuesRelease
-from congenial.privacy.conversions import above
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.numbers import above
 from congenial.public.scenarios_laws import rational
 from congenial.public.secrets import SecretPairs
 from congenial.sampling.exact import Floats, Ints
