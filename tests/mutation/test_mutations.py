@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 
 import congenial
-from tests.mutation.mutations import MUTATIONS, Mutation
+from tests.mutation.mutation import Mutation
+from tests.mutation.noise import NOISE
+from tests.mutation.prices import PRICES
+from tests.mutation.records import RECORDS
+
+MUTATIONS = (*NOISE, *PRICES, *RECORDS)
 
 SOURCE = Path(congenial.__file__).parent
 ROOT = SOURCE.parents[1]

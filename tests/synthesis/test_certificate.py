@@ -31,7 +31,7 @@ from congenial.synthesis.models import (
     Spike,
 )
 from congenial.synthesis.raw import certified_law
-from congenial.synthesis.scores import FULL, scores_of
+from congenial.synthesis.scores import FULL, oscillation, scores_of, weights_of
 from tests.synthesis.exact_loss import (
     M,
     compositions,
@@ -283,3 +283,12 @@ def test_scores_never_exceed_the_bound():
     for name, (first, second) in product(MODELS, pairwise([Fraction(1, 100), M, Fraction(40)])):
         for bound in (first, second):
             assert kernel(name, bound).used.max() <= 1
+
+
+def test_weights_that_are_too_large_cannot_break_the_promise():
+    """The cut is what the promise rests on; the right weights are never above 1 and reach M."""
+    likelihood = np.array([[0.0, 0.0, -3.0], [-0.2, -5.0, 0.0], [-0.3, -1.0, -1.0]])
+    assert scores_of(likelihood, np.full(3, 50.0), M).max() == FULL
+    weights = weights_of(oscillation(likelihood), M)
+    np.testing.assert_allclose(weights, np.minimum(1, float(M) / np.array([0.3, 5.0, 3.0])))
+    assert scores_of(likelihood, weights, M).max() == FULL

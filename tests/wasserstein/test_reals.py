@@ -37,6 +37,14 @@ def test_loss_with_rounding_is_within_epsilon(norm):
     assert worst * careless / float(made.on_grid.rate) > 1
 
 
+def test_the_noise_is_not_more_than_rounding_needs():
+    """Values just over one unit apart can fall on grid points two apart: almost all of epsilon."""
+    made = WassersteinReals(cases.stated(), assumed_delta("102/100", "l1"), F(1), F(1))
+    grid = np.arange(-60, 61)[:, None]
+    one, other = (made.log_density(grid, [v]) for v in (0.49, 1.51))
+    assert 0.98 < float(np.abs(one - other).max()) <= 1 + 1e-9
+
+
 def test_draws_follow_the_density():
     made = WassersteinReals(cases.stated(), delta_z(cases.stated()), F(2), F(1, 2))
     drawn = made.draw([0.7], SeededRandomness(SEED), 20_000)[:, 0]
