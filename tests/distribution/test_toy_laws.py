@@ -89,13 +89,16 @@ def test_negative_control_less_noise_breaks_the_promise():
     assert hockey_stick(tight, less, 1.0)[1] > 0.05
 
 
-def test_gaussian_laws_by_their_coupling(shared):
+def test_gaussian_laws_against_the_oracle(shared):
     told = json.loads((shared / "oracles" / "distribution-privacy.json").read_text())
     for case in (one for one in told if one["id"].startswith("gauss_shift")):
         pairs = gaussian_pairs([[0.0], [1.0]], [[[1.0]]] * 2)
         found = wasserstein_noise(pairs, 1.0, case["inputs"]["delta"]).scales[0]
         assert found == pytest.approx(case["output"], rel=1e-9)
-    m = 2 * 1.5  # in the plane the coupling runs along d
+
+
+def test_gaussian_laws_by_their_coupling():
+    """In the plane the coupling runs along d."""
     pairs = gaussian_pairs([[0, 0], [3.0, 3.0]], [[[1, 1], [1, 3]]] * 2)
     m = math.sqrt(np.array([3, 3]) @ np.linalg.solve([[1, 1], [1, 3]], [3, 3]))
     from scipy.stats import norm

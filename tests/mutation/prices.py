@@ -191,4 +191,40 @@ PRICES: tuple[Mutation, ...] = (
         "np.exp(-1.2 * float(eps_cell) * np.arange(",
         "tests/privacy/test_enumerated.py",
     ),
+    Mutation(
+        "public/sensitivity.py",
+        "Fraction(2 * a**2 * int(squares.sum()))",
+        "Fraction(8 * a**2 * int(squares.sum()), 5)",
+        "tests/public/test_sensitivity.py",
+    ),
+    Mutation(
+        "public/sensitivity.py",
+        "Fraction(a * int(sizes.sum()))",
+        "Fraction(4 * a * int(sizes.sum()), 5)",
+        "tests/public/test_sensitivity.py",
+    ),
+    Mutation(
+        "public/sensitivity.py",
+        "Fraction(int(norms.sum(axis=1).max()))",
+        "Fraction(4 * int(norms.sum(axis=1).max()), 5)",
+        "tests/public/test_sensitivity.py",
+    ),
+    Mutation(
+        "public/adjacency.py",
+        "return Supremum(rows * sum(",
+        "return Supremum(Fraction(4, 5) * rows * sum(",
+        "tests/public/test_readings.py",
+    ),
+    Mutation(
+        "privacy/accounting.py",
+        "return math.sqrt(above(Fraction(squares)))",
+        "return 0.8 * math.sqrt(above(Fraction(squares)))",
+        "tests/privacy/test_accounting.py",
+    ),
+    Mutation(
+        "transport/secrets.py",
+        "return 2 * epsilon * int(bound.require())",
+        "return 1.6 * epsilon * int(bound.require())",
+        "tests/transport",
+    ),
 )

@@ -13,7 +13,7 @@ from congenial.errors import StructureError
 from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.hull import Hull
 from congenial.public.invariants import Invariants
-from congenial.public.sensitivity import sensitivity, side_by_side, two_way_size
+from congenial.public.sensitivity import _farthest, sensitivity, side_by_side, two_way_size
 from congenial.public.statements import count, linear, margin, total
 from tests.public import brute
 from tests.public.universes import CUBE, TWO, TWO_WAY, UNIVERSES, levels, universes
@@ -213,6 +213,17 @@ def test_any_linear_query():
     assert not far.l1.exact
     with pytest.raises(StructureError, match="too large to be listed"):
         _ = far.hull
+
+
+def test_the_two_answers_farthest_apart_are_reached():
+    """The bound for queries too large to list, where one person's two answers attain it."""
+    one = ReplaceOne(levels(x=2))
+    apart = (linear({"x = '0'": 1}), linear({"x = '1'": 1}))
+    assert [s.value for s in _farthest(one, apart)] == [2, 4, 1]
+    assert sensitivity(one, apart).l1.value == 2
+    opposite = (linear({"x = '0'": 1, "x = '1'": -1}),)
+    assert [s.value for s in _farthest(one, opposite)] == [2, 4, 2]
+    assert sensitivity(one, opposite).l2_squared.value == 4
 
 
 def test_large_tables_in_closed_form_are_exact_with_enough_people():
