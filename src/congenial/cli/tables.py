@@ -10,11 +10,13 @@ from congenial.cli.output import Document, facts, heading, paragraph, table
 if TYPE_CHECKING:
     from congenial.release.tables import ReleaseCheck
 
+_ERROR = ("what", "sums", "standard_deviation", "within", "level")
+_COST = ("label", "loss", "loss_without", "deviation", "deviation_without", "trivial")
+
 
 def examine(one: ReleaseCheck) -> Document:
     """What a table release would promise, as plain data."""
     from congenial.privacy.semantics import belief_words
-    from congenial.release.costs import mandate_costs
 
     description = one.mechanism.description
     norm = description.norm
@@ -39,43 +41,40 @@ def examine(one: ReleaseCheck) -> Document:
         "nonnegative": one.section.nonnegative,
         "structure": one.support.structure,
         "groups": one.support.words,
-        "normaliser_price": None
-        if one.price is None
-        else {
-            "epsilon": one.price.value,
-            "gamma": one.price.value / (description.scale * one.sensitivity.value),
-            "basis": one.price.basis,
-            "proved_bound": one.price.bound,
-            "bounds_kept": _bounds_kept(one),
-        },
-        "mandate_costs": [
-            {
-                "label": cost.label,
-                "loss": cost.loss,
-                "loss_without": cost.loss_without,
-                "deviation": cost.deviation,
-                "deviation_without": cost.deviation_without,
-                "trivial": cost.trivial,
-            }
-            for cost in mandate_costs(one.mechanism)
-        ],
+        "normaliser_price": _normaliser_price(one),
+        "mandate_costs": _mandate_costs(one),
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
         "belief": belief_words(one.guarantee),
-        "errors": [
-            {
-                "what": row.what,
-                "sums": row.sums,
-                "standard_deviation": row.standard_deviation,
-                "within": row.within,
-                "level": row.level,
-            }
-            for row in one.errors
-        ],
+        "errors": [_picked(row, _ERROR) for row in one.errors],
         "less_noise": _less_noise(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
+
+
+def _picked(row: object, names: tuple[str, ...]) -> Document:
+    return {name: getattr(row, name) for name in names}
+
+
+def _normaliser_price(one: ReleaseCheck) -> Document | None:
+    """What conditioning adds to the loss, where it adds something."""
+    if one.price is None:
+        return None
+    return {
+        "epsilon": one.price.value,
+        "gamma": one.price.value / (one.mechanism.description.scale * one.sensitivity.value),
+        "basis": one.price.basis,
+        "proved_bound": one.price.bound,
+        "bounds_kept": _bounds_kept(one),
+    }
+
+
+def _mandate_costs(one: ReleaseCheck) -> list[Document]:
+    """What each published figure costs, with and without it."""
+    from congenial.release.costs import mandate_costs
+
+    return [_picked(cost, _COST) for cost in mandate_costs(one.mechanism)]
 
 
 def _less_noise(one: ReleaseCheck) -> Document | None:
