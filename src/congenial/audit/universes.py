@@ -107,6 +107,7 @@ def selected_pairs(adjacency: Adjacency, n: int) -> Iterator[Pair]:
 # ---- the list ------------------------------------------------------------------------------------
 
 THREE = Schema.from_dict({"x": {"levels": ["a", "b", "c"]}})
+FIVE = Schema.from_dict({"x": {"levels": ["a", "b", "c", "d", "e"]}})
 TWO_BY_THREE = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})
 TWO_BY_TWO = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b"]}})
 THREE_BY_THREE = Schema.from_dict(
@@ -176,6 +177,12 @@ UNIVERSES = (
         ("g", "x"),
     ),
     SmallUniverse(
+        "overlapping counts, coarser table",
+        _table(TWO_BY_THREE, [[1, 0, 1], [1, 0, 0]]),
+        (count("g = 'p' and x in ('a', 'b')"), count("g = 'p' and x in ('b', 'c')")),
+        ("g",),
+    ),
+    SmallUniverse(
         "empty group", _table(TWO_BY_THREE, [[0, 0, 0], [2, 0, 0]]), (total(by="g"),), ("g", "x")
     ),
 )
@@ -193,6 +200,12 @@ FURTHER = (
         _table(THREE_BY_THREE, [[1, 0, 0], [0, 0, 2], [0, 0, 0]]),
         (margin("g"), margin("x")),
         ("g", "x"),
+    ),
+    SmallUniverse(
+        "a figure of zero",
+        _table(FIVE, [1, 0, 0, 0, 1]),
+        (count("x in ('a', 'b', 'd')"), count("x in ('a', 'd', 'e')"), count("x in ('b', 'c')")),
+        ("x",),
     ),
     SmallUniverse(
         "crossing weights",

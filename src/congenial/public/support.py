@@ -240,8 +240,10 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
     empty = _empty_atoms(invariants)
     labels, of_atom, count = _groups(invariants, images(invariants, names), empty)
     matrix = _on_groups(invariants, of_atom, count, empty)
+    labels, of_atom, matrix = _without_silent(labels, of_atom, matrix)
+    count = matrix.shape[1]
     found = list(blocks(matrix)) if lattice.rank(matrix) < count else []
-    sums = _some_sums(invariants, of_atom, count)
+    sums = _some_sums(invariants, of_atom, count, empty)
     totals = None if sums is None else sums.copy()
     ties = []
     for block in found:
@@ -316,7 +318,9 @@ def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) ->
         (np.ones(len(kept), dtype=np.int64), (kept, group[kept])), shape=(len(alive), count)
     )
     if len(kept) == count == len(alive):
-        return (matrix @ spread).tocsr()
+        told = (matrix @ spread).tocsr()
+        told.eliminate_zeros()
+        return told
     if lattice.rank(matrix) == len(alive):  # every atom's sum is known
         return sp.identity(count, dtype=np.int64, format="csr")
     merged = (lattice.kernel(matrix) @ spread).tocsr()
@@ -324,15 +328,36 @@ def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) ->
     return lattice.kernel(merged)
 
 
-def _some_sums(invariants: Invariants, of_atom: Ints, count: int) -> Any:
+def _without_silent(
+    labels: Ints, of_atom: Ints, matrix: sp.csr_matrix
+) -> tuple[Ints, Ints, sp.csr_matrix]:
+    """The same without groups of which no equation says anything: their cells are loose.
+
+    The mandates may speak of such cells (two counts that overlap in a county do not fix how many
+    people are in it), but nothing they say can be told from the released table.
+    """
+    silent = np.diff(matrix.tocsc().indptr) == 0
+    number = np.cumsum(~silent) - 1
+    relabelled = np.concatenate([np.where(silent, LOOSE, number), [LOOSE, FROZEN]])
+    regrouped = np.append(np.where(silent, -1, number), -1)
+    return relabelled[labels], regrouped[of_atom], matrix[:, np.flatnonzero(~silent)].tocsr()
+
+
+def _some_sums(invariants: Invariants, of_atom: Ints, count: int, empty: Any) -> Any:
     """Group sums that agree with every published figure; those of untied groups are the true ones.
 
-    None before figures are published.
+    None before figures are published. Empty atoms have nobody in the solution either.
     """
     if invariants.values is None:
         return None
-    known = invariants.atom_totals
-    x = invariants.some_solution if known is None else known.astype(float)
+    known, alive = invariants.atom_totals, np.flatnonzero(~empty)
+    x = np.zeros(len(empty))
+    if known is not None:
+        x[:] = known
+    elif len(alive) == len(empty):
+        x[:] = invariants.some_solution
+    else:
+        x[alive] = lattice.solution(invariants.matrix[:, alive].tocsr(), invariants.flat_values)
     kept = of_atom >= 0
     return np.bincount(of_atom[kept], weights=x[kept], minlength=count)
 
