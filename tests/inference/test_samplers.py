@@ -239,12 +239,17 @@ def exact_weights(made, drawn, total):
     return every, np.array(law)
 
 
+def shares_given(made, drawn, chains):
+    """The posterior of the shares, 200 draws from each chain."""
+    return infer(
+        release_of(made, drawn), Multinomial(), draws=200 * chains, seed=SEED,
+        chain=Chain(chains=chains, warmup=20),
+    )  # fmt: skip
+
+
 def test_one_record_moves_are_right_and_accepted_often_enough(counts_given_total):
     made, drawn = counts_given_total, [0, 0, 3]
-    posterior = infer(
-        release_of(made, drawn), Multinomial(), draws=12_000, seed=SEED,
-        chain=Chain(chains=60, warmup=20),
-    )  # fmt: skip
+    posterior = shares_given(made, drawn, 60)
     every, law = exact_weights(made, drawn, 3)
     weight = [w * dirichlet_multinomial(x, 1.0) for x, w in zip(every, law, strict=True)]
     assert agrees(posterior, "share", weighted_mean(weight, [(1 + x) / 6 for x in every]))
@@ -262,10 +267,7 @@ def test_one_record_moves_are_right_and_accepted_often_enough(counts_given_total
 
 def test_planted_a_normaliser_left_out_is_noticed(counts_given_total):
     made, drawn = counts_given_total, [0, 0, 3]
-    posterior = infer(
-        release_of(made, drawn), Multinomial(), draws=24_000, seed=SEED,
-        chain=Chain(chains=120, warmup=20),
-    )  # fmt: skip
+    posterior = shares_given(made, drawn, 120)
     every, _ = exact_weights(made, drawn, 3)
     wrong = [dirichlet_multinomial(x, 1.0) * l1(drawn, x, eps_cell(made)) for x in every]
     assert not agrees(posterior, "share", weighted_mean(wrong, [(1 + x) / 6 for x in every]))

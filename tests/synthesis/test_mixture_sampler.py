@@ -71,58 +71,39 @@ def state_of(p, label, s):
     )  # fmt: skip
 
 
-def plain_sweep(r, s, t, h, rng, thin, out):
-    """As `_gibbs.run`, step by step."""
-    for _ in range(thin):
-        _gibbs.draw_labels(r, s, t.count, rng)
-        _gibbs.add_up(r, s.label, t)
-        _gibbs.draw_weights(s, t, h, rng)
-        _gibbs.draw_components(s, t, h, rng)
-        _gibbs.draw_covariance(s, t, rng)
-        _gibbs.stretch(s, t, rng)
-        _gibbs.draw_empty(s, t, h, rng)
-    _gibbs.keep(s, t, out, 0)
+def sweep_with(**planted):
+    """As `_gibbs.run` to one kept state, step by step, with other steps in the place of some."""
+    step = {**vars(_gibbs), **planted}
+
+    def advance(r, s, t, h, rng, thin, out):
+        for _ in range(thin):
+            step["draw_labels"](r, s, t.count, rng)
+            step["add_up"](r, s.label, t)
+            step["draw_weights"](s, t, h, rng)
+            step["draw_components"](s, t, h, rng)
+            step["draw_covariance"](s, t, rng)
+            step["stretch"](s, t, rng)
+            step["draw_empty"](s, t, h, rng)
+        _gibbs.keep(s, t, out, 0)
+
+    return advance
 
 
-def one_record_too_many(r, s, t, h, rng, thin, out):
+def one_record_too_many(s, t, h, rng):
     """Planted: sigma's law counts a record that is not there."""
-    for _ in range(thin):
-        _gibbs.draw_labels(r, s, t.count, rng)
-        _gibbs.add_up(r, s.label, t)
-        _gibbs.draw_weights(s, t, h, rng)
-        t.weight[:] += 1.0
-        _gibbs.draw_components(s, t, h, rng)
-        _gibbs.draw_covariance(s, t, rng)
-        _gibbs.stretch(s, t, rng)
-        _gibbs.draw_empty(s, t, h, rng)
-    _gibbs.keep(s, t, out, 0)
+    t.weight[:] += 1.0
+    _gibbs.draw_components(s, t, h, rng)
 
 
-def empty_left_alone(r, s, t, h, rng, thin, out):
+def empty_left_alone(s, t, h, rng):
     """Planted: empty components keep coefficients of a covariance that is gone."""
-    for _ in range(thin):
-        _gibbs.draw_labels(r, s, t.count, rng)
-        _gibbs.add_up(r, s.label, t)
-        _gibbs.draw_weights(s, t, h, rng)
-        _gibbs.draw_components(s, t, h, rng)
-        _gibbs.draw_covariance(s, t, rng)
-        _gibbs.stretch(s, t, rng)
-    _gibbs.keep(s, t, out, 0)
 
 
-def stretch_without_data(r, s, t, h, rng, thin, out):
+def stretch_without_data(s, t, rng):
     """Planted: coefficients are scaled as if no record spoke about them."""
     blank = empty_sums(*t.xy.shape)
-    for _ in range(thin):
-        _gibbs.draw_labels(r, s, t.count, rng)
-        _gibbs.add_up(r, s.label, t)
-        _gibbs.draw_weights(s, t, h, rng)
-        _gibbs.draw_components(s, t, h, rng)
-        _gibbs.draw_covariance(s, t, rng)
-        blank.count[:] = t.count
-        _gibbs.stretch(s, blank, rng)
-        _gibbs.draw_empty(s, t, h, rng)
-    _gibbs.keep(s, t, out, 0)
+    blank.count[:] = t.count
+    _gibbs.stretch(s, blank, rng)
 
 
 def bounded(p, y):
@@ -191,9 +172,16 @@ def test_a_sweep_keeps_the_joint_law_at_length(w):
     assert np.abs(z).max() < limit(len(z))
 
 
-@pytest.mark.parametrize("defect", [one_record_too_many, empty_left_alone, stretch_without_data])
-def test_planted_wrong_steps_are_noticed(defect):
-    z = drift(1000, EQUAL, defect, 13, sweeps=4)
+@pytest.mark.parametrize(
+    ("step", "defect"),
+    [
+        ("draw_components", one_record_too_many),
+        ("draw_empty", empty_left_alone),
+        ("stretch", stretch_without_data),
+    ],
+)
+def test_planted_wrong_steps_are_noticed(step, defect):
+    z = drift(1000, EQUAL, sweep_with(**{step: defect}), 13, sweeps=4)
     assert np.abs(z).max() > limit(len(z))
 
 
@@ -202,7 +190,7 @@ def test_the_steps_called_apart_are_the_run():
     p = prior_draws(1, 3, 3, rng)
     label, y = simulate(p, DESIGN, EQUAL, rng)
     kept = []
-    for advance in (_gibbs.run, plain_sweep):
+    for advance in (_gibbs.run, sweep_with()):
         out, t = room(1, 3, 3), empty_sums(3, 3)
         t.count[:] = np.bincount(label[0], minlength=3)
         r = compress(DESIGN, y[0], EQUAL)

@@ -28,7 +28,7 @@ from congenial.public.groups import Groups
 from congenial.public.invariants import Invariants
 from congenial.public.merged import Merged, merged
 from congenial.public.moves import Moves, Weighted
-from congenial.public.pairs import Pairs
+from congenial.public.pairs import Pairs, PublishedPairs
 from congenial.public.readings import Metric, Reach, Reading, reach
 from congenial.public.selector import RULE
 from congenial.public.statements import Statement, total
@@ -148,7 +148,7 @@ class AddRemove(Adjacency):
 
 
 @dataclass(frozen=True)
-class SemiAdjacent(Adjacency):
+class SemiAdjacent(PublishedPairs, Adjacency):
     """Conforming databases at most a* records apart (semi-dp, Definition 13, robust reading).
 
     a* is the least number of records that always lets one person have any answer the mandates leave
@@ -195,16 +195,6 @@ class SemiAdjacent(Adjacency):
         """Whether every pair of `other` is one of these; a selected pair is never a close one."""
         same = isinstance(other, SemiAdjacent) and self.selector == other.selector
         return same and super().covers(other)
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
-        """What a record is."""
-        return self.published.schema
-
-    @property
-    def mandates(self) -> Invariants:
-        """The mandates both databases satisfy."""
-        return self.published
 
     @cached_property
     def reach(self) -> Reach:

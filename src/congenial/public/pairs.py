@@ -65,3 +65,19 @@ class Pairs(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a bundle or a ledger; schema and mandates are written beside it."""
+
+
+class PublishedPairs(Pairs):
+    """Pairs of datasets that agree with `published`, which also says what a record is."""
+
+    published: Invariants
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        """What a record is."""
+        return self.published.schema
+
+    @property
+    def mandates(self) -> Invariants:
+        """The figures both datasets agree with."""
+        return self.published

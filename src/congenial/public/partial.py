@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from congenial.data.schema import Schema
 from congenial.errors import MandateError
 from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants
-from congenial.public.pairs import Pairs
+from congenial.public.pairs import PublishedPairs
 
 
 @dataclass(frozen=True)
-class SensitiveValues(Pairs):
+class SensitiveValues(PublishedPairs):
     """Two datasets with the same public columns that differ in one person's other columns.
 
     The pairs of partial synthesis. `public` names the columns everybody may know of everybody; no
@@ -42,16 +41,6 @@ class SensitiveValues(Pairs):
                     "is not public person by person.",
                     remedy="Use SemiAdjacent, which prices such figures.",
                 )
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
-        """What a record is."""
-        return self.published.schema
-
-    @property
-    def mandates(self) -> Invariants:
-        """The figures both datasets agree with."""
-        return self.published
 
     @property
     def metric(self) -> str:

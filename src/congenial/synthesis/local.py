@@ -266,11 +266,15 @@ def synthesize_locally(
     draws: int = 1000,
     copies: int = 1,
     randomness: Randomness | None = None,
+    estimate_of: Callable[[Any, Floats, Any, Floats], LocalEstimate] | None = None,
 ) -> LocalSynthesis:
     """Section 3's three steps: weights from the unweighted posterior, Delta from the weighted one,
     synthetic records from `copies` of its draws. `weighting` may also be the weights themselves.
+
+    A weighted likelihood that is not a power of the unweighted one needs an estimate of its own:
+    estimate_of(model, theta, records, weights).
     """
-    if hasattr(model, "weighted_log_likelihood"):
+    if estimate_of is None and hasattr(model, "weighted_log_likelihood"):
         raise GuaranteeError(
             f"{type(model).__name__} weights its likelihood in a way of its own.",
             remedy="Use congenial.synthesis.mixture.synthesize.",
@@ -282,7 +286,10 @@ def synthesize_locally(
     risk = risks(model.log_likelihood(unweighted, records))
     weights = weighting(risk) if callable(weighting) else np.asarray(weighting, dtype=float)
     theta = model.posterior(records, weights, draws, generator)
-    found = estimate(model.log_likelihood(theta, records), weights)
+    if estimate_of is None:
+        found = estimate(model.log_likelihood(theta, records), weights)
+    else:
+        found = estimate_of(model, theta, records, weights)
     chosen = generator.choice(draws, size=copies, replace=False)
     synthetic = tuple(model.draw(theta[at], records, generator) for at in chosen)
     return LocalSynthesis(found, weights, risk, theta, synthetic)

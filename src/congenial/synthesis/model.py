@@ -230,6 +230,23 @@ class LevelModel(ABC):
         return value
 
 
+class ContextModel(LevelModel):
+    """A model with a theta of its own in each context, so that predictors say nothing more."""
+
+    @abstractmethod
+    def log_levels(self, theta: Floats, attribute: Attribute) -> Floats:
+        """log P(level | theta), as in `log_probability`."""
+
+    def log_probability(
+        self,
+        theta: Floats,
+        attribute: Attribute,
+        predictors: Floats | None = None,  # noqa: ARG002 - one theta per context
+    ) -> Floats:
+        """`log_levels`, whatever the context."""
+        return self.log_levels(theta, attribute)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, (Grid, LevelModel)):
         return value.to_dict()

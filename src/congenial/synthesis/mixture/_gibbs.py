@@ -82,6 +82,17 @@ class Hyper(NamedTuple):
 
 
 @fast
+def fitted(r: Records, i: int, across: Any, mean: Any) -> None:
+    """x_i' beta_k of every component k; across: beta'."""
+    for k in range(len(mean)):
+        mean[k] = 0.0
+    for e in range(r.start[i], r.start[i + 1]):
+        c, x = r.column[e], r.value[e]
+        for k in range(len(mean)):
+            mean[k] += x * across[c, k]
+
+
+@fast
 def draw_labels(r: Records, s: State, count: Any, rng: Any) -> None:
     """z_i = k with probability ~ (a/K + others in k) N(y_i | x_i' beta_k, sigma_k)^w_i: one record
     after another, pi integrated out.
@@ -98,12 +109,7 @@ def draw_labels(r: Records, s: State, count: Any, rng: Any) -> None:
     share = s.a[0] / K
     for i in range(len(r.y)):
         count[s.label[i]] -= 1
-        for k in range(K):
-            mean[k] = 0.0
-        for e in range(r.start[i], r.start[i + 1]):
-            c, x = r.column[e], r.value[e]
-            for k in range(K):
-                mean[k] += x * across[c, k]
+        fitted(r, i, across, mean)
         top = -np.inf
         for k in range(K):
             gap = r.y[i] - mean[k]

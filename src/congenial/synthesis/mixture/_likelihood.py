@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.synthesis.mixture._gibbs import Records
+from congenial.synthesis.mixture._gibbs import Records, fitted
 from congenial.synthesis.mixture._steps import fast
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -28,12 +28,7 @@ def log_likelihood(r: Records, log_pi: Any, beta: Any, sigma: Any) -> Any:
             offset[k] = math.log(sigma[s, k]) + _HALF_LOG_2PI
             half[k] = 0.5 / (sigma[s, k] * sigma[s, k])
         for i in range(n):
-            for k in range(K):
-                mean[k] = 0.0
-            for e in range(r.start[i], r.start[i + 1]):
-                c, x = r.column[e], r.value[e]
-                for k in range(K):
-                    mean[k] += x * across[c, k]
+            fitted(r, i, across, mean)
             top = -np.inf
             for k in range(K):
                 gap = r.y[i] - mean[k]

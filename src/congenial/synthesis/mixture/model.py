@@ -18,13 +18,13 @@ it is a local estimate, not a guarantee.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from congenial.errors import DataError, GuaranteeError
-from congenial.sampling.randomness import Randomness, SystemRandomness
-from congenial.synthesis.local import LocalEstimate, LocalSynthesis, Weighting, risks
+from congenial.synthesis.local import LocalEstimate, synthesize_locally
 from congenial.synthesis.mixture import _likelihood
 from congenial.synthesis.mixture.chains import (
     Fit,
@@ -36,7 +36,7 @@ from congenial.synthesis.mixture.chains import (
     sample,
 )
 from congenial.synthesis.mixture.parameters import Parameters, Prior, log_prior
-from congenial.synthesis.model import Floats, generator_of
+from congenial.synthesis.model import Floats
 from congenial.synthesis.models.normal import SCALES
 
 
@@ -218,26 +218,5 @@ def indicators(columns: Any, levels: Any) -> Floats:
     return np.concatenate(parts, axis=1)
 
 
-def synthesize(
-    model: MixtureRegression,
-    records: Any,
-    weighting: Weighting | Floats,
-    *,
-    draws: int = 1000,
-    copies: int = 1,
-    randomness: Randomness | None = None,
-) -> LocalSynthesis:
-    """`local.synthesize_locally` for the mixture: its weighted likelihood is not a power of the
-    unweighted one, so Delta comes from `MixtureRegression.estimate`.
-    """
-    if copies > draws:
-        raise GuaranteeError(f"{copies} copies need as many draws.", remedy="Raise draws.")
-    generator = generator_of(SystemRandomness() if randomness is None else randomness)
-    unweighted = model.posterior(records, np.ones(len(records)), draws, generator)
-    risk = risks(model.log_likelihood(unweighted, records))
-    weights = weighting(risk) if callable(weighting) else np.asarray(weighting, dtype=float)
-    theta = model.posterior(records, weights, draws, generator)
-    found = model.estimate(theta, records, weights)
-    chosen = generator.choice(draws, size=copies, replace=False)
-    synthetic = tuple(model.draw(theta[at], records, generator) for at in chosen)
-    return LocalSynthesis(found, weights, risk, theta, synthetic)
+# `synthesize_locally` for the mixture: its weighted likelihood is not a power of the unweighted one
+synthesize = partial(synthesize_locally, estimate_of=MixtureRegression.estimate)

@@ -15,11 +15,11 @@ import numpy as np
 
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
-from congenial.synthesis.model import Floats, Grid, Ints, LevelModel
+from congenial.synthesis.model import ContextModel, Floats, Grid, Ints, LevelModel
 
 
 @dataclass(frozen=True)
-class Multinomial(LevelModel):
+class Multinomial(ContextModel):
     """P(level) = p_level, p ~ Dirichlet(concentration) on { floor <= p <= ceiling }.
 
     floor: the least probability of a possible level; default a twentieth of its equal share. It
@@ -107,12 +107,7 @@ class Multinomial(LevelModel):
         """New level numbers."""
         return generator.choice(len(theta), size=len(records), p=theta)
 
-    def log_probability(
-        self,
-        theta: Floats,
-        attribute: Attribute,
-        predictors: Floats | None = None,  # noqa: ARG002 - one theta per context
-    ) -> Floats:
+    def log_levels(self, theta: Floats, attribute: Attribute) -> Floats:
         """log p."""
         return self.log_likelihood(theta, np.arange(attribute.size))
 

@@ -10,7 +10,7 @@ from scipy.special import bdtr, bdtrc, gammaln, pdtr, pdtrc, xlog1py, xlogy
 
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
-from congenial.synthesis.model import Bools, Floats, Grid, LevelModel
+from congenial.synthesis.model import Bools, ContextModel, Floats, Grid
 from congenial.synthesis.models.levels import whole_ends
 
 
@@ -34,7 +34,7 @@ def _log_mass(upper: Floats, lower: Floats, ahead: Bools, near_end: Floats) -> F
 
 
 @dataclass(frozen=True)
-class Poisson(LevelModel):
+class Poisson(ContextModel):
     """x ~ Poisson(mean), mean ~ Gamma(shape, rate). Weighted posterior: Gamma(shape + sum alpha x,
     rate + sum alpha).
 
@@ -91,12 +91,7 @@ class Poisson(LevelModel):
         """New counts."""
         return generator.poisson(float(theta[0]), size=len(records))
 
-    def log_probability(
-        self,
-        theta: Floats,
-        attribute: Attribute,
-        predictors: Floats | None = None,  # noqa: ARG002 - one theta per context
-    ) -> Floats:
+    def log_levels(self, theta: Floats, attribute: Attribute) -> Floats:
         """log P(first <= x <= last) for each level."""
         first, last = whole_ends(attribute)
         mean = theta[:, :1]
@@ -114,7 +109,7 @@ class Poisson(LevelModel):
 
 
 @dataclass(frozen=True)
-class Binomial(LevelModel):
+class Binomial(ContextModel):
     """x ~ Binomial(trials, share), share ~ Beta(yes, no). Weighted posterior: Beta(yes + sum alpha
     x, no + sum alpha (trials - x)).
 
@@ -172,12 +167,7 @@ class Binomial(LevelModel):
         """New counts."""
         return generator.binomial(self.trials, float(theta[0]), size=len(records))
 
-    def log_probability(
-        self,
-        theta: Floats,
-        attribute: Attribute,
-        predictors: Floats | None = None,  # noqa: ARG002 - one theta per context
-    ) -> Floats:
+    def log_levels(self, theta: Floats, attribute: Attribute) -> Floats:
         """log P(first <= x <= last) for each level."""
         first, last = whole_ends(attribute)
         first, last = np.maximum(first, 0), np.minimum(last, self.trials)

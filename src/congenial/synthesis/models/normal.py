@@ -15,7 +15,7 @@ import numpy as np
 
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
-from congenial.synthesis.model import Floats, Grid, LevelModel
+from congenial.synthesis.model import ContextModel, Floats, Grid, LevelModel
 from congenial.synthesis.models.counts import needs_theta
 from congenial.synthesis.models.levels import ends, log_normal_mass
 
@@ -77,7 +77,7 @@ def normal_oscillation(z: Floats, low: Floats, high: Floats, sd: Grid) -> Floats
 
 
 @dataclass(frozen=True)
-class Normal(LevelModel):
+class Normal(ContextModel):
     """T(y) ~ N(mean, sd^2) on a scale T; normal-inverse-gamma prior, Jeffreys' by default.
 
     sd^2 ~ InverseGamma(prior_shape, prior_scale), mean | sd ~ N(prior_mean, sd^2 / prior_records).
@@ -140,12 +140,7 @@ class Normal(LevelModel):
         z = theta[0] + theta[1] * generator.standard_normal(len(records))
         return SCALES[self.scale][1](z)
 
-    def log_probability(
-        self,
-        theta: Floats,
-        attribute: Attribute,
-        predictors: Floats | None = None,  # noqa: ARG002 - one theta per context
-    ) -> Floats:
+    def log_levels(self, theta: Floats, attribute: Attribute) -> Floats:
         """log mass of each level's interval."""
         return _interval_mass(attribute, self.scale, theta[:, :1], theta[:, 1:])
 
