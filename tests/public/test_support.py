@@ -18,37 +18,14 @@ from congenial.errors import CongenialError
 from congenial.public import support as module
 from congenial.public.invariants import Invariants, publish
 from congenial.public.limits import conforming_tables
-from congenial.public.statements import count, linear, total
+from congenial.public.statements import count, linear
 from congenial.public.support import FROZEN, LOOSE, support
 from congenial.public.universe import Universe
+from tests.public.random_figures import figures
 from tests.public.universes import levels
 
 SEED = 61
 SCHEMAS = (levels(a=2, b=3), levels(a=3, b=3), levels(a=2, b=2, c=2), levels(x=5, b=2))
-
-
-def condition(rng: random.Random, schema) -> str:
-    parts = []
-    for name in rng.sample(schema.names, rng.randint(1, len(schema.names))):
-        known = schema.attribute(name).levels
-        some = sorted(rng.sample(known, rng.randint(1, len(known) - 1)))
-        parts.append(f"{name} in ({', '.join(map(repr, some))})")
-    return " and ".join(parts)
-
-
-def figures(rng: random.Random, schema):
-    """One to four totals, counts and weighted sums."""
-    found = []
-    for _ in range(rng.randint(1, 4)):
-        kind = rng.random()
-        if kind < 0.3:
-            found.append(total(by=tuple(rng.sample(schema.names, rng.randint(0, 2)))))
-        elif kind < 0.8:
-            found.append(count(condition(rng, schema)))
-        else:
-            weights = {condition(rng, schema): rng.randint(1, 3) for _ in range(2)}
-            found.append(linear(weights))
-    return tuple(dict.fromkeys(found))
 
 
 def universes(sparse: bool, many: int, seed: int = SEED):

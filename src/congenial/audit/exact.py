@@ -82,7 +82,7 @@ class ExactAudit:
             return "broken"
         if self.attained:
             return "attained"
-        open_ = self.parameter == "rho" and self.missing > TOLERANCE
+        open_ = self.parameter == "rho" and self.missing > 0
         return "not attained" if self.tight and not open_ else "holds"
 
     def violations(
@@ -134,6 +134,8 @@ def exact_audit(
     """
     pairs = over.pairs() if isinstance(over, SmallUniverse) else list(over)
     promised, tight = mechanism.guarantee.tradeoff, claimed_tight(mechanism)
+    if isinstance(over, SmallUniverse):
+        tight = tight and over.complete  # the pair that attains it may be of other sizes
     if mechanism.description.continuous:
         return _audit_reals(mechanism, pairs, promised, tight, epsilons)
     tables = {table.counts.tobytes(): table for pair in pairs for table in pair}
@@ -178,20 +180,33 @@ def _window(mechanism: Mechanism, tables: Sequence[Table], radius: int | None, m
 def _outputs(
     mechanism: Mechanism, tables: Sequence[Table], radius: int, most: int | None
 ) -> Any | None:
-    """Tables grow cell by cell; those that can no longer meet the equations are dropped. None if
-    there are more than `most`.
-    """
+    """The same; None if there are more than `most`."""
     answers = np.stack([mechanism.query(table).reshape(-1) for table in tables])
     low, high = answers.min(axis=0) - radius, answers.max(axis=0) + radius
     if mechanism.description.nonnegative:
         low = np.maximum(low, 0)
     rows = _equations(mechanism, answers.shape[1])
-    totals = rows @ answers[0]
+    found: list[Any] = []
+    # Look-alikes whose kept sums differ would be told apart: all their outputs must be here.
+    for totals in np.unique(answers @ rows.T, axis=0):
+        left = None if most is None else most - sum(map(len, found))
+        part = _boxed(rows, totals, low, high, left)
+        if part is None:
+            return None
+        found.append(part)
+    return np.concatenate(found).reshape(-1, *mechanism.shape)
+
+
+def _boxed(rows: Ints, totals: Ints, low: Ints, high: Ints, most: int | None) -> Any | None:
+    """All whole vectors between `low` and `high` with these sums; None if more than `most`.
+
+    They grow cell by cell; those that can no longer meet the equations are dropped.
+    """
     ends = np.sort(np.stack([rows * low, rows * high]), axis=0)
     rest = np.concatenate([np.cumsum(ends[:, :, ::-1], axis=2)[:, :, ::-1], ends[:, :, :1] * 0], 2)
     partial: Any = np.zeros((1, 0), dtype=np.int64)
     sums: Any = np.zeros((1, len(rows)), dtype=np.int64)
-    for j in range(answers.shape[1]):
+    for j in range(len(low)):
         steps = np.arange(low[j], high[j] + 1)
         grown = sums[:, None, :] + steps[None, :, None] * rows[:, j]
         reach = (grown + rest[0, :, j + 1] <= totals) & (grown + rest[1, :, j + 1] >= totals)
@@ -199,7 +214,7 @@ def _outputs(
         if most is not None and len(at) > most:
             return None
         partial, sums = np.hstack([partial[at], steps[step][:, None]]), grown[at, step]
-    return partial.reshape(-1, *mechanism.shape)
+    return partial
 
 
 def _equations(mechanism: Mechanism, cells: int) -> Ints:

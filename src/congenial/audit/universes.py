@@ -64,6 +64,16 @@ class SmallUniverse:
         public = publish(self.table, *self.statements)
         return SemiAdjacent(public, self.reading, self.metric)
 
+    @cached_property
+    def complete(self) -> bool:
+        """Whether its pairs are all that the promise is about: the figures fix how many people
+        there are, or there are no figures and every size has the same pairs.
+        """
+        if not self.statements:
+            return True
+        assert isinstance(self.adjacency, SemiAdjacent)
+        return self.adjacency.people_kept
+
     def pairs(self) -> list[Pair]:
         """All ordered pairs of different tables that must look alike."""
         if self.reading == "existential":

@@ -250,7 +250,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def linf(self, names: Sequence[str]) -> Supremum:
         """sup over u of the largest entry of phi u."""
-        if self.metric == "symmetric difference" and not self._people_kept:
+        if self.metric == "symmetric difference" and not self.people_kept:
             return Supremum(Fraction(self.records), self._free)
         found = self._moves.linf(tuple(names))
         listed = None if found.exact else self.differences((total(by=tuple(names)),))
@@ -283,7 +283,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         return Supremum(value, listed.exact, "enumeration")
 
     def _in_closed_form(self, releases: list[Weighted], square: bool) -> Supremum:
-        if self.metric == "symmetric difference" and not self._people_kept:
+        if self.metric == "symmetric difference" and not self.people_kept:
             # Everybody may enter one cell, if there is one that no figure counts.
             rows = self.records**2 if square else self.records
             return Supremum(rows * sum((w for _, w in releases), Fraction(0)), self._free)
@@ -306,7 +306,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         return Moves(Groups(self.published), moves)
 
     @cached_property
-    def _people_kept(self) -> bool:
+    def people_kept(self) -> bool:
         """Whether the figures fix the number of people."""
         if self.mandates.structure != "general":
             return not self._moves.groups.loose
