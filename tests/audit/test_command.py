@@ -76,8 +76,11 @@ def test_pictures_and_files(plan: Path, tmp_path: Path) -> None:
         f"audit-summary.{ending}" for ending in ("json", "svg", "png")
     }
     one = json.loads((place / "audit-summary.json").read_text())
-    assert one["curve"]["columns"] == ["alpha", "promised", "measured", "low", "high"]
-    assert "type II error" in (place / "audit-summary.svg").read_text()
+    assert one["curve"]["columns"] == ["1 - type I error", "promised", "measured", "low", "high"]
+    assert "whole band" in one["curve"]["words"]
+    drawn = (place / "audit-summary.svg").read_text()
+    for words in ("type II error", "1 - type I error", "a breach only if the whole 95 % band is"):
+        assert words in drawn
 
 
 def test_refusals(plan: Path, tmp_path: Path) -> None:
