@@ -16,7 +16,7 @@ from congenial.data.statistics import Statistic, Statistics
 from congenial.data.tabulate import Microdata
 from congenial.data.unit import Unit
 from congenial.errors import DataError, StructureError
-from congenial.mechanisms.distribution.assumptions import BINS, _edges, diagnose, picture
+from congenial.mechanisms.distribution.assumptions import BINS, _edges, diagnose, histograms
 from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs, numpy_generator, subsets
 from congenial.public.properties import scenarios, share
 from congenial.sampling.randomness import SeededRandomness
@@ -206,9 +206,11 @@ def test_assumptions_are_tested():
     assert {one.assumption for one in diagnose(with_samples(*wide)).doubtful} == {
         "equal covariances"
     }
-    drawn = picture(fit)
-    assert drawn["chart"]["facet"] == "statistic"
+    drawn = histograms(fit)
     assert {row[0] for row in drawn["rows"]} == set(QUERY.names)
+    for name in QUERY.names:
+        bars = [row for row in drawn["rows"] if row[0] == name and row[1] == labels[0]]
+        assert sum((b - a) * share for _, _, a, b, share, _ in bars) == pytest.approx(1)
 
 
 def test_bins_of_counts_hold_equally_many_whole_numbers():

@@ -95,6 +95,9 @@ def test_figures_have_their_lines(study):
     person = three["income", "DP (G), one person", 0.1]
     assert person == pytest.approx(15.07, abs=0.01)
     assert three["income", "DauM (G)", 0.1] < person < three["income", "DauM (G)", 0.2]
-    four = rows("figure-4", study)
+    told = run(PAPER, "figure-4", study)
+    four = [dict(zip(told["columns"], row, strict=True)) for row in told["rows"]]
     low = [r["accuracy"] for r in four if r["epsilon"] == 0.1]
     assert np.mean(low) == pytest.approx(0.5, abs=0.03)
+    for words in ("low, high:", "ideal:", "by up to 3.5 points", "0 by more", "Reduced:"):
+        assert words in " ".join(told["notes"])

@@ -121,6 +121,86 @@ def test_whole_numbers_have_no_ticks_between_them():
     assert "values" not in chart(halves).to_dict()["encoding"]["x"]["axis"]
 
 
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+def test_a_logarithmic_picture_leaves_0_out_and_the_result_keeps_it(monkeypatch):
+    found = {
+        "columns": ["x", "y"],
+        "rows": [[1, 0.0], [2, 3.0], [3, None]],
+        "notes": [],
+        "chart": {"kind": "points", "x": "x", "y": "y", "y_log": True},
+    }
+    one = Item("t", "s", lambda _: found)
+    monkeypatch.setattr(catalogue, "items", lambda _: {"one": one})
+    result = catalogue.run("congenial-dp", "one", Study())
+    assert result["rows"][0] == [1, 0.0]
+    assert result["notes"] == [
+        "Values of 0 (1 here) are not in the picture: its axis is logarithmic."
+    ]
+    assert chart(result).to_dict()["data"]["values"] == [{"x": 2, "y": 3.0}]
+    linear = result | {"chart": {"kind": "points", "x": "x", "y": "y"}}
+    assert len(chart(linear).to_dict()["data"]["values"]) == 2
+
+
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+def test_lines_have_bands_and_named_rules():
+    rows = [[x, 1.5, 1.0, 2.0] for x in (1.5, 2.5)]
+    spec = {"kind": "line", "x": "x", "y": "y", "low": "low", "high": "high"}
+    result = {"title": "A title", "source": "ours", "columns": ["x", "y", "low", "high"]}
+    drawn = chart(result | {"rows": rows, "chart": spec | {"rule": {"a coin": 0.5}}}).to_dict()
+    marks = [layer["mark"]["type"] for layer in drawn["layer"][0]["layer"]]
+    assert marks == ["area", "line"]
+    assert drawn["title"]["subtitle"] == ["ours", "Dashed: a coin (0.5)"]
+
+
+class AskedError(Exception):
+    """Raised instead of saying whether a study is quick."""
+
+
+class Asking(Study):
+    """A study that stops an item as soon as it wants to know whether to be quick."""
+
+    @property
+    def quick(self):
+        raise AskedError
+
+    @quick.setter
+    def quick(self, value):
+        pass
+
+
+def asks(one: Item, folder: Path | None = None) -> bool:
+    try:
+        one.run(Asking(data=folder))
+    except AskedError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("paper", catalogue.PAPERS)
+def test_every_item_that_is_reduced_says_how(paper):
+    """`reduced` is there if and only if the item looks at `quick`."""
+    known = {name: one for name, one in catalogue.items(paper).items() if not one.files}
+    assert {n: asks(one) for n, one in known.items()} == {n: bool(known[n].reduced) for n in known}
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("paper", catalogue.PAPERS)
+def test_every_item_with_data_that_is_reduced_says_how(paper, shared):
+    known = {name: one for name, one in catalogue.items(paper).items() if one.files}
+    found = {n: asks(one, shared / "data") for n, one in known.items()}
+    assert found == {n: bool(known[n].reduced) for n in known}
+
+
+def test_a_quick_result_says_what_was_reduced():
+    names = ("example-5", "example-2")
+    told = [catalogue.run("semi-dp", n, Study(quick=True))["notes"][-1] for n in names]
+    assert told == [
+        "Reduced: 2 and 3 people instead of 2 to 5.",
+        "Reduced: nothing, this item is as quick without it.",
+    ]
+    assert not any("Reduced" in n for n in catalogue.run("semi-dp", "example-2", Study())["notes"])
+
+
 def test_ragged_results_are_refused(monkeypatch):
     bad = Item("t", "s", lambda _: {"columns": ["a"], "rows": [[1, 2]], "notes": []})
     monkeypatch.setattr(catalogue, "items", lambda _: {"bad": bad})

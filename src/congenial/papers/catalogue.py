@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial.errors import CongenialError
-from congenial.papers.charts import FIELDS, chart
+from congenial.papers.charts import FIELDS, chart, off_scale
 from congenial.papers.item import Item, Study
 from congenial.release import pictures
 
@@ -70,7 +70,20 @@ def run(paper: str, item: str, study: Study) -> dict[str, Any]:
         "seed": study.seed,
         "quick": study.quick,
         **found,
+        "notes": [*found["notes"], *_told(one, study, found)],
     }
+
+
+def _told(one: Item, study: Study, found: dict[str, Any]) -> list[str]:
+    """What a reader of any item must know: what was reduced, what the picture cannot show."""
+    notes = []
+    if study.quick:
+        notes.append(f"Reduced: {one.reduced or 'nothing, this item is as quick without it'}.")
+    if hidden := off_scale(found):
+        notes.append(
+            f"Values of 0 ({hidden} here) are not in the picture: its axis is logarithmic."
+        )
+    return notes
 
 
 def _check(paper: str, item: str, found: dict[str, Any]) -> None:

@@ -26,7 +26,9 @@ _COLOURS = (
 def chart(result: dict[str, Any]) -> Any:
     """The result's picture: column y against x, a colour for each value of `by`, panels by `facet`.
 
-    Points may have a bar from column `low` to column `high`, and a horizontal rule at `rule`.
+    Points may have a bar from column `low` to column `high`, lines a band; `dodge` sets points of
+    several colours beside each other; `rule` is the height of a horizontal line, or several by
+    their names. A logarithmic axis leaves 0 out.
     Fields get plain names (x, y, by, facet), so that no label is read as a Vega expression.
     """
     if not pictures.available():
@@ -38,18 +40,18 @@ def chart(result: dict[str, Any]) -> Any:
     named = {key: spec[key] for key in FIELDS if spec.get(key)}
     at = {key: result["columns"].index(column) for key, column in named.items()}
     points = [{key: row[i] for key, i in at.items()} for row in result["rows"]]
-    points = [p for p in points if p["y"] is not None and p["x"] is not None]
+    points = [p for p in points if _present(p) and not _off(spec, p)]
     data = alt.Chart(alt.Data(values=points))
     base = data.encode(x=_x(spec, points), y=_y(spec))
     if "by" in at:
         base = base.encode(**_colour(spec, points))
     drawn = _marked(base, spec["kind"], "by" in at)
     if "low" in at:
-        drawn = _with_bars(base, "by" in at)
+        within = _with_band if spec["kind"] == "line" else _with_bars
+        drawn = within(base, drawn, "by" in at)
     if spec.get("rule") is not None:
-        drawn = alt.layer(drawn, _rule(data, spec["rule"]))
-    told = {"subtitle": result["source"]} if result.get("source") else {}
-    title = alt.Title(result["title"], **told, anchor="start", offset=12)
+        drawn = alt.layer(drawn, *_rules(data, spec["rule"]))
+    title = alt.Title(result["title"], **_subtitle(result), anchor="start", offset=12)
     if "facet" in at:
         seen = _seen(points, "facet")
         columns = 1 if len(seen) % 2 else 2  # an odd number of panels is a column of wide ones
@@ -61,6 +63,24 @@ def chart(result: dict[str, Any]) -> Any:
     else:
         drawn = drawn.properties(width=pictures.WIDTH, height=300)
     return pictures.styled(drawn.properties(title=title))
+
+
+def off_scale(result: dict[str, Any]) -> int:
+    """How many rows of a result its picture leaves out, because a logarithmic axis has no 0."""
+    spec = result.get("chart")
+    if not spec:
+        return 0
+    at = {key: result["columns"].index(spec[key]) for key in ("x", "y")}
+    points = [{key: row[i] for key, i in at.items()} for row in result["rows"]]
+    return sum(_off(spec, p) for p in points if _present(p))
+
+
+def _present(point: dict[str, Any]) -> bool:
+    return point["x"] is not None and point["y"] is not None
+
+
+def _off(spec: dict[str, Any], point: dict[str, Any]) -> bool:
+    return any(spec.get(f"{axis}_log") and point[axis] <= 0 for axis in "xy")
 
 
 def _seen(points: list[dict[str, Any]], key: str) -> list[Any]:
@@ -104,7 +124,7 @@ def _colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any
     legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=640 // columns)
     scale = alt.Scale(domain=kinds, range=colours)
     found = {"color": alt.Color("by:N", scale=scale, legend=legend)}
-    if spec["kind"] in ("bar", "box") and spec["x"] != spec["by"]:
+    if (spec["kind"] in ("bar", "box") or spec.get("dodge")) and spec["x"] != spec["by"]:
         found["xOffset"] = alt.XOffset("by:N", sort=kinds)
     return found
 
@@ -121,7 +141,15 @@ def _marked(base: Any, kind: str, coloured: bool) -> Any:
     return base.mark_point(filled=True, size=22, opacity=0.6, **colour)
 
 
-def _with_bars(base: Any, coloured: bool) -> Any:
+def _with_band(base: Any, drawn: Any, coloured: bool) -> Any:
+    """Lines, each in front of a band from low to high."""
+    alt = pictures.altair()
+    colour = {} if coloured else {"color": pictures.BLUE}
+    band = base.mark_area(opacity=0.14, **colour).encode(y=alt.Y("low:Q"), y2="high:Q")
+    return alt.layer(band, drawn)
+
+
+def _with_bars(base: Any, _: Any, coloured: bool) -> Any:
     """Points, each on a bar from low to high."""
     alt = pictures.altair()
     colour = {} if coloured else {"color": pictures.BLUE}
@@ -129,7 +157,18 @@ def _with_bars(base: Any, coloured: bool) -> Any:
     return alt.layer(bars, base.mark_point(filled=True, size=44, opacity=1, **colour))
 
 
-def _rule(data: Any, value: float) -> Any:
-    """A horizontal line at one value."""
+def _rules(data: Any, rule: float | dict[str, float]) -> list[Any]:
+    """Horizontal lines, each drawn once in a panel and not once for every point."""
     alt = pictures.altair()
-    return data.mark_rule(color=pictures.INK, strokeDash=[5, 4]).encode(y=alt.datum(value))
+    heights = rule.values() if isinstance(rule, dict) else [rule]
+    once = data.transform_aggregate(points="count()")
+    mark = once.mark_rule(color=pictures.INK, strokeDash=[5, 4])
+    return [mark.encode(y=alt.datum(height)) for height in heights]
+
+
+def _subtitle(result: dict[str, Any]) -> dict[str, list[str]]:
+    """Where a result comes from, and what its dashed lines are."""
+    told, rule = [result["source"]] if result.get("source") else [], result["chart"].get("rule")
+    if isinstance(rule, dict):
+        told.append("Dashed: " + ", ".join(f"{words} ({v:.3g})" for words, v in rule.items()))
+    return {"subtitle": told} if told else {}

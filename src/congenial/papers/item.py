@@ -54,12 +54,15 @@ class Item:
     title: what it shows. source: where it comes from ("Table 2", "our study, data: census/...").
     run: gives {"columns": [...], "rows": [[...], ...], "notes": [...]} and, where a picture helps,
     "chart": {"kind": "line" | "bar" | "points" | "box", "x": column, "y": column, "by": column or
-    None}, with optional "low", "high", "facet" (columns), "rule" (a value of y), "x_log", "y_log",
-    "x_free", "y_free" (bool: panels with a scale of their own), "x_title", "y_title" (text).
+    None}, with optional "low", "high", "facet" (columns), "rule" (a value of y, or values by
+    name), "x_log", "y_log", "x_free", "y_free" (bool: panels with a scale of their
+    own), "x_title", "y_title" (text).
     files: the data files it reads, relative to the data folder.
+    reduced: what a quick study does less of, "" where it changes nothing; a note of the result.
     """
 
     title: str
     source: str
     run: Callable[[Study], dict[str, Any]]
     files: tuple[str, ...] = ()
+    reduced: str = ""

@@ -1,8 +1,8 @@
 """Are the sampled statistics Gaussian, and do the two laws of a pair share a covariance?
 
 Tests on what `fit_pairs` sampled: Jarque and Bera per statistic, Mardia's skewness and kurtosis for
-the vector, Box's M for equal covariances, with a Bonferroni rule over all of them; and a picture,
-sampled shares against the fitted curve. Passing a test does not make the assumption true; what a
+the vector, Box's M for equal covariances, with a Bonferroni rule over all of them; and histograms,
+sampled shares beside the fitted curve. Passing a test does not make the assumption true; what a
 violation costs is in `diagnostics`.
 """
 
@@ -69,8 +69,8 @@ def diagnose(fit: Fit) -> Diagnosis:
     return Diagnosis(tuple(checks))
 
 
-def picture(fit: Fit) -> dict[str, Any]:
-    """Histogram and fitted Gaussian density per statistic and law, as rows for a chart."""
+def histograms(fit: Fit) -> dict[str, Any]:
+    """CONFIDENTIAL: histogram and fitted Gaussian density per statistic and law, as a table."""
     rows: list[list[Any]] = []
     for at, name in enumerate(fit.pairs.statistics):
         every = np.concatenate([fit.samples[law.label][:, at] for law in fit.pairs.laws])
@@ -84,22 +84,12 @@ def picture(fit: Fit) -> dict[str, Any]:
             deviation = math.sqrt(float(law.covariance[at, at]))
             curve = np.exp(-(((middle - law.mean[at]) / deviation) ** 2) / 2)
             curve = curve / (deviation * math.sqrt(2 * math.pi))
-            for x, y, z in zip(middle.tolist(), shares.tolist(), curve.tolist(), strict=True):
-                rows.append([name, x, y, f"sampled, {law.label}"])
-                rows.append([name, x, z, f"Gaussian, {law.label}"])
+            columns = np.stack([edges[:-1], edges[1:], shares, curve], axis=1)
+            rows += [[name, law.label, *row] for row in columns.tolist()]
     return {
-        "columns": ["statistic", "value", "density", "law"],
+        "columns": ["statistic", "scenario", "from", "to", "sampled density", "Gaussian density"],
         "rows": rows,
         "notes": [diagnose(fit).words],
-        "chart": {
-            "kind": "line",
-            "x": "value",
-            "y": "density",
-            "by": "law",
-            "facet": "statistic",
-            "x_free": True,
-            "y_free": True,
-        },
     }
 
 

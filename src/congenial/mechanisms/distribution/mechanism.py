@@ -31,12 +31,16 @@ from congenial.sampling.randomness import Randomness, SystemRandomness
 
 if TYPE_CHECKING:
     from congenial.mechanisms.distribution.release import StatisticsRelease
+    from congenial.mechanisms.distribution.sampling_error import SamplingError
 
 Floats = NDArray[np.float64]
 
 APART = "modelling and released data have no record in common (not checked: no unit column)"
 IN_MODELLING = "the people in the modelling data, whose fitted laws are published here"
 IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
+ROUNDED = ", and values are rounded afterwards, which is free"
+EQUAL = "the two laws of each pair have the same covariance"
+FIT = "sampling error of the fit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,7 @@ class DistributionMechanism:
             self.target.tradeoff,
             self.basis,
             self.assumptions,
-            self._not_covered(),
+            self.not_covered,
             self.citation,
         )
 
@@ -80,7 +84,7 @@ class DistributionMechanism:
         promise = person_promise(self.noise, self.pairs.change)
         if promise is None:
             return None
-        assumed = [IDEALISED, "every record stays within the ranges of the schema"]
+        assumed = [self._numerics, "every record stays within the ranges of the schema"]
         if self.pairs.origin.apart == "assumed":  # the laws would tell of the same people again
             assumed.append(APART)
         source = "Dong, Roth, Su 2022"
@@ -91,27 +95,45 @@ class DistributionMechanism:
         return Guarantee(adjacency, promise, "theorem", tuple(assumed), open_, source)
 
     @cached_property
+    def fit_error(self) -> SamplingError | None:
+        """What the sampling error of fitted laws can do to the promise; None for given laws."""
+        from congenial.mechanisms.distribution.sampling_error import sampling_error
+
+        return sampling_error(self) if self.pairs.fitted else None
+
+    @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """The model is part of the promise."""
-        from congenial.mechanisms.distribution import diagnostics, sampling_error
+        from congenial.mechanisms.distribution import diagnostics
 
-        found = [self.pairs.origin.words]
+        found = []
         if self.assumed_equal:
-            cost = diagnostics.cost_of_equal_covariances(self)
-            found.append(f"the two laws of each pair have the same covariance ({cost})")
+            found.append(f"{EQUAL} ({diagnostics.cost_of_equal_covariances(self)})")
+        if self.fit_error is not None:
+            found.append(self.fit_error.words)
+        return (*found, *self.certain)
+
+    @property
+    def certain(self) -> tuple[str, ...]:
+        """Assumptions without figures of the fit."""
+        found = [self.pairs.origin.words]
         if self.noise.dither.any():
             found.append(
                 "the laws have densities once every statistic is spread over one step of its grid"
             )
-        if self.pairs.fitted:
-            found.append(sampling_error.sampling_error(self).words)
         if self.pairs.origin.apart == "assumed":
             found.append(APART)
         if self.pairs.records is not None:
             found.append("the number of records is public")
-        return (*found, IDEALISED)
+        return (*found, self._numerics)
 
-    def _not_covered(self) -> tuple[str, ...]:
+    @property
+    def _numerics(self) -> str:
+        return IDEALISED + (ROUNDED if self.grid else "")
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What the promise says nothing about."""
         persons = self.person_guarantee
         about_persons = (
             "single persons: this release promises nothing about them"

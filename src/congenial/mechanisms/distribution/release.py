@@ -14,7 +14,7 @@ import numpy as np
 
 from congenial.errors import BundleError, StructureError
 from congenial.mechanisms.distribution.noise import VectorNoise
-from congenial.mechanisms.record_release import RecordRelease
+from congenial.mechanisms.record_release import FOLLOWS, RecordRelease
 from congenial.mechanisms.release import Interval
 from congenial.privacy.conversions import gaussian_delta
 from congenial.privacy.guarantee import Guarantee
@@ -98,12 +98,16 @@ class StatisticsRelease(RecordRelease):
         """What follows from the bundle alone, worked out again: for `congenial verify`."""
         from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
         from congenial.mechanisms.distribution.persons import person_promise
+        from congenial.mechanisms.distribution.rebuild import changes
 
         pairs: Any = self.guarantee.adjacency
         told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
         found = person_promise(self.noise, pairs.change)
         follows = told == (None if found is None else found.to_dict())
-        checks = {"what persons are promised follows from the noise": follows}
+        checks = {
+            FOLLOWS: self.follows,
+            "what persons are promised follows from the noise": follows and changes(pairs),
+        }
         promised = self.guarantee.tradeoff
         if pairs.gaussian and self.noise.family != "laplace" and isinstance(promised, Approximate):
             laws, named, noise = pairs.laws, pairs.pairs, self.noise.covariance
@@ -113,11 +117,28 @@ class StatisticsRelease(RecordRelease):
             checks["the noise hides every pair of laws"] = reached <= promised.dlt
         if self.noise.family == "laplace":
             checks["the noise hides every pair of laws"] = self._wide_enough()
-        if pairs.fitted:
-            checks["it is called an estimate, as laws are fitted"] = (
-                self.guarantee.basis == "estimate"
-            )
         return checks
+
+    @property
+    def follows(self) -> bool:
+        """Whether some mechanism has this description and says what is said here, to persons too.
+
+        Figures of the fit, which are sentences among the assumptions, are not worked out again.
+        """
+        from congenial.mechanisms.distribution.rebuild import rebuild, told
+
+        return any(
+            made.description == self.description
+            and told(made, self.guarantee)
+            and self._says(made.person_guarantee)
+            for made in rebuild(self.description.mechanism, self.noise, self.guarantee)
+        )
+
+    def _says(self, persons: Guarantee | None) -> bool:
+        said = self.person_guarantee
+        if persons is None or said is None:
+            return persons is said
+        return said.follows_from(persons)
 
     def _wide_enough(self) -> bool:
         """Whether Laplace noise is at least what its mechanism needs for the promise."""

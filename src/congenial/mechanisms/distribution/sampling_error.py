@@ -47,6 +47,22 @@ class SamplingError:
     confidence: float
     words: str
 
+    def beside(self, promised: float) -> str:
+        """The bound beside what is promised of the same parameter, and what may be done."""
+        shown = f"{self.bound:.4g}" if self.parameter == "epsilon" else small(self.bound)
+        bound = f"up to {shown}" if math.isfinite(self.bound) else "without any bound"
+        told = (
+            f"{self.parameter} = {promised:.4g} is promised if the fitted laws are right; with "
+            f"their sampling error allowed for it is {bound} ({100 * self.confidence:g} % upper "
+            "bound)"
+        )
+        if self.bound <= promised:
+            return f"{told}, so the promise is kept."
+        return (
+            f"{told}. To keep the promise in spite of it, write confidence = {self.confidence:g} "
+            "(more noise), or use more modelling data."
+        )
+
 
 def sampling_error(
     mechanism: DistributionMechanism, confidence: float = CONFIDENCE

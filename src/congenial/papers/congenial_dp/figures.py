@@ -126,8 +126,8 @@ def figure3(study: Study) -> dict[str, Any]:
         "columns": ["series", "step", "count"],
         "rows": rows,
         "notes": [
-            f"{accepted} of {steps:,} proposals were accepted (proposal eps 0.6); every {every}th "
-            "step is kept. Exact draws need no chain.",
+            f"{accepted} of {steps:,} proposals were accepted (proposal eps 0.6); every "
+            f"{'' if every == 1 else '5th '}step is kept. Exact draws need no chain.",
         ],
         "chart": {"kind": "points", "x": "step", "y": "count", "facet": "series"},
     }

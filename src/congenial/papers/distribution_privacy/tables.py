@@ -74,7 +74,6 @@ def table2(study: Study) -> dict[str, Any]:
             "optimum and the best that applies the exact one; GroupDP is for groups of 100.",
             "drawn: mean L2 error of 50 repetitions, with its standard error; expected: exact.",
             "an error of 0 is a release without noise, which the product makes only on demand.",
-            *_reduced(study),
         ],
         "chart": {
             "kind": "points", "x": "epsilon", "y": "expected", "by": "mechanism",
@@ -167,16 +166,9 @@ def table3(study: Study) -> dict[str, Any]:
             "paper; noise_trained: on statistics with the same noise, which is stronger against "
             "noise in every statistic. Intervals: 95 %, bootstrap over repetitions.",
             "ideal: the best guess between the two fitted Gaussian laws, noise added.",
-            *_reduced(study),
         ],
         "chart": {
             "kind": "points", "x": "epsilon", "y": "clean_trained", "by": "mechanism",
             "facet": "delta", "x_log": True,
         },
     }  # fmt: skip
-
-
-def _reduced(study: Study) -> list[str]:
-    if not study.quick:
-        return []
-    return ["reduced: 200 subsets per law instead of 1,000, 4 repetitions instead of 50."]

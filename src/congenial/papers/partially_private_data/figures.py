@@ -17,9 +17,8 @@ EXTREMES = 5  # most and least populous counties of Figure 3
 
 
 def _notes(study: Study) -> list[str]:
-    reduced = [f"Reduced: {pa.replicates_of(study)} replicates, 3 months."] if study.quick else []
     prior = f"Prior-congenial: a = alpha (last month + kappa), alpha = {pa.ALPHA}, kappa = 1/2."
-    return [pa.ASSUMED, pa.LOSS, pa.FACTOR, prior, *pa.load(study).notes, *reduced]
+    return [pa.ASSUMED, pa.LOSS, pa.FACTOR, prior, *pa.load(study).notes]
 
 
 def figure1(study: Study) -> dict[str, Any]:
@@ -64,10 +63,7 @@ def figure2(study: Study) -> dict[str, Any]:
         error = np.abs(cases - truth) / np.maximum(truth, 1)
         for level in (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0):
             percent = 100 * float(np.quantile(error, level))
-            # a logarithmic axis has no 0
-            rows.append(
-                [f"epsilon = {float(epsilon):g}", method, f"{100 * level:g} %", percent or None]
-            )
+            rows.append([f"epsilon = {float(epsilon):g}", method, f"{100 * level:g} %", percent])
     return {
         "columns": ["panel", "method", "quantile", "relative_error_percent"],
         "rows": rows,

@@ -10,17 +10,26 @@ from congenial.papers.item import Item
 from congenial.papers.pseudo_posterior import broken, figures, simulation
 from congenial.papers.pseudo_posterior.expenditure import FILE
 
+DATASETS = "40 datasets per n instead of 400, none of the largest n (6,400)"
+FITS = "every 12th record, 3 components instead of 10, 100 draws of 2 short chains instead of 1,000"
 ITEMS: dict[str, Item] = {
     "figure-1": Item(
-        "Local Lipschitz bounds of Poisson samples", "Figure 1, section 4.4", simulation.figure1
+        "Local Lipschitz bounds of Poisson samples",
+        "Figure 1, section 4.4",
+        simulation.figure1,
+        reduced=DATASETS,
     ),
     "figure-2": Item(
-        "Posterior means of Poisson samples", "Figure 2, section 4.4", simulation.figure2
+        "Posterior means of Poisson samples",
+        "Figure 2, section 4.4",
+        simulation.figure2,
+        reduced=DATASETS,
     ),
     "one-record": Item(
         "Replacing one record exceeds the paper's epsilon",
         "our study of section 4.4's Weighted-M",
         broken.run,
+        reduced="4 datasets per n instead of 50",
     ),
     "figure-3": Item("Family income", "Figure 3, another quarter", figures.figure3, (FILE,)),
     "figure-4": Item(
@@ -28,26 +37,30 @@ ITEMS: dict[str, Item] = {
         "Figure 4, another quarter",
         figures.figure4,
         (FILE,),
+        FITS,
     ),
     "figure-5": Item(
-        "Mean income of synthetic data", "Figure 5, another quarter", figures.figure5, (FILE,)
+        "Mean income of synthetic data", "Figure 5, another quarter", figures.figure5, (FILE,), FITS
     ),
     "figure-6": Item(
         "90th percentile of synthetic income",
         "Figure 6, another quarter",
         figures.figure6,
         (FILE,),
+        FITS,
     ),
     "figure-7": Item(
         "90th percentile against the weights' scale and shift",
         "Figure 7, another quarter",
         figures.figure7,
         (FILE,),
+        f"{FITS}, 2 settings (c, g) instead of 6",
     ),
     "table-2": Item(
         "Delta against the weights' scale and shift",
         "Table 2, another quarter",
         figures.table2,
         (FILE,),
+        f"{FITS}, 2 settings (c, g) instead of 6",
     ),
 }

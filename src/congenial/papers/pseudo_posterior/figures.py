@@ -65,7 +65,7 @@ def figure4(study: Study) -> dict[str, Any]:
     return {
         "columns": ["mechanism", "share of records", "Lipschitz bound of a record"],
         "rows": rows,
-        "notes": [LABEL, *notes, *_common(study, made)],
+        "notes": [LABEL, *notes, *_common(made)],
         "chart": chart,
     }
 
@@ -95,7 +95,7 @@ def _utility(study: Study, statistic: Statistic, what: str) -> dict[str, Any]:
             *_resampled(),
             f"DPweighted and EMweighted: epsilon = 2 Delta = {2 * delta:.2f} per copy, {LABEL}; "
             f"certified: the same epsilon, proved for every dataset",
-            *_common(study, made),
+            *_common(made),
         ],
         "chart": {"kind": "box", "x": "mechanism", "y": what, "by": None, "y_log": True},
     }
@@ -118,7 +118,7 @@ def figure7(study: Study) -> dict[str, Any]:
     return {
         "columns": ["(c, g)", "mechanism", "share", what],
         "rows": rows,
-        "notes": [*_resampled(), f"DP and EM: {LABEL}", *_common(study, made)],
+        "notes": [*_resampled(), f"DP and EM: {LABEL}", *_common(made)],
         "chart": {"kind": "box", "x": "(c, g)", "y": what, "by": "mechanism"},
     }
 
@@ -169,7 +169,7 @@ def table2(study: Study) -> dict[str, Any]:
             "errors: root mean square over copies of the difference to the data's percentile, in "
             "dollars; computed from the confidential data, for the curator alone",
             *_above(made),
-            *_common(study, made),
+            *_common(made),
         ],
     }
 
@@ -211,6 +211,5 @@ def _above(made: Synthesizers) -> list[str]:
     ]
 
 
-def _common(study: Study, made: Synthesizers) -> list[str]:
-    quick = ["quick: every 12th record, 3 components, few draws"] if study.quick else []
-    return [*made.notes(), *DIFFERS, *quick]
+def _common(made: Synthesizers) -> list[str]:
+    return [*made.notes(), *DIFFERS]

@@ -70,21 +70,18 @@ def _summary(found: dict[int, tuple[Floats, Floats]], which: int) -> list[list[A
     ]
 
 
-def _notes(study: Study, found: dict[int, tuple[Floats, Floats]]) -> list[str]:
+def _notes(found: dict[int, tuple[Floats, Floats]]) -> list[str]:
     repeats = len(next(iter(found.values()))[0])
-    notes = [
+    return [
         LABEL,
         f"R = {repeats} datasets per n, S = {S} draws each, Jeffreys prior, M = {M}",
     ]
-    if study.quick:
-        notes.append("quick: fewer datasets, largest n left out")
-    return notes
 
 
 def figure1(study: Study) -> dict[str, Any]:
     """Distribution of the local Lipschitz bound over datasets."""
     found = simulate(study)
-    notes = _notes(study, found)
+    notes = _notes(found)
     for n, printed in PRINTED.items():
         if n in found:
             ours = found[n][0][:, 2]
@@ -115,7 +112,7 @@ def figure2(study: Study) -> dict[str, Any]:
     """Distribution of the posterior mean of mu over datasets."""
     found = simulate(study)
     notes = [
-        *_notes(study, found),
+        *_notes(found),
         "M-truncation removes records of middling risk: those of high risk have a weight near 0, "
         "so weight times risk is largest in between",
     ]

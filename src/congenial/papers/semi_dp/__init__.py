@@ -9,33 +9,48 @@ from __future__ import annotations
 from congenial.papers.item import Item
 from congenial.papers.semi_dp import census, examples, figures, odds, sets
 
+SHAPES = "tables up to 3 x 3 instead of 4 x 4"
 ITEMS: dict[str, Item] = {
     "figure-2": Item(
-        "Gaussian noise on the kernel against group privacy", "Figure 2, corrected", figures.figure2
+        "Gaussian noise on the kernel against group privacy",
+        "Figure 2, corrected",
+        figures.figure2,
+        reduced="k = 2 to 4 instead of 2 to 10",
     ),
     "figure-3": Item(
         "K-norm noise against l1, l2 and l_infinity noise",
-        "Figure 3, corrected, and beyond it to k = 6",
+        "Figure 3, corrected, and larger tables",
         figures.figure3,
+        reduced="k = 2 and 3 instead of 2 to 6, epsilon = 1 instead of 0.1, 0.5 and 1",
     ),
     "example-2": Item("What an invariant leaves of three bits", "Example 2", examples.example2),
     "example-3": Item("The semi-adjacent parameter of three bits", "Example 3", examples.example3),
     "example-4": Item("One-way margins of a 2 x 2 table", "Example 4", examples.example4),
     "example-5": Item(
-        "The semi-adjacent parameter of a 2 x 2 table, two readings", "Example 5", examples.example5
+        "The semi-adjacent parameter of a 2 x 2 table, two readings",
+        "Example 5",
+        examples.example5,
+        reduced="2 and 3 people instead of 2 to 5",
     ),
     "example-6": Item("Group privacy against Semi-DP: which pairs", "Example 6", examples.example6),
     "example-7": Item(
         "Sensitivity sets of two-way tables given both margins",
         "Example 7 and Proposition 32, corrected",
         sets.example7,
+        reduced=SHAPES,
     ),
     "example-8": Item("The projection of a 2 x 2 table", "Example 8", sets.example8),
     "norm-balls": Item(
-        "Volumes and noise of K-norm, as printed and true", "Section 4.2, corrected", sets.balls
+        "Volumes and noise of K-norm, as printed and true",
+        "Section 4.2, corrected",
+        sets.balls,
+        reduced=SHAPES,
     ),
     "odds-ratio": Item(
-        "Power of the private test of the odds ratio", "Theorem 37, corrected", odds.power
+        "Power of the private test of the odds ratio",
+        "Theorem 37, corrected",
+        odds.power,
+        reduced="3 odds ratios up to 8 instead of 9 up to 16",
     ),
     "section-6": Item("The 2020 Census, advertised and effective", "Section 6", census.section6),
     "census-allocation": Item(
