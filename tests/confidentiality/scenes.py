@@ -79,6 +79,50 @@ age = { floor = 0.02 }
 epsilon = 10
 """
 
+PARTIAL = SYNTHETIC.replace("county = { floor = 0.02 }\n", "").replace(
+    "epsilon = 8\n", 'M = 0.5\npublic = ["county"]\n'
+)
+
+GIVEN = """
+[data]
+source = "people.csv"
+unit = "id"
+[schema]
+sex = { levels = ["f", "m"] }
+age = { edges = [0, 18, 65], top = "65+" }
+[publish]
+"Population" = { total = true, because = "statute" }
+[[release]]
+name = "made"
+table = ["sex", "age"]
+scenarios = { believe = "independent records" }
+given = ["last year's table"]
+base_measure = { prior = "earlier.csv", alpha = 0.1, kappa = 0.5 }
+epsilon = 0.1
+[budget]
+epsilon = 2
+"""
+EARLIER = {"sex": list("fffmmm"), "age": ["0-17", "18-64", "65+"] * 2, "count": [60, 9, 0, 7, 5, 1]}
+
+BOUNDED = """
+[data]
+source = "people.csv"
+unit = "id"
+[schema]
+sex = { levels = ["f", "m"] }
+age = { edges = [0, 18, 65], top = "65+" }
+[publish]
+"Population" = { total = true, because = "statute" }
+"Some children" = { count = "age < 18", at_least = 1, because = "statute" }
+[[release]]
+name = "made"
+table = ["sex", "age"]
+epsilon = 1
+nonnegative = "condition"
+[budget]
+epsilon = 2
+"""
+
 
 def people(n: int) -> Columns:
     """People with every answer; identifiers and a column no plan names are markers."""
@@ -139,11 +183,20 @@ class Scene:
             other["id"] = [f"other-{i}" for i in range(900)]
             others(other)
             save(other, data / "modelling.csv")
+        if "earlier.csv" in self.plan:
+            save(EARLIER, data / "earlier.csv")
         path = folder / "run" / "plan.toml"
         path.parent.mkdir()
-        text = self.plan.replace(f'"{name}"', f'"../data/{name}"')
-        path.write_text(text.replace('"modelling.csv"', '"../data/modelling.csv"'))
+        text = self.plan
+        for file in (name, "modelling.csv", "earlier.csv"):
+            text = text.replace(f'"{file}"', f'"../data/{file}"')
+        path.write_text(text)
         return path
+
+    @property
+    def seeded(self) -> bool:
+        """Whether it is drawn from a seed, and not for publication."""
+        return SEEDED in self.commands
 
 
 def save(columns: Columns, path: Path) -> None:
@@ -152,19 +205,24 @@ def save(columns: Columns, path: Path) -> None:
     pq.write_table(table, path) if path.suffix == ".parquet" else pa_csv.write_csv(table, path)
 
 
-BUNDLE = "bundles/made"
+# Placeholders: the plan, its data, and the folder RUN that the plan is in.
+BUNDLE = "RUN/bundles/made"
+SEEDED = ("release", "PLAN", "--seed", str(SEED))  # so that noise of zero is no accident
+FEW_DRAWS = ("--draws", "400", "--pairs", "1", "--seed", "1")
+CURVE = ("curve", "PLAN", "--replicates", "1", "--bounds", "1")
 SCENES = (
     Scene(
         "table",
         TABLE,
         many,
         (
-            ("init", "DATA", "--out", "draft.toml"),
+            ("init", "DATA", "--out", "RUN/draft.toml"),
             ("check", "PLAN"),
+            ("audit", "PLAN", *FEW_DRAWS),
             ("publish", "PLAN"),
             ("check", "PLAN", "--suppose", "sex = 'f'", "--json"),
-            ("release", "PLAN", "--seed", str(SEED)),  # so that noise of zero is no accident
-            ("reassess", "PLAN"),
+            SEEDED,
+            ("audit", BUNDLE, *FEW_DRAWS, "--out", "RUN/audit"),
             ("infer", BUNDLE, "--model", "poisson", "--set", "draws=400", "--set", "seed=1"),
         ),
     ),
@@ -186,7 +244,32 @@ SCENES = (
             ("check", "PLAN"),
             ("publish", "PLAN"),
             ("release", "PLAN"),
-            ("curve", "PLAN", "--replicates", "1", "--bounds", "1", "--out", "../data/curve"),
+            ("utility", "PLAN"),
+            CURVE,
+        ),
+    ),
+    Scene(
+        "values",
+        GIVEN,
+        many,
+        (("check", "PLAN"), ("publish", "PLAN"), SEEDED),  # inferring is slow with counts so large
+    ),
+    Scene(
+        "partial",
+        PARTIAL,
+        lambda: people(400),
+        (("check", "PLAN"), ("publish", "PLAN"), ("release", "PLAN"), ("utility", "PLAN"), CURVE),
+    ),
+    Scene(
+        "bounded",
+        BOUNDED,
+        lambda: people(12),
+        (
+            ("publish", "PLAN"),
+            ("check", "PLAN"),
+            ("audit", "PLAN", *FEW_DRAWS),
+            SEEDED,
+            ("audit", BUNDLE, *FEW_DRAWS),
         ),
     ),
 )
@@ -196,6 +279,7 @@ COMMON = (
     ("ledger", "show", "PLAN"),
     ("ledger", "pending", "PLAN"),
     ("ledger", "export", "PLAN", "--json"),
+    ("reassess", "PLAN"),
     ("release", "PLAN"),  # refused: it is there
 )
 

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 
 from congenial.data.engine_duckdb import DuckDBSource
-from congenial.errors import DataError
+from congenial.errors import BundleError, DataError
 from congenial.mechanisms.protocol import Mechanism
 from congenial.release import steps
 from congenial.release.plan import Plan
 from congenial.sampling.randomness import SystemRandomness
 from tests.confidentiality.conftest import Watch
 from tests.confidentiality.scan import COUNT, MARK, NUMBER, leaks, shown
-from tests.confidentiality.scenes import COMMON, SCENES, WRONG, Scene
+from tests.confidentiality.scenes import BUNDLE, COMMON, CURVE, SCENES, WRONG, Scene, many, people
 
 FEW = ("level", "text", "unnamed")  # ways for data to be wrong that run by default
-SCENE = pytest.mark.parametrize("scene", SCENES, ids=[scene.kind for scene in SCENES])
+VARIANTS = ("partial", "bounded")  # of kinds that run by default
+SCENE = pytest.mark.parametrize(
+    "scene",
+    [
+        pytest.param(one, id=one.kind, marks=[pytest.mark.audit] * (one.kind in VARIANTS))
+        for one in SCENES
+    ],
+)
 
 
 def words(command: tuple[str, ...], plan: Path) -> list[str]:
     """A command of a scene with its paths filled in."""
     folder = plan.parent
     data = next((folder.parent / "data").glob("people.*"))
-    known = {"PLAN": str(plan), "DATA": str(data), "draft.toml": str(folder / "draft.toml")}
-    known |= {"bundles/made": str(folder / "bundles" / "made")}
-    known |= {"../data/curve": str(folder.parent / "data" / "curve")}
-    return [known.get(word, word) for word in command]
+    known = {"PLAN": str(plan), "DATA": str(data)}
+    return [known.get(word, re.sub("^RUN/", f"{folder}/", word)) for word in command]
 
 
 def run_all(scene: Scene, plan: Path, watch: Watch) -> None:
@@ -37,8 +47,7 @@ def run_all(scene: Scene, plan: Path, watch: Watch) -> None:
         watch.run(*words(command, plan))
     expected = [0] * (len(watch.codes) - 1) + [6]
     assert watch.codes == expected, watch.texts[-1]
-    made = words(("verify", "bundles/made"), plan)
-    assert watch.run(*made) == (scene.kind == "table")  # which was drawn from a seed
+    assert watch.run(*words(("verify", BUNDLE), plan)) == scene.seeded
 
 
 @SCENE
@@ -56,7 +65,8 @@ def test_no_marker_leaves_with_pictures(scene: Scene, tmp_path: Path, watch: Wat
     plan = scene.write(tmp_path)
     run_all(scene, plan, watch)
     report = (plan.parent / "bundles" / "made" / "report.html").read_text()
-    assert scene.kind == "synthetic" or "<svg" in report or "base64," in report
+    plain = scene.kind in ("synthetic", "partial", "values")  # tables alone
+    assert plain or "<svg" in report or "base64," in report
     assert leaks(watch.everything(plan.parent)) == []
 
 
@@ -71,10 +81,10 @@ def test_no_marker_leaves_with_pictures(scene: Scene, tmp_path: Path, watch: Wat
 def test_no_marker_leaves_a_failing_run(
     scene: Scene, wrong: str, tmp_path: Path, watch: Watch
 ) -> None:
-    if wrong == "level" and scene.kind != "table":
+    if wrong == "level" and '"sex"' not in scene.plan:
         pytest.skip("the release does not look at that column")
-    if scene.kind == "table":  # a small table is enough to fail
-        scene = Scene(scene.kind, scene.plan, SCENES[2].columns, scene.commands)
+    if scene.columns is many:  # a small table is enough to fail
+        scene = replace(scene, columns=lambda: people(400))
     plan = scene.write(tmp_path, WRONG[wrong])
     for command in ("publish", "release"):
         watch.run(command, plan)
@@ -88,6 +98,72 @@ def test_no_marker_leaves_a_failing_run(
     chain = "".join(traceback.format_exception(caught.value))
     assert leaks(chain) == []  # Python's own traceback, causes and contexts included
     assert caught.value.__context__ is None
+
+
+def test_records_named_as_the_prior_are_refused_unseen(tmp_path: Path, watch: Watch) -> None:
+    """Somebody names the confidential records where the counts of an earlier release belong."""
+    scene = next(scene for scene in SCENES if scene.kind == "values")
+    plan = replace(scene, columns=lambda: people(400)).write(tmp_path)
+    plan.write_text(plan.read_text().replace("earlier.csv", "people.csv"))
+    for command in ("check", "publish", "release"):
+        assert watch.run(command, plan) == 3
+    assert leaks(watch.everything(plan.parent)) == []
+
+
+def test_a_record_in_the_first_row_is_not_drafted(tmp_path: Path, watch: Watch) -> None:
+    """A CSV file without a header would have its first record for names of columns."""
+    columns = {name: values for name, values in people(30).items() if name != "age"}
+    options = pa_csv.WriteOptions(include_header=False)
+    pa_csv.write_csv(pa.table(columns), tmp_path / "people.csv", options)
+    folder = tmp_path / "run"
+    for more in ((), ("--json",), ("--levels-from-data",)):
+        words = ("init", tmp_path / "people.csv", "--out", folder / "plan.toml", *more)
+        assert watch.run(*words) == DataError.exit_code
+    assert leaks(watch.everything(folder)) == []
+    assert not folder.exists()
+
+
+# ---- reports for the curator alone ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["synthetic", pytest.param("partial", marks=pytest.mark.audit)])
+def test_confidential_reports_are_private_and_nowhere_else(
+    kind: str, tmp_path: Path, watch: Watch
+) -> None:
+    """Figures of the data that they show by design are in no bundle, ledger, log or error."""
+    scene = next(scene for scene in SCENES if scene.kind == kind)
+    plan = replace(scene, columns=lambda: people(397)).write(tmp_path)  # shares with many digits
+    for command in ("publish", "release"):
+        assert watch.run(command, plan) == 0
+    asked = (("utility", "PLAN", "--json"), (*CURVE, "--json"))
+    for at, command in enumerate(asked):
+        before = len(watch.texts)
+        assert watch.run(*words(command, plan)) == 0
+        figures = measured(json.loads(watch.texts.pop(before)))
+        folder = plan.parent / command[0]
+        assert folder.joinpath("made").stat().st_mode & 0o777 == 0o700
+        files = list(folder.joinpath("made").iterdir())
+        assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+        kept = folder.rename(tmp_path / f"private-{at}")
+        told = watch.everything(kept)
+        assert len(figures) >= 3
+        assert all(figure in told for figure in figures)
+        elsewhere = watch.everything(plan.parent)
+        assert [figure for figure in figures if figure in elsewhere] == []
+        assert leaks(elsewhere) == []
+        refused = (*command, "--out", "RUN/bundles/made/inside")
+        assert watch.run(*words(refused, plan)) == BundleError.exit_code
+    assert watch.run(*words(("verify", BUNDLE), plan)) == 0
+
+
+def measured(document: Any, key: str = "") -> set[str]:
+    """The figures of the data in a report that have too many digits to be elsewhere by accident."""
+    if isinstance(document, dict):
+        return set().union(*(measured(value, name) for name, value in document.items()))
+    if isinstance(document, list):
+        return set().union(*(measured(value, key) for value in document))
+    shown = isinstance(document, float) and key in ("original", "mean_error", "sum_of_weights")
+    return {repr(document)} if shown and len(repr(document)) > 12 else set()
 
 
 # ---- faults inside -------------------------------------------------------------------------------
@@ -105,8 +181,7 @@ def fail(*_: object, **__: object) -> None:
 def test_an_unexpected_fault_tells_its_kind_and_nothing_else(
     owner: type, name: str, code: int, tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene("table", SCENES[0].plan, SCENES[2].columns, ())
-    plan = scene.write(tmp_path)
+    plan = replace(SCENES[0], columns=lambda: people(400)).write(tmp_path)
     assert watch.run("publish", plan) == 0
     monkeypatch.setattr(owner, name, fail)
     assert watch.run("release", plan, "--name", "made") == code

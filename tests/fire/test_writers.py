@@ -8,7 +8,7 @@ import pytest
 
 from congenial.data.table import Table
 from congenial.privacy.ledger import Ledger
-from tests.fire.population import EACH, Population, compete, run
+from tests.fire.population import EACH, Population, compete, run, wait_for
 
 WRITERS = 16
 
@@ -35,8 +35,7 @@ def test_sixteen_writers_spend_the_budget_and_no_more(
     population = populate(place, allowed)
     release = population.release if whole else population.quick_release
     running = [run(compete, release, f"w{i}", tries) for i in range(WRITERS)]
-    for process in running:
-        process.join(300)
+    wait_for(running, lambda: len(population.ledger.events()))
     assert [process.exitcode for process in running] == [0] * WRITERS
     assert population.judge() == []
     statuses = [entry.status for entry in population.ledger.entries() if entry.counted]
@@ -65,8 +64,7 @@ def test_sixteen_publishers_lose_no_figure(
     population = populate(place, allowed=1)
     _, table = population.ready
     running = [run(publish_own, population, i, table) for i in range(WRITERS)]
-    for process in running:
-        process.join(300)
+    wait_for(running, lambda: len(population.ledger.events()))
     assert [process.exitcode for process in running] == [0] * WRITERS
     assert population.judge() == []
     assert len(set(population.ledger.mandates.statements)) == WRITERS + 1

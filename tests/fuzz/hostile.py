@@ -20,6 +20,7 @@ WORDS = (
     *("and", "or", "not", "in", "between", "(", ")", "=", "!=", "<=", ">", ",", "[", "]", "{", "}"),
     *("release", "table", "epsilon", "rho", "mu", "delta", "publish", "total", "margin", "count"),
     *("by", "linear", "at_least", "structural_zeros", "statistics", "protect", "model", "theta"),
+    *("scenarios", "believe", "distance", "given", "base_measure", "prior", "alpha", "loss"),
     *("levels", "edges", "integers", "top", "bottom", "within", "missing", "other", "levels_file"),
     *("\n", "#", "'", '"', "\\", "\t", "é", "\N{ZERO WIDTH JOINER}", "\N{FACE WITH TEARS OF JOY}"),
     "(" * 100,

@@ -16,13 +16,13 @@ from congenial.data.schema import Schema
 from congenial.errors import PredicateError
 from congenial.release import steps
 from congenial.release.plan import Plan
-from congenial.release.sections import ReleaseSection
+from congenial.release.sections import ReleaseSection, ScenariosSection
 from tests.cli.conftest import PLAN
-from tests.confidentiality.scenes import STATISTICS, SYNTHETIC, TABLE
+from tests.confidentiality.scenes import GIVEN, SCENES
 from tests.fuzz.conftest import accepted, cases
 from tests.fuzz.hostile import WORDS, mutated_text
 
-PLANS = (TABLE, STATISTICS, SYNTHETIC, PLAN)
+PLANS = (*(scene.plan for scene in SCENES), PLAN)
 SMALL = 400  # cells of a table that `check` is asked about: larger ones are slow, not wrong
 
 
@@ -45,13 +45,19 @@ def survives(text: str, check: bool = False) -> None:
 
 
 def _small(plan: Plan) -> bool:
-    tables = [section for section in plan.release if isinstance(section, ReleaseSection)]
+    kinds = (ReleaseSection, ScenariosSection)
+    tables = [section for section in plan.release if isinstance(section, kinds)]
     if len(tables) < len(plan.release):
         return False
-    loose = all(float(one.epsilon or one.rho or one.mu or 0) > 0.05 for one in tables)
+    asked = [
+        one.epsilon if isinstance(one, ScenariosSection) else one.epsilon or one.rho or one.mu
+        for one in tables
+    ]
+    loose = all(float(amount or 0) > 0.05 for amount in asked)
     return loose and all(plan.schema.size(one.table) <= SMALL for one in tables)
 
 
+ALONE = GIVEN.replace('{ prior = "earlier.csv", alpha = 0.1, kappa = 0.5 }', '"congenial"')
 PLAN_CASES = given(mutated_text(PLANS))
 
 
@@ -69,7 +75,7 @@ def test_many_mutated_plans(text: str) -> None:
 
 
 @pytest.mark.audit
-@given(mutated_text((PLAN,), most=2))
+@given(mutated_text((PLAN, ALONE), most=2))
 @cases(1_500)
 def test_mutated_plans_checked(text: str) -> None:
     survives(text, check=True)

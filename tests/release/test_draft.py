@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from congenial.errors import DataError, PlanError
-from congenial.release.draft import MOST_LEVELS, columns_of, draft, quoted, write_draft
+from congenial.release.draft import AHEAD, MOST_LEVELS, columns_of, draft, quoted, write_draft
 from congenial.release.plan import Plan
 
 MARKER = "S3CR3T-9137"
@@ -78,11 +78,35 @@ def test_a_csv_header_is_all_that_is_read(tmp_path: Path, mark: str) -> None:
     assert columns_of(tmp_path / "people.csv") == dict.fromkeys(("id", "sex", "age"), "text")
 
 
-def test_a_record_is_not_taken_for_a_header(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text(f"17,{MARKER},3\n18,baker,4\n")
-    with pytest.raises(DataError, match="header") as refused:
-        columns_of(tmp_path / "people.csv")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"17,{MARKER},3\n18,baker,4\n",  # numbers
+        f"{MARKER},,x\n",  # an answer that is missing
+        f"{MARKER},yes,yes\ncook,no,yes\n",  # the same answer twice
+        f"{MARKER},Yes,yes\n",  # columns are told apart without case
+        f"{MARKER},north\ncook,west\nclerk,north\n",  # an answer that others give too
+        f'"{MARKER}, a",north\r\ncook,"south\r\nwest"\r\nclerk,north\r\n',
+        f"{MARKER};north\ncook, so to say;west\nclerk;north",
+        f"{MARKER},north\n" + "cook,west\n" * 90_000 + "clerk,north\n",
+        f"{MARKER},north,{'x' * 200_000}\n",
+    ],
+    ids=["numbers", "empty", "twice", "case", "again", "quoted", "semicolon", "late", "long"],
+)
+def test_a_record_is_not_taken_for_a_header(tmp_path: Path, text: str) -> None:
+    (tmp_path / "people.csv").write_text(text, newline="")
+    with pytest.raises(DataError, match=r"header|CSV") as refused:
+        write_draft(tmp_path / "people.csv", tmp_path / "plan.toml")
     assert MARKER not in str(refused.value)
+    assert not (tmp_path / "plan.toml").exists()
+
+
+def test_a_long_file_is_looked_at_to_a_fixed_place(tmp_path: Path) -> None:
+    """The last row that is looked at is cut off, and is not taken for a whole one."""
+    header, row = "west,my_job\n", "wester,cook\n"
+    assert (AHEAD - len(header)) % len(row) == len("west")
+    (tmp_path / "people.csv").write_text(header + row * (AHEAD // len(row)))
+    assert list(columns_of(tmp_path / "people.csv")) == ["west", "my_job"]
 
 
 def test_a_folder_is_read_by_its_first_file(people: Path) -> None:

@@ -37,7 +37,10 @@ def init(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Draft a plan from column names and types alone; then edit it and run `congenial check`."""
+    """Draft a plan from column names and types alone; then edit it and run `congenial check`.
+
+    The first row of a CSV file must be the names; one that looks like a record is refused.
+    """
     with working("reading the columns"):
         from congenial.release.draft import write_draft
 
@@ -49,3 +52,8 @@ def init(
         return
     line("Plan", out)
     paragraph("Fill in the places marked FILL IN, then run `congenial check` on it.")
+    if file.suffix.lower() != ".parquet":
+        paragraph(
+            "Its column names are the first row of the file: if that is a record, delete the plan, "
+            "which shows it."
+        )

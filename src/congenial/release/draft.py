@@ -1,16 +1,19 @@
-"""A first plan for a file, from its column names and types; values are read only on request.
+"""A first plan for a file, from its column names and types; values are listed only on request.
 
-A CSV file stores no types, so every column of it is drafted as categorical. Listing the levels that
-occur is a publication of which values occur; whoever asks for it has to be told.
+A CSV file stores no types, so every column of it is drafted as categorical; its names are its first
+row, and a record there would be shown by the plan. The rows after it are looked at for that alone.
+Listing the levels that occur is a publication of which values occur; whoever asks for it has to be
+told.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +22,7 @@ from congenial.errors import DataError, PlanError
 Kind = Literal["text", "number", "truth", "other"]
 
 MOST_LEVELS = 200
+AHEAD = 1_000_000  # characters of a CSV file that are looked at
 FROM_DATA = "levels read from the data: this plan shows which values occur"
 
 
@@ -109,7 +113,10 @@ def quoted(text: str) -> str:
 
 
 def columns_of(source: Path) -> dict[str, Kind]:
-    """Names of the columns with their kinds; reads a Parquet footer or a CSV header, no record."""
+    """Names of the columns with their kinds, from a Parquet footer or the first row of a CSV file.
+
+    DataError where that row looks like a record.
+    """
     from congenial.data.source import KINDS_OF_FILE
 
     path = source
@@ -157,18 +164,34 @@ def _csv_columns(path: Path) -> dict[str, Kind]:
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline(1_000_000).rstrip("\r\n")
-    except (OSError, UnicodeDecodeError):
-        raise DataError(f"'{path.name}' cannot be read as text in UTF-8.") from None
-    readings = [next(csv.reader([first], delimiter=mark), []) for mark in DELIMITERS]
-    names = max(readings, key=len)
-    if not names or not all(re.match(r"[^\W\d]", name) for name in names):
+            text = file.read(AHEAD)
+        whole = text if len(text) < AHEAD else text[: text.rfind("\n") + 1] or text
+        readings = [
+            list(csv.reader(io.StringIO(whole, newline=""), delimiter=mark)) for mark in DELIMITERS
+        ]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise DataError(f"'{path.name}' cannot be read as CSV in UTF-8.") from None
+    names, *records = max(readings, key=lambda rows: len(rows[0]) if rows else 0) or [[]]
+    if not _are_names(names, records):
         # A record taken for a header would put confidential values in the plan.
         raise DataError(
             f"the first row of '{path.name}' does not look like a header.",
-            remedy="Name every column in the first row, beginning with a letter.",
+            remedy="Name every column in the first row: each once, beginning with a letter, and by "
+            "nothing that is among its values.",
         )
     return dict.fromkeys(names, "text")
+
+
+def _are_names(names: Sequence[str], records: Sequence[Sequence[str]]) -> bool:
+    """Whether a row can be a header of these records: no answer of a record comes back as one.
+
+    >>> _are_names(["sex", "job"], [["f", "cook"]]), _are_names(["f", "cook"], [["f", "driver"]])
+    (True, False)
+    """
+    once = len({name.casefold() for name in names}) == len(names)
+    lettered = all(re.match(r"[^\W\d]", name) for name in names)
+    recur = any(name == value for row in records for name, value in zip(names, row, strict=False))
+    return bool(names) and once and lettered and not recur
 
 
 def _levels(source: Path, variables: Mapping[str, Kind]) -> dict[str, list[str]]:
