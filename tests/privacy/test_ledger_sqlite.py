@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -204,6 +205,25 @@ def test_locked_ledger(path: Path, ledger: Ledger) -> None:
                 call()
         raw.execute("ROLLBACK")
     assert impatient.budget == Budget(epsilon=2)
+
+
+def test_what_is_reserved_waits_longer(path: Path, ledger: Ledger) -> None:
+    """A draw, and a bundle that is out, are recorded although others write for long."""
+    impatient = Ledger.open(path, timeout=0.1)
+    promise = Guarantee.pure(1, under=ReplaceOne(SCHEMA))
+    reservation = impatient.reserve(described(), promise, "r")
+    for step in (reservation.mark_drawn, lambda: reservation.commit("0" * 64)):
+        raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        with closing(raw):
+            raw.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(LedgerError, match="locked by another process"):
+                impatient.set_budget(Budget(epsilon=9))
+            ending = threading.Timer(0.2, raw.execute, ["ROLLBACK"])
+            ending.start()
+            step()
+            ending.join()
+    assert [entry.status for entry in ledger.entries()] == ["committed"]
+    assert impatient._store.timeout == 0.1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ import scipy.sparse as sp
 from congenial.errors import StructureError
 from congenial.mechanisms.baselines.conforming import Conforming
 from congenial.mechanisms.baselines.whole import nearest, nearest_in
+from congenial.mechanisms.protocol import Mechanism
 from congenial.mechanisms.release import Release
+from congenial.public.invariants import Invariants
 from congenial.public.limits import bound_rows
 from congenial.public.support import LOOSE, Support, Tie, support
 from congenial.sampling.randomness import Randomness, SystemRandomness
@@ -38,17 +40,16 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
     labels = groups.labels.reshape(-1)
     drawn = release.drawn.reshape(-1)
     values = np.where(labels == LOOSE, np.maximum(drawn, 0), drawn)
-    order = np.argsort(labels, kind="stable")
-    start = np.searchsorted(labels[order], np.arange(groups.groups + 1))
+    order, start = _by_group(labels, groups.groups)
     broken = np.unique(labels[(values < 0) & (labels >= 0)])
     for group in broken[~groups.tied[broken]]:
         cells = order[start[group] : start[group + 1]]
         values[cells] = project_group(drawn[cells], randomness)
     for tie in groups.ties:
         if np.any(np.isin(tie.groups, broken)):
-            cells = np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
+            cells = _cells_of(tie, order, start)
             values[cells] = _project_tie(drawn[cells], tie, groups, randomness)
-    bounded = _bounded(release, groups)
+    bounded = _bounded(release.published, groups)
     if bounded is not None and not bounded.holds(values):
         values = nearest_in(drawn, bounded, randomness)
     return replace(
@@ -59,9 +60,62 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
     )
 
 
-def _bounded(release: Release, groups: Support) -> Conforming | None:
+def rehearse(mechanism: Mechanism, randomness: Randomness | None = None) -> None:
+    """Project a made-up draw, so that figures too entangled for it are refused before one is spent.
+
+    The noise is thrown away and the table is made up from the published figures alone: nothing here
+    depends on the data. Groups of known totals, and cells of none, can always be projected.
+    """
+    groups = support(mechanism.description.support, mechanism.description.table)
+    mandates = mechanism.adjacency.mandates
+    if mandates.values is None or not (groups.ties or mandates.bounds):
+        return
+    randomness = SystemRandomness() if randomness is None else randomness
+    table = _made_up(mandates, groups, randomness).reshape(mechanism.shape)
+    drawn = table + mechanism.noise(randomness, 1)[0]
+    guarantee, label = mechanism.guarantee, randomness.label
+    project(
+        Release("rehearsal", mechanism.description, guarantee, drawn, label, publishable=False),
+        randomness,
+    )
+
+
+def _made_up(mandates: Invariants, groups: Support, randomness: Randomness) -> Any:
+    """Some nonnegative table that agrees with every published figure and bound."""
+    assert groups.totals is not None
+    labels = groups.labels.reshape(-1)
+    order, start = _by_group(labels, groups.groups)
+    table = np.zeros(labels.size, dtype=np.int64)
+    alone = np.flatnonzero(~groups.tied)
+    table[order[start[alone]]] = groups.totals[alone]
+    for tie in groups.ties:
+        assert tie.values is not None
+        matrix = _of_cells(tie, groups)
+        cells = _cells_of(tie, order, start)
+        table[cells] = nearest(table[cells], matrix, tie.values, lower=0, randomness=randomness)
+    bounded = _bounded(mandates, groups)
+    return table if bounded is None else nearest_in(table, bounded, randomness)
+
+
+def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:
+    """Cells in the order of their groups, and where each group starts."""
+    order = np.argsort(labels, kind="stable")
+    return order, np.searchsorted(labels[order], np.arange(groups + 1))
+
+
+def _cells_of(tie: Tie, order: Any, start: Any) -> Any:
+    return np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
+
+
+def _of_cells(tie: Tie, groups: Support) -> sp.csr_matrix:
+    """The equations of a tie, one column for each of its cells."""
+    of_cell = np.repeat(np.arange(len(tie.groups)), groups.sizes[tie.groups])
+    return sp.csr_matrix(tie.equations[:, of_cell])
+
+
+def _bounded(mandates: Invariants, groups: Support) -> Conforming | None:
     """The nonnegative tables that keep every published bound the table can show; None for none."""
-    rows, low, high = bound_rows(release.published, release.table)
+    rows, low, high = bound_rows(mandates, groups.names)
     if not rows.shape[0]:
         return None
     exact = Conforming.given(groups)
@@ -76,8 +130,7 @@ def _bounded(release: Release, groups: Support) -> Conforming | None:
 
 def _project_tie(x: Any, tie: Tie, groups: Support, randomness: Randomness) -> Any:
     """The nearest whole y >= 0 whose group sums satisfy the tie's equations, as those of x do."""
-    of_cell = np.repeat(np.arange(len(tie.groups)), groups.sizes[tie.groups])
-    matrix = sp.csr_matrix(tie.equations[:, of_cell])
+    matrix = _of_cells(tie, groups)
     return nearest(x, matrix, matrix @ x, lower=0, randomness=randomness)
 
 

@@ -13,6 +13,8 @@ from congenial.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from congenial.privacy.ledger import Ledger
 
+PATIENCE = 12  # times the usual wait
+
 
 class Promised(Protocol):
     """Whatever has a law and a promise: a release, or the mechanism itself."""
@@ -48,13 +50,21 @@ class Reservation:
         self.id = release
 
     def mark_drawn(self) -> None:
-        """Record that noise is about to be drawn; draw nothing if this raises."""
+        """Record that noise is about to be drawn; draw nothing if this raises.
+
+        The share then stays counted, which many other writers are no reason for: it waits longer.
+        """
         self._open = False
-        self._ledger._step(self.id, "draw")
+        with self._ledger._store.patient(PATIENCE):
+            self._ledger._step(self.id, "draw")
 
     def commit(self, bundle_digest: str) -> None:
-        """Record that the release was published in the bundle with this digest."""
-        self._ledger._step(self.id, "commit", {"bundle_digest": bundle_digest})
+        """Record that the release was published in the bundle with this digest.
+
+        It is out already, so that many other writers are no reason to give up soon.
+        """
+        with self._ledger._store.patient(PATIENCE):
+            self._ledger._step(self.id, "commit", {"bundle_digest": bundle_digest})
 
     def __enter__(self) -> Reservation:
         return self

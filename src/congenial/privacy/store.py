@@ -132,6 +132,16 @@ class Store(ABC):
     def _back_up(self, connection: sa.Connection, version: int) -> str:
         """Copy the ledger before its tables are changed, and say where to; "" if not here."""
 
+    @contextmanager
+    def patient(self, times: float) -> Iterator[None]:
+        """Within it, another process's write is waited for so many times longer."""
+        usual = self.timeout
+        self.timeout = usual * times
+        try:
+            yield
+        finally:
+            self.timeout = usual
+
     def check(self) -> None:
         """LedgerError unless this is a ledger of the format this software reads and writes."""
         with self._faults(), self._begin(write=False) as connection:

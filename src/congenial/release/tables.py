@@ -12,7 +12,7 @@ from congenial.data.source import SPARK_SCHEME
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PredicateError, StructureError
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.projection import project
+from congenial.mechanisms.projection import project, rehearse
 from congenial.mechanisms.protocol import Mechanism
 from congenial.mechanisms.release import Release
 from congenial.privacy.composition import largest_gauge
@@ -118,6 +118,8 @@ def offer(
         progress("reading the data")
         draw = _ready(plan, section, mechanism, data, randomness, progress)
         error_rows(mechanism)  # what the report will need; it must not fail after the draw
+        if section.nonnegative == "project":
+            rehearse(mechanism)
 
         def finished() -> Release:
             drawn = draw()

@@ -293,7 +293,7 @@ class LeafPlanner:
 
 def _truncated(n: Floats, slope: float) -> tuple[Floats, Floats, Floats]:
     """log mass, mean and variance of weights e^(slope j), j = 0 .. n (n may be infinite)."""
-    a = max(abs(slope), 1e-9)
+    a = min(max(abs(slope), 1e-9), 700.0)  # beyond, there is the first point alone
     terms = np.minimum(n, 1e15) + 1
     q = np.exp(-np.minimum(terms * a, 700))
     flat = terms * a < 1e-3

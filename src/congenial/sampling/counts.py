@@ -51,10 +51,10 @@ class ConditionedCounts:
         self._law = cell_law(family, scale)
         self._limits = no_limits(self._flat.size) if limits is None else limits
         self._loose = np.flatnonzero(self._flat == LOOSE)
-        self._wide = [tie for tie in support.ties if self._is_wide(tie, support)]
+        self._wide = [tie for tie in support.ties if self.is_wide(tie, support)]
 
     @staticmethod
-    def _is_wide(tie: Tie, support: Support) -> bool:
+    def is_wide(tie: Tie, support: Support) -> bool:
         """A table of single cells with both margins, too large for elimination."""
         alone = bool(np.all(support.sizes[tie.groups] == 1))
         return alone and tie.shape is not None and len(tie.shape) == 2 and min(tie.shape) > 3
@@ -76,7 +76,7 @@ class ConditionedCounts:
     def _inside(self) -> Any:
         """The sampler of all other groups; None where there are none."""
         support = self._support
-        ties = [tie for tie in support.ties if not self._is_wide(tie, support)]
+        ties = [tie for tie in support.ties if not self.is_wide(tie, support)]
         kept = ~support.tied
         for tie in ties:
             kept[tie.groups] = True
@@ -103,7 +103,7 @@ class ConditionedCounts:
     @cached_property
     def _nested(self) -> tuple[list[BoundedSum], Ints]:
         """Bounds on sums that the sampler of the groups takes, and their rows among the limits."""
-        tied = any(not self._is_wide(tie, self._support) for tie in self._support.ties)
+        tied = any(not self.is_wide(tie, self._support) for tie in self._support.ties)
         if tied or not self._limits.sums:
             return [], np.zeros(0, dtype=np.int64)
         return nested_sums(self._limits, self._support)

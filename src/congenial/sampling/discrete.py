@@ -57,7 +57,7 @@ class DoubleGeometric(ExactLaw):
     @property
     def variance(self) -> float:
         """2 a / (1 - a)^2 = 1 / (2 sinh(eps/2)^2)."""
-        return 0.5 / math.sinh(float(self.eps) / 2) ** 2 if self.eps < 1000 else 0.0
+        return 0.5 / math.sinh(float(self.eps) / 2) ** 2 if self.eps < 700 else 0.0
 
     def log_pmf(self, x: npt.ArrayLike) -> Floats:
         """log p(x) = log tanh(eps/2) - eps |x|."""

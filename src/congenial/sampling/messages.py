@@ -220,6 +220,11 @@ def _leaf_node(leaf: Leaf) -> Node:
     )  # fmt: skip
 
 
+def steep(t: float) -> float:
+    """e^t - 1, which bounds on the mass of a tail divide by; less where that is no double."""
+    return math.expm1(min(t, 700.0))
+
+
 def lumps_of(a: Node, b: Node) -> list[tuple[float, float, int, bool, int]]:
     """Outcomes outside a window: (mass at most, rate, first point, whether it is y, direction)."""
     out = []
@@ -229,7 +234,7 @@ def lumps_of(a: Node, b: Node) -> list[tuple[float, float, int, bool, int]]:
             (child.c_hi, child.t_hi, child.hi, 1),
         ):
             if c > 0:
-                mass = c / math.expm1(t) * other.top * (1 + 16 * _UNIT)
+                mass = c / steep(t) * other.top * (1 + 16 * _UNIT)
                 out.append((mass, t, edge + step, is_left, step))
     return out
 
@@ -258,7 +263,7 @@ def _chernoff(a: Node, b: Node, step: int, past: int, slope: float) -> tuple[flo
         # sums of positive terms: each exp is off by some t len units, the sum by len more
         rounding = 1 + 8 * _UNIT * (len(a.m) + len(b.m) + 64) * (1 + t)
         c = total * top * math.exp(exponent) * rounding
-        best = min(best, (c / math.expm1(t), c, t))
+        best = min(best, (c / steep(t), c, t))
     return best[1], best[2]
 
 

@@ -206,7 +206,7 @@ def _product(p: Pmf, q: Pmf) -> Pmf:
     An absolute error e in one factor changes probabilities by at most e times the other's largest
     value over the normaliser, and both are largest at zero.
     """
-    half = min(p.hi, q.hi)
+    half = min(p.hi, q.hi, -p.lo, -q.lo)  # rounding may trim one side further than the other
     left, right = p.probs[-half - p.lo : half - p.lo + 1], q.probs[-half - q.lo : half - q.lo + 1]
     both = left * right
     mass = float(both.sum())

@@ -18,7 +18,7 @@ from congenial.sampling import _splits, _states
 from congenial.sampling.discrete import Floats
 from congenial.sampling.exact import Ints, _bernoulli, _Geometric
 from congenial.sampling.linear import Component, Step
-from congenial.sampling.messages import FACTOR, Node
+from congenial.sampling.messages import FACTOR, Node, steep
 from congenial.sampling.randomness import Randomness, uniform_below
 from congenial.sampling.split_law import geometric_pmf
 
@@ -296,7 +296,7 @@ class _Outside:
 
 def _tail_mass(v: Node) -> float:
     tails = ((v.c_lo, v.t_lo), (v.c_hi, v.t_hi))
-    return sum(c / math.expm1(t) * (1 + 2.0**-40) for c, t in tails if c > 0)
+    return sum(c / steep(t) * (1 + 2.0**-40) for c, t in tails if c > 0)
 
 
 def _message_parts(v: Node, tails_only: bool) -> list[tuple[int, Fraction | None, int, int]]:

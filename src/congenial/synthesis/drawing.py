@@ -86,6 +86,10 @@ class Finite:
         weights = _upper(log_w, scale)
         return Fraction(scale), weights, np.cumsum(weights)
 
+    def prepare(self) -> None:
+        """Build what drawing needs; GuaranteeError where nothing exact can be built."""
+        _ = self._proposal
+
     def draw(self, randomness: Randomness) -> int:
         """One exact draw of j."""
         scale, weights, running = self._proposal
@@ -196,6 +200,10 @@ class Composition:
         running = np.cumsum(weights, axis=1)
         assert int(running[:, -1].max()) < _TOTAL
         return [Fraction(float(k)) for k in scale], levels, best, weights, running
+
+    def prepare(self) -> None:
+        """Build what drawing needs; GuaranteeError where nothing exact can be built."""
+        _ = self._proposal
 
     def draw(self, randomness: Randomness) -> Ints:
         """One exact draw of c."""
