@@ -20,7 +20,7 @@ from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.combine import combine
-from congenial.synthesis.curve import Measure, level_quantile, risk_utility_curve
+from congenial.synthesis.curve import Measure, level_quantile, risk_utility_curve, summary
 from congenial.synthesis.local import LABEL
 from congenial.synthesis.model import Grid
 from congenial.synthesis.models import Multinomial, Normal, Poisson
@@ -246,6 +246,17 @@ def test_curve_of_three_mechanisms(tmp_path):
     kept.write_text(json.dumps(first | {"key": None}) + "\n")
     with pytest.raises(DataError, match="measured against other data"):
         risk_utility_curve(synthesizer(), table(), measure, **ask)
+
+
+def test_standard_errors_of_a_curve():
+    """Against the spread of many runs of as many replicates."""
+    rng = np.random.default_rng(3)
+    runs = [summary(np.abs(rng.normal(size=40))) for _ in range(400)]
+    for value, error in (("mean_error", "mean_se"), ("rms_error", "rms_se")):
+        spread = np.std([one[value] for one in runs])
+        assert np.mean([one[error] for one in runs]) == pytest.approx(spread, rel=0.15)
+    assert summary([2.0])["rms_se"] is None
+    assert summary([0.0, 0.0])["rms_se"] == 0
 
 
 def test_curve_of_a_multinomial():

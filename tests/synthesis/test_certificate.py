@@ -13,9 +13,10 @@ from congenial.data.table import Table
 from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import Invariants, publish
 from congenial.public.partial import SensitiveValues
-from congenial.public.statements import margin, total
+from congenial.public.statements import count, margin, structural_zeros, total
 from congenial.public.universe import Universe
 from congenial.sampling.precision import working_precision
+from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.drawing import Finite
@@ -252,6 +253,52 @@ def test_mandated_totals_cost_two_a_star():
     conforming = [t for t in every if adjacency.mandates.holds_for(t)]
     losses = joint_losses(synthesizer, conforming, apart(conforming, 2))
     assert max(losses) <= float(synthesizer.epsilon)
+
+
+def whole_losses(synthesizer: Synthesizer, every: list[Table]) -> list:
+    mandates, records = synthesizer.adjacency.mandates, synthesizer.adjacency.records
+    conforming = [t for t in every if mandates.holds_for(t)]
+    return joint_losses(synthesizer, conforming, apart(conforming, records))
+
+
+def test_a_column_settled_by_its_totals_needs_none_of_the_bound():
+    """With every level's total published the other column gets all of M, within the same promise;
+    a column whose totals leave a choice keeps its share. Planted: it keeps it beside the whole M.
+    """
+    schema = Schema.from_dict({"g": {"integers": [0, 2]}, "k": {"integers": [0, 1]}})
+    columns = tuple(Column(name, Poisson(Grid(0.05, 5, 2))) for name in schema.names)
+    every = tables_of(schema, 3)
+    truth = next(t for t in every if t.marginal(["g"]).counts.tolist() == [1, 2, 0])
+    exact = Synthesizer(SemiAdjacent(publish(truth, total(by="g"))), columns, M)
+    assert exact.settled == ("g",)
+    assert [kernel.bound for kernel in exact.kernels] == [0, M]
+    assert [len(laws) for laws in exact.laws(exact.fetch(truth)[0])] == [0, 1]
+    assert float(M) < max(whole_losses(exact, every)) <= float(exact.epsilon)
+    for theta in (0, 1):  # whatever was drawn, the column is the published one
+        codes = exact.records_from([[], [theta]], np.random.default_rng(theta), 3, {})
+        assert np.bincount(codes["g"], minlength=3).tolist() == [1, 2, 0]
+    partly = Synthesizer(SemiAdjacent(publish(truth, count("g <= 1"))), columns, M)
+    assert not partly.settled
+    assert [kernel.bound for kernel in partly.kernels] == [M / 2, M / 2]
+    assert max(whole_losses(partly, every)) <= float(partly.epsilon)
+    beside = Synthesizer(partly.adjacency, columns, 2 * M)  # M for each of the two
+    assert max(whole_losses(beside, every)) > float(partly.epsilon)
+
+
+def test_totals_and_rules_together_may_settle_a_column():
+    """Two levels share a total, and a rule leaves one of them; one level may be what is left."""
+    schema = Schema.from_dict({"g": {"levels": ["a", "b", "c"]}, "k": {"integers": [0, 2]}})
+    counts = np.array([[1, 2, 0], [0, 0, 0], [3, 0, 1]])
+    table = Table(schema, schema.names, counts)
+    columns = (Column("g"), Column("k", Poisson(Grid(0.3, 4, 5, "log")), given=("g",)))
+    figure, rule = count("g = 'a' or g = 'b'"), structural_zeros("g = 'b'")
+    assert not Synthesizer(SemiAdjacent(publish(table, figure)), columns, M).settled
+    made = Synthesizer(SemiAdjacent(publish(table, figure, rule)), columns, M)
+    assert made.settled == ("g",)
+    found = made.release(table, SeededRandomness(1)).to_pandas()["g"].value_counts()
+    assert found.to_dict() == {"c": 4, "a": 3}
+    assert not Synthesizer(SemiAdjacent(publish(table, total())), columns, M).settled
+    assert not Synthesizer(ReplaceOne(schema), columns, M).settled
 
 
 def test_partial_synthesis_protects_the_value():

@@ -11,9 +11,10 @@ alone and Theta fixed in advance. Per copy, with M the range of a record's score
                        of everybody fixed (`SensitiveValues`)
 
 m copies are m draws of theta and cost m times that; any number of records from one draw cost once,
-because they are drawn from theta alone. Several columns share M: a record's scores add up. A model
-per context costs no more, since a record is in one context; a replaced one leaves one context and
-enters another, which is the same 2 M.
+because they are drawn from theta alone. Several columns share M: a record's scores add up. A first
+column that published totals settle has no theta and no part of M. A model per context costs no
+more, since a record is in one context; a replaced one leaves one context and enters another, which
+is the same 2 M.
 
 The draw of theta is exact (`drawing`), so nothing is added for numerics: H = 0, tau = 0. Assumed is
 what the proof assumes: Theta, prior, models and M were fixed without looking at the data.
@@ -25,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -54,7 +55,7 @@ from congenial.synthesis.columns import (
     fixed_totals,
     shown,
 )
-from congenial.synthesis.kernels import Kernel
+from congenial.synthesis.kernels import Kernel, SettledKernel
 from congenial.synthesis.model import Floats, Ints, generator_of
 from congenial.synthesis.release import SyntheticRelease, records_table
 
@@ -244,7 +245,17 @@ class Synthesizer:
     @cached_property
     def kernels(self) -> list[Kernel]:
         """One kernel per column."""
-        return build_kernels(self.columns, self.public, self.adjacency.mandates, self.bound)
+        mandates = self.adjacency.mandates
+        return build_kernels(self.columns, self.public, mandates, self.bound, self.totals)
+
+    @property
+    def settled(self) -> tuple[str, ...]:
+        """Columns whose records follow from published totals; they have no part of M."""
+        return tuple(
+            column.name
+            for column, kernel in zip(self.columns, self.kernels, strict=True)
+            if isinstance(kernel, SettledKernel)
+        )
 
     @cached_property
     def totals(self) -> Totals | None:
@@ -285,9 +296,12 @@ class Synthesizer:
     # ---- confidential in, synthetic out ------------------------------------------------------
 
     def fit(self, data: Table | Microdata) -> Fitted:
-        """CONFIDENTIAL: read and check the data; what is left is to draw."""
+        """CONFIDENTIAL: read and check the data; what is left is to draw, which refuses nothing."""
         counts, n = self.fetch(data)
-        return Fitted(self.laws(counts), n, self.public_codes(data))
+        fitted = Fitted(self.laws(counts), n, self.public_codes(data))
+        for law in chain.from_iterable(fitted.laws):
+            law.prepare()
+        return fitted
 
     def release(
         self,

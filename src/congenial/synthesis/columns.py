@@ -18,7 +18,7 @@ from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants
-from congenial.synthesis.kernels import Kernel, Weighting, kernel_of
+from congenial.synthesis.kernels import Kernel, SettledKernel, Weighting, kernel_of
 from congenial.synthesis.model import Bools, Floats, Ints, LevelModel
 from congenial.synthesis.models import Multinomial, read_model
 from congenial.synthesis.models.levels import numbers
@@ -130,25 +130,46 @@ def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema
 
 
 def build_kernels(
-    columns: Sequence[Column], public: Sequence[str], mandates: Invariants, bound: Fraction
+    columns: Sequence[Column],
+    public: Sequence[str],
+    mandates: Invariants,
+    bound: Fraction,
+    totals: Totals | None = None,
 ) -> list[Kernel]:
-    """The kernels of all columns, M divided among them by their shares; nothing confidential."""
-    whole = sum((column.share for column in columns), Fraction(0))
+    """The kernels of all columns, M divided among them by their shares; nothing confidential.
+
+    A first column that its totals settle gets none of M, and the others all of it.
+    """
     held = [*public, *(column.name for column in columns)]
-    kernels = []
-    for at, column in enumerate(columns, start=len(public) + 1):
-        kernels.append(
-            kernel_of(
-                column.model,
-                attribute=mandates.schema.attribute(column.name),
-                allowed=_allowed(column, held[:at], held, mandates),
-                bound=bound * column.share / whole,
-                weighting=column.weighting,
-                correct=column.correct,
-                predictors=_predictors(column, mandates.schema),
-            )
+    allowed = [
+        _allowed(column, held[:at], held, mandates)
+        for at, column in enumerate(columns, start=len(public) + 1)
+    ]
+    free = [at for at in range(len(columns)) if at or not settled(totals, allowed[0])]
+    whole = sum((columns[at].share for at in free), Fraction(0))
+    kernels: list[Kernel] = []
+    for at, (column, possible) in enumerate(zip(columns, allowed, strict=True)):
+        made = kernel_of(
+            column.model,
+            attribute=mandates.schema.attribute(column.name),
+            allowed=possible,
+            bound=bound * column.share / (whole if at in free else column.share),
+            weighting=column.weighting,
+            correct=column.correct,
+            predictors=_predictors(column, mandates.schema),
         )
+        if at not in free:  # built all the same: a model that makes no sense is refused
+            made = SettledKernel(column.model, made.attribute, possible, Fraction(0))
+        kernels.append(made)
     return kernels
+
+
+def settled(totals: Totals | None, allowed: Bools) -> bool:
+    """Whether published totals leave the first column no choice: one possible level per group.
+
+    Its records are then a function of the figures and n, whatever a parameter would be.
+    """
+    return totals is not None and bool(np.bincount(totals.group[allowed[0]]).max() <= 1)
 
 
 def _predictors(column: Column, schema: Schema) -> Floats | None:

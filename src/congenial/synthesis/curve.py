@@ -101,8 +101,9 @@ def risk_utility_curve(
     """Sweep M over `bounds` for the certified and the scalar mechanism, and (c, g) over `local`.
 
     Each point is one dict: mechanism, setting, epsilon of one copy, its basis, the mean and the
-    root mean square of the error over `replicates` draws. `results` is a private file that keeps
-    finished points; `progress` is told (points done, points in all).
+    root mean square of the error over `replicates` draws, with standard errors (`summary`).
+    `results` is a private file that keeps finished points; `progress` is told (points done, points
+    in all).
     """
     randomness = SystemRandomness() if randomness is None else randomness
     points = list(_points(bounds, local))
@@ -182,14 +183,31 @@ def _run(
         for _ in range(replicates):
             thetas = [[law.draw(randomness) for law in laws] for laws in fitted]
             errors.append(truth.error(one.records_from(thetas, generator, n, truth.known)))
-    size: Floats = np.asarray(errors)
+    return {"epsilon": epsilon, "basis": basis, **summary(errors), "replicates": replicates}
+
+
+def summary(errors: Sequence[float]) -> dict[str, float | None]:
+    """Mean and root mean square of the errors, and what chance does to both (standard errors).
+
+    The root's standard error is that of the mean square over twice the root (delta method). One
+    replicate has none.
+
+    >>> summary([3.0, 4.0, 5.0])["mean_error"], summary([7.0])["mean_se"]
+    (4.0, None)
+    """
+    size: Floats = np.asarray(errors, dtype=float)
+    rms = float(np.sqrt((size**2).mean()))
+    several = len(size) > 1
     return {
-        "epsilon": epsilon,
-        "basis": basis,
         "mean_error": float(size.mean()),
-        "rms_error": float(np.sqrt((size**2).mean())),
-        "replicates": replicates,
+        "mean_se": _standard_error(size) if several else None,
+        "rms_error": rms,
+        "rms_se": (_standard_error(size**2) / (2 * rms) if rms else 0.0) if several else None,
     }
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _at(synthesizer: Synthesizer, point: dict[str, Any]) -> Synthesizer:
@@ -206,6 +224,7 @@ def _key(synthesizer: Synthesizer, measure: Measure, replicates: int) -> str:
     plain = [{k: v for k, v in one.items() if k != "weighting"} for one in told["columns"]]
     pairs = synthesizer.adjacency
     parts = [plain, told["public"], told["records"], pairs.to_dict(), pairs.mandates.digest]
+    parts += [synthesizer.settled, list(summary([0.0]))]  # whose share goes where; what is kept
     text = json.dumps([*parts, measure.words, replicates, DRAWS], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

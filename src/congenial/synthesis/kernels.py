@@ -244,6 +244,33 @@ class SimplexKernel(Kernel):
         return p
 
 
+@dataclass(frozen=True, eq=False)
+class SettledKernel(Kernel):
+    """A column whose levels follow from published totals: no parameter, and no part of M.
+
+    Its counts are not looked at, so nothing is lost. Which level a record gets is left to the
+    totals: in each group of levels that has one, a single level is possible (`columns.settled`).
+    """
+
+    @property
+    def weights(self) -> Floats:
+        """1 for every possible level: a record says nothing here, so nothing is held back."""
+        return self.allowed.astype(float)
+
+    @property
+    def used(self) -> Floats:
+        """None of M."""
+        return np.zeros(self.allowed.shape)
+
+    def laws(self, counts: Ints) -> list[Any]:  # noqa: ARG002 - that is the point
+        """There is no parameter."""
+        return []
+
+    def probabilities(self, thetas: list[Any]) -> Floats:  # noqa: ARG002 - there are none
+        """Equal on the possible levels."""
+        return np.asarray(self.allowed / self.allowed.sum(axis=1, keepdims=True))
+
+
 def kernel_of(model: LevelModel, **public: Any) -> Kernel:
     """The kernel that fits the model."""
     kind = SimplexKernel if isinstance(model, Multinomial) else GridKernel

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.synthesis.kernels import GridKernel, Kernel
+from congenial.synthesis.kernels import GridKernel, Kernel, SettledKernel
 from congenial.synthesis.local import estimate, min_max, risks
 from congenial.synthesis.model import Floats, Ints
 from congenial.synthesis.models.categories import Multinomial
@@ -31,6 +31,10 @@ def draw_locally(
     laws: list[list[Floats]] = [[] for _ in range(replicates)]
     delta = 0.0
     for kernel, table in zip(kernels, counts, strict=True):
+        if isinstance(kernel, SettledKernel):
+            for law in laws:
+                law.append(kernel.probabilities([]))
+            continue
         seen = table > 0
         risk = risks(_log_laws(kernel, table.astype(float), draws, generator)[:, seen])
         weights = np.zeros(table.shape)

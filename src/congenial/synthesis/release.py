@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, ClassVar, Self
@@ -19,7 +19,7 @@ from congenial.data.records import codes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError
-from congenial.mechanisms.record_release import RecordRelease
+from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.mechanisms.release import refuse_bomb
 from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants
@@ -108,6 +108,13 @@ class SyntheticRelease(RecordRelease):
             raise BundleError("it has no copies of the records.", remedy="Get the bundle again.")
         return cls(**common, copies=tuple(copies))
 
+    def rebuilt(self) -> Iterator[Made]:
+        """The synthesizer of this law over these pairs."""
+        from congenial.synthesis.certified import Synthesizer
+
+        pairs: Any = self.guarantee.adjacency
+        yield Synthesizer.from_dict(pairs, self.description.law)
+
     def checks(self) -> dict[str, bool]:
         """What must be so for a bundle to be what it says, and whether it is."""
         from congenial.synthesis.certified import Synthesizer
@@ -116,8 +123,7 @@ class SyntheticRelease(RecordRelease):
         law = Synthesizer.from_dict(pairs, self.description.law)
         sizes = {law.records} if law.records else {one.num_rows for one in self.copies}
         return {
-            "the promise follows from the description": self.description == law.description
-            and self.guarantee.tradeoff == law.guarantee.tradeoff,
+            FOLLOWS: self.follows,
             "every copy has the columns and the number of records it should have": all(
                 tuple(one.column_names) == law.names and {one.num_rows} == sizes
                 for one in self.copies
