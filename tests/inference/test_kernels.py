@@ -87,7 +87,37 @@ LINES = {
         [(0.3, 0, -1, 0), (0.7, 0, -1, 0), (0.4, 0, -1, 0)],
         (0, 0.2), [5, 9, 12], [4, 4, 10], [0, -1, 2, -1], [0, 0, 1],
     ),
+    "sums with noise": (
+        [(1, 1, -1, 0), (3, 0, -1, 0), (1, 2, -1, 0)],
+        (0, 0.2), [5, 7, 9], [4, 6, 8], [0, -1, 2, -1], None,
+    ),
+    "a free cell below sums with noise": (
+        [(20, 0, -1, 0), (3, 0, -1, 0)], (0, 0.2), [15, 7], [4, 6], [0, -1, -1, -1], None,
+    ),
 }  # fmt: skip
+
+# node above each cell at each level, eps of the nodes, and the noise there now
+SUMS = {
+    "sums with noise": ([[0, 1], [0, 2], [0, 3]], [0.5, 0.3, 0.7, 0.1], [2, 3, -4, -9]),
+    "a free cell below sums with noise": ([[0], [0]], [0.4], [-6]),
+}
+
+
+def sums_of(name, cells):
+    """The nodes above the cells, their eps and their noise; none for most lines."""
+    above, rates, gaps = SUMS.get(name, (np.zeros((cells, 0)), [], []))
+    return np.array(above, dtype=np.int64), np.array(rates, dtype=float), np.array(gaps, dtype=int)
+
+
+def log_of_sums(name, line, t):
+    """What the noise in sums adds to the log weight of each move."""
+    above, rates, gaps = sums_of(name, 4)
+    noise = np.repeat(gaps[:, None], len(t), axis=1)
+    for k, j in enumerate(line):
+        if j >= 0:
+            for node in above[j]:
+                noise[node] += -t if k < 2 else t
+    return -(rates[:, None] * np.abs(noise)).sum(axis=0)
 
 
 def moves(name, rng, chains=20_000):
@@ -97,6 +127,7 @@ def moves(name, rng, chains=20_000):
     part = np.zeros(len(x), np.int64) if parts is None else np.array(parts, dtype=np.int64)
     totals = np.zeros((1, 0), np.int64) if parts is None else np.bincount(part, x)[None].astype(int)
     tables = np.tile(x, (chains, 1))
+    above, rates, gaps = sums_of(name, len(x))
     _lines.sweep(
         tables,
         np.array([line]),
@@ -109,9 +140,12 @@ def moves(name, rng, chains=20_000):
         np.zeros(len(x), np.int64),
         part,
         np.tile(totals, (chains, 1)),
+        above,
+        rates,
+        np.tile(gaps, (chains, 1)),
     )
     t = np.arange(-3000, 3001)
-    logs = np.zeros(len(t))
+    logs = log_of_sums(name, line, t)
     change = np.zeros((totals.shape[1], len(t)), dtype=int)
     for k, j in enumerate(line):
         if j >= 0:
@@ -135,4 +169,14 @@ def test_negative_control_another_law_is_noticed():
     t, mass = moves("pair", np.random.default_rng(SEED))
     counts = np.bincount(t + 3000, minlength=len(mass))
     wrong = mass**0.8  # a fifth of the log weights missing
+    assert p_value(counts, wrong / wrong.sum()) < ALPHA
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_negative_control_noise_in_sums_left_out_is_noticed(name):
+    t, mass = moves(name, np.random.default_rng(SEED))
+    counts = np.bincount(t + 3000, minlength=len(mass))
+    near = np.abs(np.arange(-3000, 3001)) < 200
+    wrong = np.zeros(len(mass))
+    wrong[near] = mass[near] / np.exp(log_of_sums(name, LINES[name][4], np.arange(-199, 200)))
     assert p_value(counts, wrong / wrong.sum()) < ALPHA

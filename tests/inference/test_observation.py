@@ -22,7 +22,7 @@ from congenial.inference import (
     observe,
 )
 from congenial.inference.noise import Noise
-from congenial.inference.observation import _change_of_one_record
+from congenial.inference.observing import _change_of_one_record
 from tests.inference.exact import agrees, mechanism, one_axis, release_of, weighted_mean
 
 SEED = 29
@@ -53,6 +53,12 @@ def test_noise_of_sums_equals_convolution(family):
     for cell, law in ((0, three), (1, one), (2, three)):
         exact = np.log(law[80 + at] / law[80])
         assert found[:, cell] - found[10, cell] == pytest.approx(exact, abs=1e-9)
+
+
+def test_the_largest_step_of_sums_of_different_size():
+    """Shorter laws end in -inf: no difference of two of these is taken."""
+    noise = Noise.of_family("double_geometric", Fraction(1, 2), np.array([1, 3]))
+    assert noise.largest_step == pytest.approx(0.5, rel=1e-6)
 
 
 def test_sums_of_gaussian_noise_add_variances_and_sums_of_laplace_noise_are_refused():

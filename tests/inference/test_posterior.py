@@ -108,8 +108,15 @@ def test_summary_is_plain_data(rates):
 
 def test_charts_are_data(rates):
     chart = rates.chart("rate")
-    assert chart["columns"] == ["component", "mean", "low", "high"]
+    assert chart["columns"] == ["component", "mean", "low", "high", "analysis"]
     assert len(chart["rows"]) == 2
+    assert chart["chart"]["y_title"] == "rate"
+    assert "by" not in chart["chart"]
+    both = rates.chart("rate", beside=rates)
+    assert len(both["rows"]) == 4
+    assert both["chart"]["by"] == "analysis"
+    slope = Posterior({"coefficient": rates.draws["rate"]}, {"coefficient": rates.dims["rate"]}, "")
+    assert slope.chart("coefficient")["chart"]["rule"] == {"no effect": 0}
     trace = rates.trace("rate", 1)
     assert len(trace["rows"]) == 1000
     json.dumps([chart, trace])

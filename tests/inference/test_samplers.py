@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
@@ -16,6 +18,7 @@ from congenial.inference import (
     Multinomial,
     Poisson,
     infer,
+    observe,
 )
 from tests.inference.exact import (
     agrees,
@@ -239,17 +242,28 @@ def exact_weights(made, drawn, total):
     return every, np.array(law)
 
 
-def shares_given(made, drawn, chains):
+def shares_given(seen, chains):
     """The posterior of the shares, 200 draws from each chain."""
     return infer(
-        release_of(made, drawn), Multinomial(), draws=200 * chains, seed=SEED,
-        chain=Chain(chains=chains, warmup=20),
-    )  # fmt: skip
+        seen, Multinomial(), draws=200 * chains, seed=SEED, chain=Chain(chains=chains, warmup=20)
+    )
+
+
+def by_density(made, drawn):
+    """What a release says, through the density of its mechanism only."""
+    every, law = exact_weights(made, drawn, 3)
+    logs = {tuple(x): float(np.log(w)) for x, w in zip(every, law, strict=True)}
+
+    def density(x):
+        return np.array([logs[tuple(row)] for row in np.asarray(x)])
+
+    seen = observe(release_of(made, drawn))
+    return replace(seen, noise=None, normaliser=None, density=density)
 
 
 def test_one_record_moves_are_right_and_accepted_often_enough(counts_given_total):
     made, drawn = counts_given_total, [0, 0, 3]
-    posterior = shares_given(made, drawn, 60)
+    posterior = shares_given(by_density(made, drawn), 60)
     every, law = exact_weights(made, drawn, 3)
     weight = [w * dirichlet_multinomial(x, 1.0) for x, w in zip(every, law, strict=True)]
     assert agrees(posterior, "share", weighted_mean(weight, [(1 + x) / 6 for x in every]))
@@ -265,9 +279,19 @@ def test_one_record_moves_are_right_and_accepted_often_enough(counts_given_total
     assert posterior.acceptance >= np.exp(-max(moved)) >= posterior.acceptance_floor
 
 
+def test_signs_and_sums_have_a_normaliser_that_is_worked_out(counts_given_total):
+    made, drawn = counts_given_total, [0, 0, 3]
+    posterior = shares_given(release_of(made, drawn), 40)
+    assert "normaliser" in posterior.notes[0]
+    every, law = exact_weights(made, drawn, 3)
+    weight = [w * dirichlet_multinomial(x, 1.0) for x, w in zip(every, law, strict=True)]
+    assert agrees(posterior, "share", weighted_mean(weight, [(1 + x) / 6 for x in every]))
+    assert observe(release_of(made, drawn)).log_law(np.array(every)) == pytest.approx(np.log(law))
+
+
 def test_planted_a_normaliser_left_out_is_noticed(counts_given_total):
     made, drawn = counts_given_total, [0, 0, 3]
-    posterior = shares_given(made, drawn, 120)
+    posterior = shares_given(release_of(made, drawn), 80)
     every, _ = exact_weights(made, drawn, 3)
     wrong = [dirichlet_multinomial(x, 1.0) * l1(drawn, x, eps_cell(made)) for x in every]
     assert not agrees(posterior, "share", weighted_mean(wrong, [(1 + x) / 6 for x in every]))

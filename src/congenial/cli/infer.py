@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +14,7 @@ from congenial.cli.output import (
     BundleFolder,
     Document,
     Json,
+    complain,
     emit,
     examples,
     heading,
@@ -25,7 +28,12 @@ from congenial.errors import BundleError, InferenceError
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due
+EVERY = 60  # seconds between two lines about how far a long run is
 SIMULATED = 20  # releases for the coverage, unless asked for otherwise
+_INSTEAD = {
+    "statistics": "Their law is in release.json: see docs/how-to/hide-a-property.",
+    "synthetic records": "Combine the copies: see docs/how-to/synthetic-records.",
+}
 _SHOWN = ("mean", "sd", "low", "high", "r_hat", "effective")
 
 
@@ -78,12 +86,12 @@ def infer(
         from congenial.inference.samplers import Chain
 
         release = _read(bundle)
-        chain = Chain(progress=_clock(progress))
+        chain = Chain(progress=_clock(progress, _why_slow(release)))
         posterior = infer_from_options(release, model, given, chain)
-        beside: Document = {"naive": None, "coverage": None}
+        taken, covered = None, None
         if naive:
             progress("simulating releases like this one")
-            beside = _naive(release, model, given, posterior, level, simulations)
+            taken, covered = _naive(release, model, given, posterior, level, simulations)
     document: Document = {
         "bundle": str(bundle),
         "model": model,
@@ -92,12 +100,13 @@ def infer(
         "notes": list(posterior.notes),
         "warnings": list(posterior.warnings),
         "summary": posterior.summary(level),
-        **beside,
+        "naive": None if taken is None else taken.summary(level),
+        "coverage": covered,
     }
     if not as_json:
         _show(document)
     if out is not None:
-        document["files"] = [str(path) for path in _write(posterior, document, out)]
+        document["files"] = [str(path) for path in _write(posterior, taken, document, out)]
     if as_json:
         emit(document)
     else:
@@ -105,24 +114,36 @@ def infer(
             line("Wrote", path)
 
 
-def _clock(progress: Callable[[str], None]) -> Callable[[int, int, float], None]:
-    """Words about how far the chains are; a warning, once, where they will take long."""
-    warned = False
+def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, float], None]:
+    """Words about how far the chains are; a warning, once, where they will take long.
+
+    Where no spinner is shown, a line every minute says how far a long run is.
+    """
+    told: float | None = None
 
     def tell(done: int, of: int, seconds: float) -> None:
-        nonlocal warned
-        minutes = seconds / 60
-        if minutes > LONG and not warned:
-            warned = True
-            warn(
-                f"this will take about {_long(minutes)} or more. --set draws=400 asks for "
-                "fewer draws; and a table released with nonnegative = 'project' has a law that is "
-                "quick to work with, one with 'condition' has not where figures cross."
-            )
+        nonlocal told
+        minutes, now = seconds / 60, time.monotonic()
+        if minutes > LONG and told is None:
+            told = now
+            because = f": {why}" if why else ""
+            warn(f"this will take about {_long(minutes)} or more{because}.")
         left = f", about {_long(minutes)} left" if minutes > 1 else ""
-        progress(f"inferring: step {done:,} of {of:,}{left}")
+        words = f"inferring: step {done:,} of {of:,}{left}"
+        progress(words)
+        if told is not None and now - told > EVERY and not sys.stderr.isatty():
+            told = now
+            complain(words, lead="")
 
     return tell
+
+
+def _why_slow(release: Any) -> str:
+    """What makes chains slow for this release, where that is known."""
+    from congenial.inference.outlook import outlook
+    from congenial.mechanisms.release import Release
+
+    return outlook(release.mechanism).why if isinstance(release, Release) else ""
 
 
 def _long(minutes: float) -> str:
@@ -139,14 +160,14 @@ def _read(bundle: Path) -> Any:
     if not isinstance(release, Release | ValuesRelease):
         raise BundleError(
             f"'{bundle}' holds {release.kind}, not a protected table.",
-            remedy="congenial infer works on tables; see docs/how-to for synthetic records.",
+            remedy=f"congenial infer works on tables. {_INSTEAD[release.kind]}",
         )
     return release
 
 
 def _naive(
     release: Any, model: str, given: dict[str, str], posterior: Any, level: float, simulations: int
-) -> Document:
+) -> tuple[Any, Document | None]:
     """The release taken for the truth, and how often both kinds of intervals cover."""
     from congenial.inference.naive import coverage
     from congenial.inference.naive import naive as taken_for_the_truth
@@ -155,9 +176,9 @@ def _naive(
 
     kept = {key: value for key, value in given.items() if key not in RUN}
     made = model_from_options(release, model, kept)
-    told: Document = {"naive": taken_for_the_truth(release, made).summary(level), "coverage": None}
+    taken = taken_for_the_truth(release, made)
     if not simulations:
-        return told
+        return taken, None
     try:
         found = coverage(
             release,
@@ -169,16 +190,14 @@ def _naive(
             chain=Chain(warmup=300, check=False),
         )
     except InferenceError as reason:
-        return told | {"coverage": {"why_not": str(reason)}}
-    return told | {
-        "coverage": {
-            "words": found.words,
-            "releases": found.releases,
-            "intervals": found.intervals,
-            "valid": found.valid,
-            "naive": found.naive,
-            "standard_error": found.standard_error,
-        }
+        return taken, {"why_not": str(reason)}
+    return taken, {
+        "words": found.words,
+        "releases": found.releases,
+        "intervals": found.intervals,
+        "valid": found.valid,
+        "naive": found.naive,
+        "standard_error": found.standard_error,
     }
 
 
@@ -189,8 +208,8 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _write(posterior: object, document: Document, folder: Path) -> list[Path]:
-    """summary.json, draws.parquet, and one picture per parameter."""
+def _write(posterior: Any, taken: Any, document: Document, folder: Path) -> list[Path]:
+    """summary.json, draws.parquet, and one picture per parameter, naive intervals beside."""
     import json
 
     import pyarrow as pa
@@ -202,7 +221,7 @@ def _write(posterior: object, document: Document, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "summary.json", folder / "draws.parquet"]
     written[0].write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    draws = posterior.draws  # type: ignore[attr-defined]
+    draws = posterior.draws
     columns = {
         name if values[0, 0].size == 1 else f"{name}[{i}]": pa.array(
             values.reshape(values.shape[0] * values.shape[1], -1)[:, i]
@@ -213,7 +232,8 @@ def _write(posterior: object, document: Document, folder: Path) -> list[Path]:
     pq.write_table(pa.table(columns), written[1])
     if pictures.available():
         for name in draws:
-            found = posterior.chart(name, document["level"])  # type: ignore[attr-defined]
+            beside = None if taken is None or name not in taken.draws else taken
+            found = posterior.chart(name, document["level"], beside)
             found |= {
                 "title": f"{name}: posterior means, with {document['level']:.0%} intervals",
                 "source": f"model '{document['model']}', from the bundle alone",

@@ -14,7 +14,8 @@ from congenial.inference.counts import Binomial, NegativeBinomial, Poisson
 from congenial.inference.importance import Proposal
 from congenial.inference.model import Model
 from congenial.inference.naive import Coverage, coverage, naive
-from congenial.inference.observation import Observation, observe
+from congenial.inference.observation import Observation
+from congenial.inference.observing import observe
 from congenial.inference.options import MODELS, infer_from_options
 from congenial.inference.outcomes import Multinomial
 from congenial.inference.posterior import Posterior

@@ -1,8 +1,10 @@
 """Compiled loops over latent tables: exact redraws along lines (see `conforming` and `_kernels`).
 
 A line lets up to two cells go up and up to two go down by the same number t. `law` is the tuple
-(y, cells, kind, s, rows, which, part, totals): released values, weights of the cells, noise, and,
-where the totals of the parts of a table are free (totals not empty), the factor total! of each.
+(y, cells, kind, s, rows, which, part, totals, above, rates, gaps): released values, weights of the
+cells, noise; where the totals of the parts of a table are free (totals not empty), the factor
+total! of each; where sums have noise of their own (see `levels`), the nodes above each cell, their
+eps, and the noise there now. Lines with two ends a side and such sums do not occur together.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from congenial.inference._kernels import FAR, TABLE, _log_weight, _step
 @numba.njit(cache=True, error_model="numpy")
 def _up(t: Any, x: Any, line: Any, law: Any) -> Any:
     """Weight of the table moved t + 1 along the line over that moved t."""
-    y, cells, kind, s, rows, which, part, totals = law
+    y, cells, kind, s, rows, which, part, totals, above, rates, gaps = law
     r = 1.0
     for k in range(4):
         j = line[k]
@@ -35,13 +37,19 @@ def _up(t: Any, x: Any, line: Any, law: Any) -> Any:
             r *= totals[plus] + t + 1
             if minus >= 0:
                 r /= totals[minus] - t
+    for k in range(above.shape[1]):
+        plus, minus = above[line[0], k], above[line[2], k] if line[2] >= 0 else -1
+        if plus != minus:
+            r *= math.exp(rates[plus] if gaps[plus] - t >= 1 else -rates[plus])
+            if minus >= 0:
+                r *= math.exp(rates[minus] if gaps[minus] + t < 0 else -rates[minus])
     return r
 
 
 @numba.njit(cache=True, error_model="numpy")
 def _log_line(t: Any, x: Any, line: Any, law: Any) -> Any:
     """Log weight of the table moved t along the line, cells of the line only."""
-    y, cells, kind, s, rows, which, part, totals = law
+    y, cells, kind, s, rows, which, part, totals, above, rates, gaps = law
     w = 0.0
     for k in range(4):
         j = line[k]
@@ -54,13 +62,19 @@ def _log_line(t: Any, x: Any, line: Any, law: Any) -> Any:
             w += math.lgamma(totals[plus] + t + 1.0)
             if minus >= 0:
                 w += math.lgamma(totals[minus] - t + 1.0)
+    for k in range(above.shape[1]):
+        plus, minus = above[line[0], k], above[line[2], k] if line[2] >= 0 else -1
+        if plus != minus:
+            w -= rates[plus] * abs(gaps[plus] - t)
+            if minus >= 0:
+                w -= rates[minus] * abs(gaps[minus] + t)
     return w
 
 
 @numba.njit(cache=True, error_model="numpy")
 def _reach(x: Any, line: Any, law: Any) -> Any:
     """The moves along a line that keep every count in its range."""
-    y, cells, kind, _, rows, _, _, _ = law
+    y, cells, kind, _, rows, _, _, _, _, _, _ = law
     low, high = -FAR, FAR
     for k in range(4):
         j = line[k]
@@ -168,14 +182,17 @@ def _draw(rng: Any, x: Any, line: Any, law: Any) -> Any:
 
 @numba.njit(cache=True, error_model="numpy")
 def sweep(x: Any, lines: Any, rng: Any, y: Any, cells: Any, kind: Any, s: Any, rows: Any,
-          which: Any, part: Any, totals: Any) -> None:  # fmt: skip
+          which: Any, part: Any, totals: Any, above: Any, rates: Any,
+          gaps: Any) -> None:  # fmt: skip
     """Redraw every chain's table along each line in turn, in place.
 
     x: (chains, cells); lines: (lines, 4) cells that go up (two), cells that go down (two), -1 for
-    none; cells: (chains, cells, 4); totals: (chains, parts), or no columns when nothing is tied.
+    none; cells: (chains, cells, 4); totals: (chains, parts), or no columns when nothing is tied;
+    gaps: (chains, nodes).
     """
     for chain in range(x.shape[0]):
-        law = (y, cells[chain], kind, s, rows, which, part, totals[chain])
+        law = (y, cells[chain], kind, s, rows, which, part, totals[chain], above, rates,
+               gaps[chain])  # fmt: skip
         for i in range(lines.shape[0]):
             line = lines[i]
             t = _draw(rng, x[chain], line, law)
@@ -185,3 +202,5 @@ def sweep(x: Any, lines: Any, rng: Any, y: Any, cells: Any, kind: Any, s: Any, r
                     x[chain, line[k]] += move
                     if totals.shape[1]:
                         totals[chain, part[line[k]]] += move
+                    for level in range(above.shape[1]):
+                        gaps[chain, above[line[k], level]] -= move

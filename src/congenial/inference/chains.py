@@ -15,6 +15,7 @@ import numpy as np
 
 from congenial.inference.conforming import FIXED
 from congenial.inference.counts import log_weights
+from congenial.inference.levels import Levels
 from congenial.inference.metropolis import begin
 from congenial.inference.model import Bound
 from congenial.inference.noise import Floats, Ints
@@ -62,6 +63,9 @@ class TableChains(ChainSampler):
         self.tied = bound.parts if bound.free_totals else None
         self.parts = np.zeros(len(start), np.int64) if bound.parts is None else bound.parts.copy()
         self.words = f"moves along {self.known.words}"
+        self.levels = observation.levels or Levels.none(len(start))
+        if observation.levels is not None:
+            self.words += ", with noise in sums"
         self.priced: PricedSweeps | None = None
         if observation.normaliser is not None:
             self.priced = PricedSweeps(observation.normaliser, self._x, self.known.labels)
@@ -82,14 +86,21 @@ class TableChains(ChainSampler):
         if self.tied is not None:
             totals = np.zeros((self.chains, int(self.tied.max()) + 1), dtype=np.int64)
             np.add.at(totals.T, self.tied, self._x.T)
-        arguments = self.bound.observation.noise.arguments
+        arguments, levels = self.bound.observation.noise.arguments, self.levels
+        gaps = levels.sums(self.y - self._x)
         if self.priced is not None:
             self.priced.sweep(
                 self._x, lines, self.rng,
-                lambda chain: (self.y, cells[chain], *arguments, self.parts, totals[chain]),
+                lambda chain: (
+                    self.y, cells[chain], *arguments, self.parts, totals[chain],
+                    levels.above, levels.rates, gaps[chain],
+                ),
             )  # fmt: skip
             return
-        _lines.sweep(self._x, lines, self.rng, self.y, cells, *arguments, self.parts, totals)
+        _lines.sweep(
+            self._x, lines, self.rng, self.y, cells, *arguments, self.parts, totals,
+            levels.above, levels.rates, gaps,
+        )  # fmt: skip
 
     def concave(self, cells: Floats) -> Floats:
         """Weights with log-concave steps: G(x + a)/G(x + 1) with a < 1 is a mixture of v^x.

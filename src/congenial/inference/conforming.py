@@ -25,10 +25,7 @@ import numpy as np
 
 from congenial.errors import InferenceError
 from congenial.inference.noise import Floats, Ints
-from congenial.privacy.description import Description
-from congenial.public.limits import limits
-from congenial.public.support import FROZEN, LOOSE, Support, Tie, support
-from congenial.sampling.nested import nested_sums
+from congenial.public.support import FROZEN, LOOSE, Support, Tie
 
 FIXED = FROZEN
 FREE = LOOSE
@@ -75,7 +72,7 @@ class Conforming:
                 "the public figures of this release carry no values.",
                 remedy="Use the bundle as published, or public=False.",
             )
-        if any(tie.features is None or tie.values is None for tie in support.ties):
+        if unproved_ties(support) or any(tie.values is None for tie in support.ties):
             raise InferenceError(
                 "the published figures tie the cells in a way for which no connecting moves are "
                 f"proved ({support.structure}).",
@@ -271,20 +268,6 @@ def _some_totals(tie: Tie, near: Any) -> Ints:
     return totals
 
 
-def refuse_unconnected(description: Description) -> None:
-    """Bounds may cut the conforming tables into pieces between which no move is built.
-
-    Units that move inside a group of known total connect all tables with bounded cells and nested
-    bounded sums: these are the bases of a generalised polymatroid, which have the exchange
-    property.
-    """
-    if not description.nonnegative or not description.support.bounds:
-        return
-    known = support(description.support, description.table)
-    bounds = limits(description.support, description.table)
-    others = bounds.sums > len(nested_sums(bounds, known)[0])
-    if others or (known.ties and (bounds.boxed or bounds.sums)):
-        raise InferenceError(
-            "the published bounds leave tables between which no connecting moves are proved.",
-            remedy="Release with nonnegative = 'project': its law before projection is used.",
-        )
+def unproved_ties(known: Support) -> bool:
+    """Whether figures tie groups in a way for which no connecting moves are proved."""
+    return any(tie.features is None for tie in known.ties)

@@ -24,6 +24,7 @@ from congenial.inference.metropolis import Walk, begin
 from congenial.inference.model import Bound
 from congenial.inference.noise import Floats
 from congenial.inference.outcomes import Outcome
+from congenial.inference.outlook import LEAST_MOVES
 
 TRIES = 2000  # prior draws among which a possible starting point is sought
 
@@ -49,6 +50,12 @@ class General(ChainSampler):
 
             self.walk = begin(first, theta[0], chains, rng)
 
+    def parameters(self, x: Any) -> Floats:
+        """Parameters that suit one table: a draw given it, or the model's own guess."""
+        if self.bound.collapsed() is not None:
+            return self.bound.draw_parameters(self.rng, x[None])
+        return self.bound.start(x)[None]
+
     def _begin(self) -> tuple[Any, Floats]:
         """Tables near the release with parameters under which they are possible."""
         bound, observation = self.bound, self.bound.observation
@@ -56,7 +63,7 @@ class General(ChainSampler):
         if observation.whole:
             x = observation.conforming.start(observation.y, bound.most)[None]
         if bound.has_log_prior:
-            theta = bound.start(x[0])[None]
+            theta = self.parameters(x[0])
             if np.isfinite(bound.log_likelihood(x, theta)[0] + observation.log_law(x)[0]):
                 return np.repeat(x, self.chains, axis=0), np.repeat(theta, self.chains, axis=0)
         theta = bound.draw_prior(self.rng, TRIES)
@@ -72,7 +79,7 @@ class General(ChainSampler):
         return tables[chosen].copy(), theta[chosen]
 
     def _time(self) -> float:
-        """Seconds that a step may take: those of one density, times as many as there are cells."""
+        """Seconds that a step may take: one density for each chain and each move."""
         observation = self.bound.observation
         near = self._x[:1].copy()
         for line in observation.conforming.lines(np.random.default_rng(0)):
@@ -82,7 +89,8 @@ class General(ChainSampler):
                 near[0, down] -= 1
                 begun = time.perf_counter()
                 observation.log_law(near)
-                return (time.perf_counter() - begun) * max(10, observation.cells)
+                seconds = time.perf_counter() - begun
+                return seconds * max(LEAST_MOVES, observation.cells) * self.chains
         return 0.0
 
     def iterate(self, learn: bool) -> None:
@@ -209,7 +217,7 @@ class Records(General):
         p = self.bound.probabilities(self.theta)
         labels = self.bound.observation.conforming.labels
         rows = np.arange(self.chains)
-        for _ in range(max(10, len(labels))):
+        for _ in range(max(LEAST_MOVES, len(labels))):
             people = np.where(labels >= 0, self._x, 0)
             source = _choose(self.rng, people)
             inside = labels[None] == labels[source][:, None]

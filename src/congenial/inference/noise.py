@@ -88,8 +88,9 @@ class Noise:
             return math.inf
         if self.kind == "l1":
             return float(self.scale.max(initial=0.0))
-        steps = np.diff(self.rows, axis=1)
-        return float(np.abs(steps[np.isfinite(steps)]).max())
+        before, after = self.rows[:, :-1], self.rows[:, 1:]
+        inside = np.isfinite(before) & np.isfinite(after)  # -inf beyond the end of a shorter law
+        return float(np.abs(after[inside] - before[inside]).max())
 
     @cached_property
     def arguments(self) -> tuple[int, Floats, Floats, Ints]:

@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.spatial.distance import cdist
+from scipy.special import gammaln, logsumexp
 
 from congenial.errors import InferenceError
 from congenial.inference.noise import Floats, Ints
@@ -29,6 +30,7 @@ from congenial.sampling.prior import CountsGivenTotal
 FAR = 50.0  # a weight below exp(-FAR) of the largest counts as none
 TOLERANCE = 1e-10  # what the points that are left out may add up to
 MOST_POINTS = 8192
+COMPARED = 500  # listed tables compared with all others at a time
 MOST_KEPT = 1 << 22  # complex numbers kept in the tables of a group
 
 
@@ -157,6 +159,19 @@ class Normaliser:
             found -= group.theta * group.total
         refuse_faint(bool(np.any(np.isnan(found))))
         return found
+
+
+def listed_law(tables: Ints, y: Any, eps: float) -> Floats:
+    """log p(y | x) for every table x of a list of all that conform, y among them.
+
+    -eps |y - x|_1 - log sum over m of exp(-eps |m - x|_1), the sum over the whole list.
+    """
+    found = -eps * np.abs(tables - np.asarray(y)).sum(axis=1).astype(float)
+    every = tables.astype(float)
+    for first in range(0, len(tables), COMPARED):
+        rows = slice(first, first + COMPARED)
+        found[rows] -= logsumexp(-eps * cdist(every[rows], every, "cityblock"), axis=1)
+    return np.asarray(found)
 
 
 class PricedSweeps:

@@ -140,11 +140,15 @@ def _prior(text: str) -> Any:
             remedy="Write for example gamma(1, 0.01), beta(1, 1), gaussian(0, 10), "
             "half_normal(5) or dirichlet(1).",
         )
+    kind = PRIORS[found[1].lower()]
     try:
         numbers = [float(part) for part in found[2].split(",") if part.strip()]
-        return PRIORS[found[1].lower()](*numbers)
+        return kind(*numbers)
     except (TypeError, ValueError):
-        raise InferenceError(f"prior '{text}' has the wrong numbers.") from None
+        raise InferenceError(
+            f"prior '{text}' has the wrong numbers.",
+            remedy=f"Write {found[1].lower()}({', '.join(f.name for f in fields(kind))}).",
+        ) from None
 
 
 def _per_cell(key: str, text: str, axes: tuple[Axis, ...]) -> Any:

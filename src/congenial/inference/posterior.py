@@ -19,6 +19,7 @@ LEAST_EFFECTIVE = 400  # below it, quantiles are rough: a warning
 WORST_R_HAT = 1.01
 REFUSED_EFFECTIVE = 100  # below it, nothing should be read off
 REFUSED_R_HAT = 1.1
+COEFFICIENT = "coefficient"  # of a regression: 0 is no effect
 
 
 @dataclass(frozen=True)
@@ -181,17 +182,38 @@ class Posterior:
         chosen = np.searchsorted(np.cumsum(weights), places).clip(max=weights.size - 1)
         return {name: self[name][chosen].reshape(self.draws[name].shape) for name in self.draws}
 
-    def chart(self, name: str, level: float = 0.95) -> dict[str, Any]:
-        """Means and intervals of a parameter as data for a picture (columns, rows, chart)."""
+    def chart(
+        self, name: str, level: float = 0.95, beside: Posterior | None = None
+    ) -> dict[str, Any]:
+        """Means and intervals of a parameter as data for a picture (columns, rows, chart).
+
+        `beside`: another posterior of the same parameter, such as the naive one, to compare with.
+        """
+        axes = ", ".join(dim for dim, _ in self.dims[name])
+        shown = {"noise accounted for": self}
+        if beside is not None:
+            shown["naive: release taken for the truth"] = beside
+        table = [
+            [label, row["mean"], row["low"], row["high"], kind]
+            for kind, one in shown.items()
+            for label, row in one._labelled(name, level)
+        ]
+        chart: dict[str, Any] = {
+            "kind": "points", "x": "component", "y": "mean", "low": "low", "high": "high",
+            "x_title": axes or None, "y_title": name,
+        }  # fmt: skip
+        if name == COEFFICIENT:
+            chart["rule"] = {"no effect": 0.0}
+        if beside is not None:
+            chart |= {"by": "analysis", "dodge": True}
+        columns = ["component", "mean", "low", "high", "analysis"]
+        return {"columns": columns, "rows": table, "notes": list(self.notes), "chart": chart}
+
+    def _labelled(self, name: str, level: float) -> list[tuple[str, dict[str, Any]]]:
+        """The rows of `summary` about one parameter, each with its levels in one label."""
         dims = [dim for dim, _ in self.dims[name]]
         rows = [row for row in self.summary(level) if row["parameter"] == name]
-        columns = ["component", "mean", "low", "high"]
-        table = [
-            [", ".join(str(row[dim]) for dim in dims) or name, row["mean"], row["low"], row["high"]]
-            for row in rows
-        ]
-        chart = {"kind": "points", "x": "component", "y": "mean", "low": "low", "high": "high"}
-        return {"columns": columns, "rows": table, "notes": list(self.notes), "chart": chart}
+        return [(", ".join(str(row[dim]) for dim in dims) or name, row) for row in rows]
 
     def trace(self, name: str, component: int = 0) -> dict[str, Any]:
         """The chains of one component, draw by draw, as data for a picture."""

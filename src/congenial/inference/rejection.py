@@ -45,8 +45,7 @@ def rejection(bound: Bound, draws: int, rng: np.random.Generator) -> Kept:
             "this release has a density without a known largest value, so rejection has no bound.",
             remedy="Use method='importance' or method='augmentation'.",
         )
-    unrelated = observation.noise is not None and observation.conforming.open
-    if isinstance(bound, Conjugate) and unrelated:
+    if isinstance(bound, Conjugate) and observation.unrelated:
         parts = [_reject(bound.alone(j), draws, rng) for j in range(observation.cells)]
         return Kept(
             np.concatenate([part.theta for part in parts], axis=1),

@@ -20,9 +20,11 @@ from congenial.inference.chains import (
 from congenial.inference.counts import Counts
 from congenial.inference.general import Anything, Records
 from congenial.inference.importance import Proposal, importance
+from congenial.inference.listed import ListedTables, listed_draws
 from congenial.inference.model import Bindable, Bound
 from congenial.inference.noise import Floats
-from congenial.inference.observation import Observation, observe
+from congenial.inference.observation import Observation
+from congenial.inference.observing import observe
 from congenial.inference.posterior import (
     LEAST_EFFECTIVE,
     WORST_R_HAT,
@@ -138,21 +140,19 @@ def bind(
 
 def _can_be_exact(bound: Bound) -> bool:
     observation = bound.observation
-    return (
-        bound.collapsed() is not None
-        and observation.noise is not None
-        and observation.whole
-        and observation.conforming.open
-    )
+    apart = observation.whole and observation.unrelated
+    return bound.collapsed() is not None and (apart or observation.listed is not None)
 
 
 def _exact(bound: Bound, draws: int, rng: np.random.Generator, counts: bool) -> Posterior:
     if not _can_be_exact(bound):
         raise InferenceError(
-            "independent draws need a conjugate model of unrelated cells without published sums.",
+            "independent draws need a conjugate model of unrelated cells without published sums, "
+            "or few possible tables.",
             remedy="Use method='augmentation'.",
         )
-    theta, x = independent_draws(bound, draws, rng)
+    listed = bound.observation.listed is not None
+    theta, x = (listed_draws if listed else independent_draws)(bound, draws, rng)
     return _independent(bound, theta, x if counts else None, "exact", None)
 
 
@@ -176,16 +176,18 @@ def _independent(
 
 def _sampler(bound: Bound, chain: Chain, rng: np.random.Generator) -> ChainSampler:
     observation = bound.observation
+    if observation.listed is not None:
+        return ListedTables(bound, chain.chains, rng)
     if observation.noise is None or not observation.whole:
         kind = Records if Records.fits(bound) else Anything
         return kind(bound, chain.chains, rng)
     if bound.collapsed() is not None:
         return Collapsed(bound, chain.chains, rng)
     if isinstance(bound, Counts):
-        if observation.conforming.open:
+        if observation.unrelated:
             return Marginal(bound, chain.chains, rng)
         return Augmented(bound, chain.chains, rng)
-    priced = observation.normaliser is not None
+    priced = observation.normaliser is not None or observation.levels is not None
     if isinstance(bound, LogisticBound) and bound.reduced is not None and not priced:
         return Marginal(bound.reduced, chain.chains, rng)
     if bound.parts is not None:

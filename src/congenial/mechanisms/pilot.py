@@ -53,12 +53,10 @@ def acceptance(mechanism: CongenialCounts) -> float | None:
         return None
     proposals = int(np.clip(_NUMBERS // mechanism.limits.low.size, 50, _PROPOSALS))
     source = SeededRandomness(_SEED)
-    return min(
-        mechanism.given(table).acceptance(source, proposals) for table in _made_up(mechanism)
-    )
+    return min(mechanism.given(table).acceptance(source, proposals) for table in made_up(mechanism))
 
 
-def _made_up(mechanism: CongenialCounts) -> list[Ints]:
+def made_up(mechanism: CongenialCounts) -> list[Ints]:
     """Conforming tables: some of all, or the nearest ones to even, empty and lopsided tables."""
     description = mechanism.description
     listed = conforming_tables(description.support, description.table)
