@@ -22,8 +22,17 @@ from congenial.privacy.tradeoff import Gaussian, Nothing, Pure
 from congenial.public.adjacency import ReplaceOne, SemiAdjacent
 from congenial.public.invariants import Invariants, publish
 from congenial.public.pairs import Pairs
-from congenial.public.statements import margin, total
-from tests.privacy.ledgers import SCHEMA, described, published, spend
+from congenial.public.partial import SensitiveValues
+from congenial.public.statements import (
+    Statement,
+    at_least,
+    at_most,
+    count,
+    margin,
+    structural_zeros,
+    total,
+)
+from tests.privacy.ledgers import COUNTIES, SCHEMA, described, published, spend
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,58 @@ def test_secrets_of_databases_add_up_and_are_void_given_more(ledger: Ledger) -> 
     with pytest.raises(LedgerError, match="void"):
         ledger.publish(figures)
     ledger.publish(figures, accept_weaker=True)
+
+
+LATER = {
+    "at most": at_most(count("sex = 'f'"), 11),
+    "at least, fixing a cell": at_least(count("county = 'A' and sex = 'f'"), 5),
+    "impossible": structural_zeros("county = 'A' and sex = 'm'"),
+}
+
+
+@pytest.mark.parametrize("statement", LATER.values(), ids=LATER)
+@pytest.mark.parametrize("level", ["query", "database"])
+def test_bounds_and_rules_make_secrets_void_too(
+    ledger: Ledger, statement: Statement, level: str
+) -> None:
+    ledger.publish(COUNTIES)
+    ledger.record(Made(promise(SECRETS, level)))
+    later = Invariants(SCHEMA, (statement,), (None,))
+    with pytest.raises(LedgerError, match=r"'other' promises.*that promise is void"):
+        ledger.publish(later)
+    ledger.publish(later, accept_weaker=True)
+    ledger.publish(later)  # nothing new
+
+
+def of_values() -> Made:
+    return Made(Guarantee.pure(1, under=SensitiveValues(COUNTIES, ("county",))))
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        published((count("sex = 'f'", by="county"), [2, 3, 4])),
+        Invariants(SCHEMA, (at_most(count("sex = 'f'"), 11),), (None,)),
+    ],
+)
+def test_a_promise_about_values_is_void_once_they_are_tied(
+    ledger: Ledger, later: Invariants
+) -> None:
+    ledger.publish(COUNTIES)
+    ledger.record(of_values())
+    with pytest.raises(LedgerError, match=r"about one person's .*sex.* alone"):
+        ledger.publish(later)
+    ledger.publish(later, accept_weaker=True)
+    with pytest.raises(BudgetError, match="can change alone"):
+        ledger.record(of_values())  # nor is it promised afresh
+
+
+def test_figures_of_public_columns_and_rules_leave_a_promise_about_values(ledger: Ledger) -> None:
+    ledger.publish(COUNTIES)
+    ledger.record(of_values())
+    ledger.publish(Invariants(SCHEMA, (at_least(count("county = 'A'"), 4),), (None,)))
+    ledger.publish(Invariants(SCHEMA, (LATER["impossible"],), (None,)))
+    ledger.record(of_values())
 
 
 # ---- figures that no dataset has ------------------------------------------------------------

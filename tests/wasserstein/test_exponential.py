@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from congenial.data.schema import Schema
+from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
-from congenial.mechanisms.wasserstein.base import Base, congenial, naive, prior_congenial
+from congenial.mechanisms.wasserstein.base import (
+    Base,
+    congenial,
+    naive,
+    prior_congenial,
+    published_sums,
+)
 from congenial.mechanisms.wasserstein.chain import LABEL, LatticeChain, log_base
-from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
 from congenial.mechanisms.wasserstein.finite import FiniteRange
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.mechanisms.wasserstein.promise import assumed_delta, together
 from congenial.mechanisms.wasserstein.release import ValuesRelease
+from congenial.public.invariants import publish
 from congenial.public.scenarios import IndependentRecords
 from congenial.public.secrets import LEAKAGE, SecretPairs
+from congenial.public.statements import total
+from congenial.public.support import support
 from congenial.sampling.randomness import SeededRandomness
+from congenial.transport.secrets import delta_z
 from tests.wasserstein import cases
 
 ALPHA = 1e-6
@@ -136,6 +149,53 @@ def test_dependence_costs_noise():
     )
     assert mechanism.sigma == 2  # both change together
     assert loss_of(mechanism, LINE, lambda x: sum(x)) <= 1 + 1e-9
+
+
+PLACES = Schema.from_dict({"place": {"levels": ["a", "b", "c"]}})
+SEVEN = publish(Table(PLACES, ("place",), np.array([3, 3, 1])), total())
+
+
+def of_places(loss, level="database", ordinary=F(2), **scenario):
+    """A table of seven people, whose number is public."""
+    belief = IndependentRecords("replace-one", **scenario)
+    pairs = SecretPairs(PLACES, (belief,), (), level, SEVEN)
+    bound = delta_z(pairs, norm="l2" if loss == "l2" else "l1")
+    base = congenial(3, published_sums(support(SEVEN, ("place",))))
+    return WassersteinExponential(pairs, bound, base, EPS, loss, ordinary, ("place",))
+
+
+@pytest.mark.parametrize("loss", ["l1", "squared l2"])
+def test_what_one_record_costs(loss):
+    """Every two tables one record apart; the squared loss changes by more than they do."""
+    made, every = of_places(loss), simplex(7, 3)
+    logs = {x: np.asarray(made.law(x).log_density(every)) for x in every}
+    near = [(x, z) for x, z in itertools.product(every, repeat=2) if _apart(x, z) == 2]
+    worst = max(float((logs[x] - logs[z]).max()) for x, z in near)
+    assert worst <= made.description.epsilon == 1
+    if loss == "squared l2":  # planted: tables two apart, as if their losses were
+        assert worst > 4 * made.factor * made.rate * made.ordinary
+    release = made.release([3, 3, 1], SeededRandomness(SEED))
+    assert release.persons.tradeoff.eps == 1
+    assert all(release.checks().values())
+    cheap = replace(release.description, epsilon=made.factor * made.rate * made.ordinary)
+    again = replace(release, description=cheap)
+    assert again.checks()["the promise follows from the description"] == (loss == "l1")
+
+
+def _apart(x, z):
+    return sum(abs(a - b) for a, b in zip(x, z, strict=True))
+
+
+@pytest.mark.parametrize("loss", ["l1", "l2", "squared l2"])
+def test_a_record_changes_a_table_as_much_as_it_does(loss):
+    assert of_places(loss, ordinary=ORDINARY[loss]).description.persons
+    with pytest.raises(GuaranteeError, match="it changes a table of counts by"):
+        of_places(loss, ordinary=F(7, 5))
+    with pytest.raises(GuaranteeError, match="it changes a table of counts by"):
+        of_places(loss, "query", sensitivity=F(7, 5))
+    good = of_places(loss)
+    with pytest.raises(GuaranteeError, match="does not serve pairs at level 'database'"):
+        replace(good, bound=assumed_delta(2, "l1"))
 
 
 # ---- planted defects -----------------------------------------------------------------------------

@@ -8,8 +8,8 @@ private at the same price formula but do not reproduce the mandated figures; `Co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.protocol import ErrorLaw, Mechanism, register
 from congenial.privacy.conversions import zcdp_rho
+from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
@@ -156,15 +157,17 @@ class PlainContinuous(Mechanism):
         uniform = ((randomness.words(count) >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
         return self.law.ppf(uniform).reshape(size)
 
-    @cached_property
-    def grid(self) -> float:
-        """Step that released values are rounded to: a power of two, 2^-11 to 2^-10 of the noise.
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, with what is done to the values afterwards."""
+        drawn = super().guarantee
+        rounded = f"{drawn.assumptions[0]}, and values are rounded afterwards, which is free"
+        return replace(drawn, assumptions=(rounded, *drawn.assumptions[1:]))
 
-        Rounding is free, and what it removes are the low-order bits, from which one could see
-        which sums of a count and a draw exist in double precision. Steps between draws grow beyond
-        the grid with probability below 2^-40 only.
-        """
-        return 2.0 ** (math.floor(math.log2(self.law.std())) - 10)
+    @property
+    def grid(self) -> float:
+        """Step that released values are rounded to (`Description.grid`)."""
+        return self.description.grid
 
     def draw(self, truth: Any, randomness: Randomness, draws: int) -> Any:
         """Independent draws of y given phi(x) = truth, on the grid."""

@@ -4,20 +4,36 @@ synthetic records.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from congenial.data.schema import Schema
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.invariants import Invariants
 
+FOLLOWS = "the promise follows from the description"
+
+
+class Made(Protocol):
+    """A mechanism, as far as a release can be compared with it."""
+
+    @property
+    def description(self) -> RecordDescription:
+        """Its law."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises."""
+
 
 @dataclass(frozen=True)
 class RecordRelease:
     """A release the ledger knows by what one record does to it.
 
-    Subclasses add what was released, how it becomes files (`payload`) and how it is read back
-    (`from_payload`, which takes these common parts by name).
+    Subclasses add what was released, how it becomes files (`payload`), how it is read back
+    (`from_payload`, which takes these common parts by name) and what made it (`rebuilt`).
     """
 
     name: str
@@ -35,3 +51,15 @@ class RecordRelease:
     def published(self) -> Invariants:
         """The figures published exactly."""
         return self.guarantee.adjacency.mandates
+
+    def rebuilt(self) -> Iterator[Made]:
+        """Mechanisms that may have made it, from its public parts alone."""
+        yield from ()
+
+    @property
+    def follows(self) -> bool:
+        """Whether one of them has this description and this promise: for `congenial verify`."""
+        return any(
+            made.description == self.description and self.guarantee.follows_from(made.guarantee)
+            for made in self.rebuilt()
+        )

@@ -3,25 +3,36 @@
 Promises about pairs of databases add up. Others do not: two releases that each hide a property of
 the whole dataset can reveal it together, and so can an exact figure, or a table that protects
 persons only. A promise that is calibrated to the law of one statistic given public information
-(secret pairs at level "query") stands alone too, and is void once more is public.
+(secret pairs at level "query") stands alone too. Every promise given public information is void
+once more is public, be it a figure, a bound or a rule; one about single values of a person is void
+once a figure or a bound ties those values to other people's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from congenial.errors import LedgerError
 from congenial.privacy.history import State
+from congenial.public.cells import Cells
 from congenial.public.invariants import Invariants
+from congenial.public.statements import Statement
 
 WHOLE_DATASET = "pairs of distributions"
 SECRETS = "secret pairs"
+VALUES = "replace-one value"
 
 
 def refuse_release(state: State, adjacency: Mapping[str, Any]) -> None:
     """LedgerError when a promise about these pairs cannot stand beside those that are counted."""
     _refuse_whole(state, whole=adjacency["metric"] == WHOLE_DATASET)
+    tied = _tied(state, adjacency, state.mandates.statements)
+    if tied:
+        raise LedgerError(
+            f"'{tied[0].label}' is published, so nobody's protected values can change alone.",
+            remedy="Use SemiAdjacent, which prices such figures.",
+        )
     alone = _for_one_statistic(adjacency)
     kept = [e for e in state.counted if alone or _for_one_statistic(e.pairs)]
     if kept:
@@ -34,21 +45,52 @@ def refuse_release(state: State, adjacency: Mapping[str, Any]) -> None:
 
 
 def refuse_figures(state: State, figures: Invariants, accepted: bool) -> None:
-    """LedgerError when new exact figures would make a counted promise void.
+    """LedgerError when new figures, bounds or rules would make a counted promise void.
 
-    A promise about the whole dataset cannot be given up; one given public information can, if that
-    is accepted: what its release does to single records is still counted.
+    A promise about the whole dataset cannot be given up; one given public information, or about
+    single values, can, if that is accepted: what its release does to single records is still
+    counted.
     """
     _refuse_whole(state, whole=False)
-    new = [s for s in figures.equalities if s not in state.mandates.statements]
-    void = [e.name for e in state.counted if e.pairs["metric"] == SECRETS]
-    if new and void and not accepted:
-        raise LedgerError(
-            f"'{void[0]}' promises something given the figures published before it; once "
-            f"'{new[0].label}' is published too, that promise is void.",
-            remedy="Publish with --accept-weaker if it must be published; what the release does to "
-            "single records is still counted.",
-        )
+    new = [s for s in figures.statements if s not in state.mandates.statements]
+    if accepted or not new:
+        return
+    for entry in state.counted:
+        why = _void(state, entry.pairs, new)
+        if why:
+            raise LedgerError(
+                f"'{entry.name}' promises something {why} that promise is void.",
+                remedy="Publish with --accept-weaker if it must be published; what the release "
+                "does to single records is still counted.",
+            )
+
+
+def _void(state: State, pairs: Mapping[str, Any], new: Sequence[Statement]) -> str:
+    """What a promise about these pairs is of, and the first statement that ends it; or ""."""
+    if pairs["metric"] == SECRETS:
+        return f"given what was public before it; once '{new[0].label}' is published too,"
+    tied = _tied(state, pairs, new)
+    if not tied:
+        return ""
+    values = ", ".join(name for name in state.schema.names if name not in pairs["public"])
+    return (
+        f"about one person's {values} alone; once '{tied[0].label}' is published, nobody's can "
+        "change alone, and"
+    )
+
+
+def _tied(
+    state: State, pairs: Mapping[str, Any], statements: Sequence[Statement]
+) -> list[Statement]:
+    """The figures and bounds that say something about values promised to be protected alone.
+
+    A rule that is zero by definition leaves fewer pairs, and the promise holds for them.
+    """
+    if pairs["metric"] != VALUES:
+        return []
+    public = set(pairs["public"])
+    told = [s for s in statements if s.relation != "zero"]
+    return [s for s in told if not set(Cells(state.schema, (s,)).bases) <= public]
 
 
 def _refuse_whole(state: State, whole: bool) -> None:

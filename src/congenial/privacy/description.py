@@ -7,6 +7,7 @@ confidential data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.privacy.words import number
 from congenial.public.invariants import Invariants
+from congenial.public.limits import limits
 
 Family = Literal[
     "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"
@@ -33,6 +35,7 @@ LAWS: dict[Family, str] = {
     "k_norm_3": "p(u) ~ exp(-epsilon * gauge(u)) on the integers, gauge of the hull of swaps and "
     "hexagons",
 }
+ROUNDED = ("plain_laplace", "plain_gaussian")  # mechanisms whose values are put on a grid
 HULLS: dict[str, int] = {"k_norm_2": 2, "k_norm_3": 3}  # records the hull's tables are apart
 
 
@@ -116,7 +119,40 @@ by a, eps_1 = 0.2'
             law = law.replace("||_1) on", f"||_1 - eps_{i} * ||C_{i} u||_1) on")
             sums = f"sums of u by {', '.join(names)}" if names else "the sum of u"
             told += f"; C_{i} u: {sums}, eps_{i} = {number(eps)}"
-        return law + told + (", given that no count is negative" if self.nonnegative else "")
+        if self.grid:
+            told += f"; then values are rounded to multiples of 2^{math.frexp(self.grid)[1] - 1}"
+        return law + told + (f", given that {self.conditions}" if self.nonnegative else "")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the table can show some public bound."""
+        known = limits(self.support, self.table)
+        return known.boxed or known.sums > 0
+
+    @property
+    def conditions(self) -> str:
+        """What counts are drawn given, besides the published figures, as a clause."""
+        return "no count is negative" + (" and the public bounds hold" if self.bounded else "")
+
+    @property
+    def signs_and_bounds(self) -> str:
+        """The same as what is paid for."""
+        return "counts >= 0" + (" and public bounds" if self.bounded else "")
+
+    @property
+    def grid(self) -> float:
+        """Step that released values are rounded to, 0 where they are not: a power of two, 2^-11 to
+        2^-10 of the noise's standard deviation.
+
+        Rounding is free, and what it removes are the low-order bits, from which one could see
+        which sums of a count and a draw exist in double precision. Steps between draws grow beyond
+        the grid with probability below 2^-40 only.
+        """
+        if self.mechanism not in ROUNDED:
+            return 0.0
+        laplace = self.family == "laplace"
+        deviation = 2**0.5 / float(self.scale) if laplace else float(self.scale) ** 0.5
+        return float(2.0 ** (math.floor(math.log2(deviation)) - 10))
 
     @property
     def terms(self) -> tuple[tuple[tuple[str, ...], Fraction], ...]:

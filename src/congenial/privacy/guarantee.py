@@ -106,6 +106,15 @@ class Guarantee:
         """Weaker than or equal to `other` in the partial order of semi-dp, Definition 20."""
         return other.adjacency.covers(self.adjacency) and self.tradeoff <= other.tradeoff
 
+    def follows_from(self, other: Guarantee) -> bool:
+        """The same bound on the same footing; a plan may assume more and cover less, and say so."""
+        return (
+            self.tradeoff == other.tradeoff
+            and self.basis == other.basis
+            and set(other.assumptions) <= set(self.assumptions)
+            and set(other.not_covered) <= set(self.not_covered)
+        )
+
     def compose(self, other: Guarantee) -> Guarantee:
         """Both releases together, over the same pairs; refused with the reason otherwise."""
         if not (self.adjacency.composes and other.adjacency.composes):
@@ -150,7 +159,8 @@ class Guarantee:
         own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
         if self.adjacency.side != "dataset":
             return tuple(own)
-        told = self._counts_people or bool(self.adjacency.mandates.equalities)
+        public = self.adjacency.mandates
+        told = self._counts_people or bool(public.equalities or public.bounds)
         return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *own)
 
     @property
@@ -160,15 +170,17 @@ class Guarantee:
 
     def published_clause(self) -> str:
         """What is out, exactly, and so not protected."""
-        statements = self.adjacency.mandates.equalities
-        figures = [s.label + (f" ({s.because})" if s.because else "") for s in statements]
+        figures = [s.told for s in self.adjacency.mandates.equalities]
         if self._counts_people and not self.adjacency.mandates.tells_total:
             figures.append("the number of people")
         published = f"Published exactly: {'; '.join(figures) or 'nothing'}."
+        bounds = "; ".join(s.told for s in self.adjacency.mandates.bounds)
+        if bounds:
+            published += f" Public bounds: {bounds}."
         impossible = "; ".join(s.label for s in self.adjacency.mandates.zeros)
         if impossible:
             published += f" Impossible by definition: {impossible}."
-        if figures or impossible:
+        if figures or bounds or impossible:
             published += " Neither these nor what follows from them is protected."
         return published
 

@@ -174,9 +174,10 @@ class Invariants:
         values: list[Ints | None] = []
         for statement, figures in zip(self.statements, self._figures(table), strict=True):
             if not _allowed(statement, figures):
+                bound = ", change the bound" if statement.relation in (">=", "<=") else ""
                 raise MandateError(
                     f"the data do not satisfy '{statement.label}'.",
-                    remedy="Correct the data or drop the statement.",
+                    remedy=f"Correct the data{bound} or drop the statement.",
                 )
             values.append(figures if statement.relation == "=" else None)
         return Invariants(self.schema, self.statements, tuple(values))

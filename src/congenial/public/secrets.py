@@ -99,7 +99,7 @@ class SecretPairs(Pairs):
     @property
     def facts(self) -> tuple[str, ...]:
         """Everything public that the promise takes as known."""
-        told = [s.label for s in self.mandates.equalities]
+        told = [s.label for s in (*self.mandates.equalities, *self.mandates.bounds)]
         told += [fact for one in self.scenarios for fact in one.facts]
         return tuple(dict.fromkeys([*self.given, *told]))
 

@@ -53,6 +53,24 @@ class Statement:
                 f"mandate '{self.label}' is a bound without a number.", remedy="Give the bound."
             )
 
+    @property
+    def limit(self) -> str:
+        """The bound in words, without its ground; empty for what is no bound.
+
+        >>> at_most(count("age = '65+'"), 200).limit
+        'at most 200'
+        """
+        if self.relation not in (">=", "<="):
+            return ""
+        each = f" for each {' and '.join(self.by)}" if self.by else ""
+        return f"at {'least' if self.relation == '>=' else 'most'} {self.bound}{each}"
+
+    @property
+    def told(self) -> str:
+        """The label with the bound, if it is one, and the ground: as a promise names it."""
+        named = f"{self.label} {self.limit}" if self.limit else self.label
+        return f"{named} ({self.because})" if self.because else named
+
     def named(self, label: str, because: str = "") -> Statement:
         """The same statistic under the words a person wrote, with its legal ground."""
         return replace(self, label=label, because=because)

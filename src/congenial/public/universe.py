@@ -34,6 +34,9 @@ class Universe:
         words = "all datasets over the schema"
         if figures:
             words = f"all datasets that agree with the published figures ({figures})"
+        bounds = "; ".join(f"{s.label} {s.limit}" for s in self.mandates.bounds)
+        if bounds:
+            words += f"{' and' if figures else ' that'} keep the public bounds ({bounds})"
         return f"{words}, without what is impossible by definition ({zeros})" if zeros else words
 
     def tables(self, n: int) -> Iterator[Table]:

@@ -9,6 +9,7 @@ of 1.326 without it at epsilon = 1), and it stays.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +25,8 @@ from congenial.mechanisms.wasserstein.promise import assumed_delta, promise, usa
 from congenial.mechanisms.wasserstein.release import ValuesRelease
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.scenarios import Query
+from congenial.privacy.words import number
+from congenial.public.scenarios import IndependentRecords, Query
 from congenial.public.scenarios_laws import rational
 from congenial.public.secrets import SecretPairs
 from congenial.public.support import support
@@ -34,6 +36,9 @@ from congenial.transport.secrets import Bound, delta_z, meaning
 
 Loss = Literal["l1", "l2", "squared l2"]
 LOSSES: tuple[Loss, ...] = ("l1", "l2", "squared l2")
+ROOT_2 = Fraction(math.isqrt(2 * 10**24) + 1, 10**12)  # above the square root of 2
+# what one replaced record changes in a table of counts, in the norm of the loss
+ORDINARY: dict[Loss, Fraction] = {"l1": Fraction(2), "l2": ROOT_2, "squared l2": Fraction(2)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +47,8 @@ class WassersteinExponential:
 
     ordinary: the ordinary sensitivity, which is how much one replaced record changes T(x) in the
     norm of the loss (l1 for the squared loss): a Delta_z in records is a multiple of it, and one
-    below it is said to be. table: the axes of T(x), where it is a table of counts of the schema.
+    below it is said to be. table: the axes of T(x), where it is a table of counts of the schema;
+    then nothing below what one record changes in such a table is taken for it.
 
     Edge cases: the squared loss changes without bound on unbounded tables, so it needs a base in
     which every cell has a public sum and a sign; its sigma grows with the largest sum.
@@ -68,7 +74,27 @@ class WassersteinExponential:
             raise GuaranteeError(
                 f"loss '{self.loss}' is not known.", remedy=f"Use one of {', '.join(LOSSES)}."
             )
+        self._check_records()
         _ = self.sigma  # refuses a bound that cannot be used
+
+    def _check_records(self) -> None:
+        """Refuse a bound of another level, and less than one record changes in a table."""
+        if self.bound.level != self.pairs.level:
+            raise GuaranteeError(
+                f"Delta_z at level '{self.bound.level}' does not serve pairs at level "
+                f"'{self.pairs.level}'.",
+                remedy="Use one level for both.",
+            )
+        free = [one for one in self.pairs.scenarios if isinstance(one, IndependentRecords)]
+        for told in (self.ordinary, *(one.sensitivity for one in free)):
+            if not self.table or told is None:
+                continue
+            if (told**2 if self.loss == "l2" else told) < 2:
+                raise GuaranteeError(
+                    f"one record is said to change the table by {number(told)}; it changes a table "
+                    f"of counts by {number(ORDINARY[self.loss])} under the {self.loss} loss.",
+                    remedy="Give that number.",
+                )
 
     @classmethod
     def calibrate(
@@ -111,6 +137,13 @@ class WassersteinExponential:
                 f"Delta_z in {self.bound.measure} does not bound the {self.loss} loss.",
                 remedy="Compute delta_z in the norm of the loss.",
             )
+        return self._change(distance)
+
+    def _change(self, distance: Fraction) -> Fraction:
+        """The largest change of the loss over tables this far apart.
+
+        |x - y|^2 - |x' - y|^2 is a sum of (x - x') (x + x' - 2 y), so it grows with the sums.
+        """
         return distance if self.loss != "squared l2" else 2 * self._largest_sum * distance
 
     @property
@@ -168,7 +201,8 @@ class WassersteinExponential:
     def description(self) -> RecordDescription:
         """The law, and what one replaced record does to it between databases that T(x) may be of.
 
-        The loss over tables one record apart is `factor * rate` times `ordinary`. Sums in the base
+        The loss over tables one record apart is `factor * rate` times how much the loss function
+        changes over tables `ordinary` apart. Sums in the base
         measure confine y, so they must be published figures of the table: then databases that
         agree with them are the only ones there are.
         """
@@ -184,7 +218,7 @@ class WassersteinExponential:
         }
         loss = Fraction(0)
         if self.ordinary is not None and (not self.base.totals or self._sums_published):
-            loss = self.factor * self.rate * self.ordinary
+            loss = self.factor * self.rate * self._change(self.ordinary)
         return RecordDescription(
             self.name,
             self.pairs.schema,

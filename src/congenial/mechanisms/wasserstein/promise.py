@@ -15,6 +15,7 @@ from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import BASES, Basis, Guarantee
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import Pure
+from congenial.privacy.words import number
 from congenial.public.adjacency import SemiAdjacent
 from congenial.public.invariants import Invariants
 from congenial.public.scenarios_laws import rational
@@ -46,13 +47,12 @@ def assumed_delta(value: object, norm: Norm) -> Bound:
 
     One unit that moves between two cells is 2 in l1 and sqrt 2 in l2.
     """
-    number = rational(value)
-    if number <= 0:
-        raise GuaranteeError(
-            f"Delta_z = {number} is not positive.", remedy="Give a number above 0."
-        )
-    note = f"Delta_z = {number} in {norm} is assumed, not derived from scenarios"
-    return Bound(above(number), 0.0, "estimate", "query", norm, Fraction(0), None, None, (note,))
+    told = rational(value)
+    if told <= 0:
+        raise GuaranteeError(f"Delta_z = {told} is not positive.", remedy="Give a number above 0.")
+    used = above(told)
+    note = f"Delta_z = {number(used)} in {norm} is assumed, not derived from scenarios"
+    return Bound(used, 0.0, "estimate", "query", norm, Fraction(0), None, None, (note,))
 
 
 def usable(bound: Bound) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from congenial.data.rational import fraction
 from congenial.errors import BundleError
-from congenial.mechanisms.record_release import RecordRelease
+from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.mechanisms.wasserstein.base import Base
 from congenial.mechanisms.wasserstein.chain import LatticeChain
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.mechanisms.wasserstein.promise import person_promise
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure
+from congenial.public.support import support
 from congenial.sampling.exact import Ints
 
 VALUES = "values.csv"
@@ -93,25 +93,30 @@ class ValuesRelease(RecordRelease):
             return f"{told}\n\nWithout those beliefs this release promises nothing about persons."
         return f"{told}\n\nWhatever anybody believes. {self.persons.explain()}"
 
+    def rebuilt(self) -> Iterator[Made]:
+        """Mechanisms that may have made it; none is known where values are no counts."""
+        from congenial.mechanisms.wasserstein.rebuild import rebuild
+
+        if "base_measure" in self.description.law:
+            yield from rebuild(self.description, self.guarantee)
+
     def checks(self) -> dict[str, bool]:
-        """What follows from the bundle alone, worked out again: for `congenial verify`."""
-        law, promised = self.description.law, self.guarantee.tradeoff
-        if "base_measure" not in law:
-            return {}
-        distance, ordinary = fraction(law["delta_z"]["value"]), law["ordinary"]
-        if law["delta_z"]["measure"] == "records":
-            distance *= fraction(ordinary)
-        factor = 1 if self.base.translation_invariant and self.loss != "squared l2" else 2
-        told = law["factor"] == factor and isinstance(promised, Pure)
-        if self.loss != "squared l2":
-            told &= promised == Pure(factor * self.rate * distance)
-        loss = Fraction(0) if not ordinary else factor * self.rate * fraction(ordinary)
-        single = not self.description.persons or self.description.epsilon == loss
-        return {
-            "the counts agree with every public figure": self.base.holds(self.counts.reshape(-1)),
-            "the promise follows from the law": told,
-            "what one record costs follows from the law": single,
-        }
+        """What must be so for a bundle to be what it says, and whether it is."""
+        checks = {FOLLOWS: self.follows}
+        if "base_measure" in self.description.law:
+            checks["the counts agree with every public figure"] = self._agrees
+        return checks
+
+    @property
+    def _agrees(self) -> bool:
+        """The sums and signs of the base measure, and those that published figures fix.
+
+        A base without sums does not claim to keep any.
+        """
+        right = self.base.holds(self.counts.reshape(-1))
+        if not self.table or not self.base.totals:
+            return right
+        return right and bool(support(self.published, self.table).agrees(self.counts))
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
