@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from tests.plain_reports import plain_reports
 
-from congenial.cli import tables
+from congenial.cli import publish, tables
 from congenial.cli.check import examine
 from congenial.errors import PlanError
 from congenial.public.limits import limits
@@ -37,8 +37,8 @@ epsilon = 1
 PEOPLE = "sex,age\nf,3\nm,9\nf,30\nm,44\nm,22\nf,70\nm,80\n"
 
 
-def plan(folder, text: str = PLAN) -> Plan:
-    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+def plan(folder, text: str = PLAN, people: str = PEOPLE) -> Plan:
+    (folder / "people.csv").write_text(people, encoding="utf-8")
     (folder / "plan.toml").write_text(text, encoding="utf-8")
     return Plan.load(folder / "plan.toml")
 
@@ -62,15 +62,51 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     tables.show(after, None)
     told = capsys.readouterr().out
     assert "exact, by enumeration of 150 tables" in " ".join(told.split())
+    assert before["inference"]["slow"]
+    assert before["inference"]["minutes"] is None  # not before figures are out
+    assert not after["inference"]["slow"]  # 150 tables are listed
     with plain_reports():
         result = steps.release(made, "t", randomness=SeededRandomness(4))
     release = bundle.read(result.folder)
+    named = "Public bounds: Few old at most 4."
+    assert named in after["promise"]
+    assert named in (result.folder / "README.txt").read_text()
+    assert "keep the public bounds (Few old at most 4)" in release.guarantee.universe.words
+    assert "Few old,,4,,at most\n" in (result.folder / "published.csv").read_text()
+    report = (result.folder / "report.html").read_text()
+    assert "congenial infer this-folder --model multinomial" in report
+    assert "counts &gt;= 0 and public bounds" in report
     assert release.description.nonnegative
     assert limits(release.description.support, release.table).hold(release.values.reshape(-1))
     assert release.values[:, 2].sum() <= 4
     failed = [check.what for check in verify(result.folder) if not check.holds]
     assert failed == ["drawn from the system's randomness"]
     assert steps.open_ledger(made, create=False).spent().epsilon == Fraction(1)
+
+
+MANY = (
+    PLAN.replace('"All" = { total = true }', '"By sex" = { total = true, by = ["sex"] }')
+    .replace('"Adults" = { count = "age >= 18" }\n', "")
+    .replace("at_most = 4", "at_most = 100")
+)
+
+
+def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys):
+    rows = "".join(f"{sex},{age}\n" for sex in "fm" for age in (3, 30, 30, 70) for _ in range(40))
+    made = plan(tmp_path, MANY, "sex,age\n" + rows)
+    publish.show(publish.carry_out(made))
+    assert "Few old" in capsys.readouterr().out
+    document = examine(made)
+    assert document["mandates"][1]["bound"] == "at most 100"
+    (one,) = document["releases"]
+    assert not one["inference"]["works"]
+    tables.show(one, None)
+    assert "congenial infer will not work" in " ".join(capsys.readouterr().out.split())
+    with plain_reports():
+        result = steps.release(made, "t", randomness=SeededRandomness(4))
+    report = (result.folder / "report.html").read_text()
+    assert "infer this-folder" not in report
+    assert "does not work on this release" in report
 
 
 def test_nothing_keeps_bounds_without_signs(tmp_path):

@@ -6,7 +6,6 @@ import json
 import shutil
 from dataclasses import replace
 from fractions import Fraction
-from html import escape
 
 import numpy as np
 import pytest
@@ -21,6 +20,8 @@ from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import publish
 from congenial.public.statements import count, total
 from congenial.release import bundle
+from congenial.release.pictures import Blank
+from congenial.release.report import render
 from congenial.release.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 
@@ -52,7 +53,7 @@ RELEASES = {
 def written(tmp_path):
     def write(release, name="out"):
         words = release.guarantee.explain()
-        page = f"<html>{escape(words)}</html>"
+        page = render(release, words, Blank(drawn=False))
         prepared = bundle.write(release, tmp_path / name, words, page)
         prepared.publish()
         return prepared

@@ -88,6 +88,8 @@ def test_rows_per_person():
         ("epsilon = 0.1", 'rho = 1\nnonnegative = "condition"', "use 'project', which is free"),
         ("epsilon = 0.1", "epsilom = 0.1", "Did you mean 'epsilon'?"),
         ('name = "t"', 'name = "../t"', "release '../t': name"),
+        ('name = "t"', "", "release number 1: name: missing"),
+        ("epsilon = 0.1", "", "release 't': must have exactly one of epsilon"),
         ('table = ["sex", "age"]', "table = []", "release 't': table"),
         ('table = ["sex", "age"]', 'table = "sex"', 'must be a list. Write ["sex"].'),
         ("total = true", "total = false", "publish.All.total"),

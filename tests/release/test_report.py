@@ -364,7 +364,7 @@ def test_cells_of_crossing_figures_have_the_colour_of_their_atom() -> None:
     target = Guarantee.pure(1, under=SemiAdjacent(publish(table, *told)))
     release = calibrate("auto", target, schema.names).release(table, SeededRandomness(7))
     kinds = views._membership(release, np.arange(8))
-    names = ["Female", "Female, Adults", "All", "Adults"]
+    names = ["All, Female", "All, Female, Adults", "All", "All, Adults"]
     assert kinds == [f"counted in: {name}" for name in names for _ in range(2)]
 
 

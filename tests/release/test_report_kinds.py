@@ -20,7 +20,7 @@ from congenial.public.invariants import publish
 from congenial.public.statements import margin, total
 from congenial.release import pictures, views
 from congenial.release.accuracy import error_rows
-from congenial.release.bundle import _readme
+from congenial.release.bundle import readme
 from congenial.release.report import render
 from congenial.sampling.randomness import SeededRandomness
 
@@ -75,8 +75,8 @@ def test_the_arithmetic_of_counts_includes_the_price_of_their_signs():
 
 
 def test_a_readme_offers_what_the_release_can_do():
-    assert "release.interval(" not in _readme(counts(), "")
-    assert "release.interval(" in _readme(levels(), "")
+    assert "release.interval(" not in readme(counts(), "")
+    assert "release.interval(" in readme(levels(), "")
 
 
 def test_a_sum_that_is_published_has_an_interval_whatever_the_law_is():

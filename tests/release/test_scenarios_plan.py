@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,8 +21,9 @@ from congenial import read
 from congenial.cli import app
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.privacy.ledger import Ledger
-from congenial.release import scenarios, steps
+from congenial.release import pictures, scenarios, steps
 from congenial.release.plan import Plan
+from congenial.release.scenarios_report import Earlier, counts_chart
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 11
@@ -58,13 +60,17 @@ def quick() -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with (tmp_path / "cases.csv").open("w", newline="") as file:
+    write_cases(tmp_path)
+    return tmp_path
+
+
+def write_cases(folder: Path) -> None:
+    with (folder / "cases.csv").open("w", newline="") as file:
         out = csv.writer(file)
         out.writerow(["case", "county", "died"])
         rows = [county for county, many in zip(COUNTIES, CASES, strict=True) for _ in range(many)]
         out.writerows([i, county, "yes" if i % 9 == 0 else "no"] for i, county in enumerate(rows))
-    earlier(tmp_path, dict(zip(COUNTIES, (12, 26, 0), strict=True)))
-    return tmp_path
+    earlier(folder, dict(zip(COUNTIES, (12, 26, 0), strict=True)))
 
 
 def earlier(folder: Path, counts: dict[str, object], name: str = "july.csv") -> None:
@@ -122,7 +128,19 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     assert release.base.kind == "prior-congenial"
     assert release.persons.tradeoff.eps == 1
     assert all(text in release.explain() for text in ("Given what is public", "Whatever anybody"))
-    assert "Dirichlet-multinomial" in (bundle / "report.html").read_text()
+    report = html.unescape((bundle / "report.html").read_text())
+    for words in (
+        "Dirichlet-multinomial",
+        "alpha = 0.1, kappa = 0.5, earlier counts from july.csv",
+        f'<td class="number">{sum(CASES)}</td>',  # the published total
+        "in july.csv",
+        told["persons"],  # with what it assumes
+        "Taken as known",
+    ):
+        assert words in report
+    assert told["earlier"]["counts"] == [12, 26, 0]
+    assert "Assumed: each person is one row (checked in 'case')" in told["persons"]
+    assert "alpha = 0.1, kappa = 0.5" in shown
     spent = Ledger.open(folder / "ledger.sqlite")
     assert spent.spent().epsilon == 1
     assert "beside" not in spent.spent_words()
@@ -134,6 +152,17 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     assert len(found["summary"]) == len(found["naive"]) == len(COUNTIES)
     assert found["coverage"]["intervals"] == len(COUNTIES)
     assert "taken for the truth" in found["coverage"]["words"]
+
+
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
+def test_the_picture_shows_released_and_earlier_counts() -> None:
+    before = Earlier("july.csv", (12, 26, 0), F(1, 10), F(1, 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "available", lambda: True)
+        both = counts_chart(COUNTIES, (10, 27, 3), before).to_dict()
+        assert counts_chart([str(i) for i in range(99)], range(99)) is None
+    assert [one["count"] for one in both["data"]["values"]] == [10, 27, 3, 12, 26, 0]
+    assert both["encoding"]["shape"]["scale"]["range"] == ["circle", "diamond"]
 
 
 def test_an_assumed_distance_is_printed_and_stands_alone(folder: Path) -> None:

@@ -113,6 +113,10 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     shown = run("check", path)
     assert f"* {told['mechanism']}" in shown
     assert "promises nothing about them" in shown
+    error = told["fit_error"]
+    assert error["bound"] > (1 if error["parameter"] == "epsilon" else 0.001)
+    assert "write confidence = 0.95" in told["fit_words"]
+    assert f"Error of the fit: {error['parameter']} = " in shown
 
     made = run("release", path, "--json")["releases"][0]
     assert made["promise"].startswith(told["promise"])  # the same fit, the same noise
@@ -129,7 +133,8 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     found = release.interval("mean age", 0.9)
     assert found.low < release.value("mean age") < found.high
     report = (bundle / "report.html").read_text()
-    assert all(name in report for name in ("mean age", "optimum", "Single persons"))
+    for words in ("mean age", "optimum", "Single persons", told["fit_words"]):
+        assert words in report
     assert "single persons" in (bundle / "README.txt").read_text()
 
 
@@ -242,16 +247,27 @@ def test_data_that_do_not_fit_are_refused_before_anything_is_spent(
     assert not (folder / "ledger.sqlite").exists()
 
 
+PICTURES = pictures.available()
+
+
 def test_the_attack_before_and_after(folder: Path) -> None:
     path = plan(folder)
-    told = run(
-        "audit", "--property", path, "--repetitions", 4, "--seed", SEED, "--out", folder / "out",
-        "--json",
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "available", lambda: PICTURES)
+        told = run(
+            "audit", "--property", path, "--repetitions", 4, "--seed", SEED, "--out",
+            folder / "out", "--json",
+        )  # fmt: skip
     (one,) = told["attacks"]
     assert one["after"]["value"] < one["before"]["value"]
     assert one["after"]["low"] <= one["allowed"] < 0.74
     assert {Path(name).name for name in told["files"]} >= {"quarter-attack.csv"}
+    bars = json.loads((folder / "out" / "quarter-assumptions.json").read_text())
+    assert "sampled density" in bars["columns"]
+    for drawn in (folder / "out").glob("*.svg"):  # none without the extra report
+        assert "CONFIDENTIAL" in drawn.read_text()
+        assert drawn.stat().st_mode & 0o077 == 0
+    assert len(list((folder / "out").glob("*.png"))) == 2 * PICTURES
     assert "no attack is named" in refused(path, "audit")
 
 
@@ -264,3 +280,4 @@ def test_the_report_shows_the_laws_it_publishes(folder: Path) -> None:
         loaded = Plan.load(plan(folder))
         drawn = _picture(check(loaded, loaded.release[0], loaded.invariants).mechanism)
     assert drawn.startswith('<figure><img src="data:image/svg+xml;base64,')
+    assert "dashed curves of two scenarios lie, the less the release tells" in drawn

@@ -106,9 +106,11 @@ def test_check_prices_the_mandate_before_and_after_it_is_published(finished, tmp
         assert (one["kind"], one["M"], one["copies"]) == ("synthetic records", 1, 2)
         assert one["guarantee"]["basis"] == "theorem"
         assert [c["model"]["kind"] for c in one["columns"]] == ["multinomial", "spike", "normal"]
-        assert one["columns"][2]["M"] == 2 * one["columns"][0]["M"]
+        assert [c["M"] for c in one["columns"]] == pytest.approx([0, 1 / 3, 2 / 3], abs=1e-6)
+        assert [c["settled"] for c in one["columns"]] == [True, False, False]
     shown = run("check", finished).stdout
     assert "Release 'people': synthetic records" in shown
+    assert "region has no part of M: the published totals fix its values" in shown
     assert "Spent epsilon = 8" in " ".join(shown.split())
 
 
@@ -147,6 +149,10 @@ def test_the_report_is_public_and_escaped(finished):
     for words in ("spike of poisson", "0.2 .. 5", "combine(", "Theta", "unknown", "By region"):
         assert words in page
     assert "release.combine(estimate)" in page
+    assert 'id="exact"' in page
+    for size in read(folder).published.values[0]:
+        assert f'<td class="number">{size}</td>' in page
+    assert "its totals are published, and its values follow from them" in page
     assert "<b>south" not in page
     assert "&lt;b&gt;south" in page
     assert not re.search(r"<script|https?://", page)
@@ -301,6 +307,7 @@ def test_curve_is_loud_private_and_goes_on(finished, tmp_path):
         "local estimate, not a guarantee",
     ]
     assert document["rows"][0]["epsilon"] == 2 * 2 * 0.5  # one copy, a* = 2
+    assert all(row["mean_se"] > 0 and row["rms_se"] > 0 for row in document["rows"])
     assert "NOT covered" in first.stderr
     assert "CONFIDENTIAL" in first.stderr
     (kept,) = out.iterdir()
@@ -310,6 +317,7 @@ def test_curve_is_loud_private_and_goes_on(finished, tmp_path):
     assert again["rows"] == document["rows"]  # nothing was drawn a second time
     shown = run("curve", finished, *CURVE, "--out", out)
     assert "must not be published" in shown.stdout
+    assert "standard errors over 2 draws" in shown.stdout
     assert Ledger.open(Plan.load(finished).ledger).spent().epsilon == 8
 
 

@@ -88,7 +88,8 @@ def slope(frame) -> tuple[float, float]:
 
 def test_the_weight_of_every_record(finished, document):
     made = read(finished.parent / "bundles" / "people")
-    assert [one["column"] for one in document["risk"]] == ["region", "kids", "income"]
+    assert [one["column"] for one in document["risk"]] == ["kids", "income"]
+    assert document["settled"] == ["region"]  # its totals are published: nothing of it is learnt
     for one in document["risk"]:
         assert sum(row["records"] for row in one["rows"]) == one["records"] == PEOPLE
         weights = sum(row["records"] * row["weight"] for row in one["rows"])
@@ -109,6 +110,9 @@ def test_what_is_written_is_private_and_says_so(finished, document):
         assert "for the curator only" in text
         assert "NOT covered" in text
     page = (folder / "utility.html").read_text()
+    assert "CONFIDENTIAL. CONFIDENTIAL" not in page
+    for words in ("below 0 if they are apart", "No parameter is drawn", "&#x27;900+&#x27;"):
+        assert words.lower() in page.lower()
     assert "<b>south" not in page
     for words in ("pMSE", "Linear regression of income", "overlap", "weigh less than 1", "kids"):
         assert words in page
@@ -116,8 +120,14 @@ def test_what_is_written_is_private_and_says_so(finished, document):
     assert Ledger.open(Plan.load(finished).ledger).spent().epsilon == 8
     out = run("utility", finished, *ASK, "--out", folder)
     assert out.exit_code == 0
-    assert "must not be published" in " ".join(out.stdout.split())
-    assert "overlap" in out.stdout
+    shown = " ".join(out.stdout.split())
+    assert shown.count("must not be published") == 1
+    assert "CONFIDENTIAL" not in out.stderr
+    assert "income: everybody in the open class '900+' is written as 900, so" in shown
+    assert (
+        "income: everybody in the open class 'below' is written as the last number below" in shown
+    )
+    assert "and below 0 if they are apart" in shown
 
 
 def test_pictures(document, monkeypatch):
@@ -128,7 +138,7 @@ def test_pictures(document, monkeypatch):
     kinds = [
         utility_page.shares_chart(document["columns"][2]).to_dict()["mark"]["type"],
         [layer["mark"]["type"] for layer in utility_page.quantiles_chart(rows).to_dict()["layer"]],
-        utility_page.risk_chart(document["risk"][2]).to_dict()["mark"]["type"],
+        utility_page.risk_chart(document["risk"][1]).to_dict()["mark"]["type"],
     ]
     assert kinds == ["bar", ["rule", "point"], "circle"]
 

@@ -41,6 +41,7 @@ KINDS = {
     "values": ("congenial.mechanisms.wasserstein.release", "ValuesRelease"),
     "synthetic records": ("congenial.synthesis.release", "SyntheticRelease"),
 }
+RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
 LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
 LARGEST_FILE = 2**35  # bytes of any file that a reader will look into
 
@@ -148,8 +149,8 @@ def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
         "published.json": _json(release.published.to_dict()),
         "published.csv": published_csv(release.published).encode(),
         "report.html": report.encode(),
-        "README.txt": _readme(release, promise).encode(),
-        "CITATION.cff": _citation(release).encode(),
+        "README.txt": readme(release, promise).encode(),
+        "CITATION.cff": citation(release).encode(),
     }
 
 
@@ -236,8 +237,11 @@ class _Payload(Mapping[str, bytes]):
 
 def read_index(folder: Path) -> dict[str, Any]:
     """The bundle's release.json, after checking that it is one."""
-    if not folder.is_dir():
-        raise BundleError(f"there is no bundle at '{folder}'.", remedy="Give the bundle's folder.")
+    if not folder.is_dir() or not any((folder / name).exists() for name in (INDEX, DIGEST)):
+        raise BundleError(
+            f"there is no bundle in '{folder}'.",
+            remedy=f"Give the bundle's own folder, the one with {INDEX}.",
+        )
     index = _parse(folder / INDEX)
     if not isinstance(index, dict) or index.get("format") != FORMAT:
         told = index.get("format") if isinstance(index, dict) else None
@@ -249,27 +253,35 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def published_csv(published: Invariants) -> str:
-    """Published figures, one per line: label, the levels of its axes, value, legal ground."""
+    """Published figures, one per line: label, the levels of its axes, value, legal ground; and
+    public bounds, with a last column that tells them from figures where there are any.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["figure", "for", "value", "because"])
+    columns = 5 if published.bounds else 4
+    writer.writerow(["figure", "for", "value", "because", "relation"][:columns])
     for statement, values in zip(published.statements, published.values or (), strict=False):
-        if values is None:
-            continue
         axes = published.schema.axes(statement.by)
+        relation = RELATIONS.get(statement.relation)
+        if statement.bound is not None:
+            values = np.full([len(axis.levels) for axis in axes], statement.bound)
+        if values is None or relation is None:
+            continue
         for index in np.ndindex(*values.shape):
             cell = "; ".join(
                 f"{axis.name} = {axis.levels[i]}" for axis, i in zip(axes, index, strict=True)
             )
-            writer.writerow([statement.label, cell, int(values[index]), statement.because])
+            row = [statement.label, cell, int(values[index]), statement.because, relation]
+            writer.writerow(row[:columns])
     return out.getvalue()
 
 
-def _readme(release: Bundled, promise: str) -> str:
+def readme(release: Bundled, promise: str) -> str:
+    """README.txt: the promise, the files, how to begin."""
     warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
     files = (
         *release.contents,
-        ("published.csv, .json", "the figures published exactly"),
+        ("published.csv, .json", "the figures published exactly, and public bounds"),
         ("schema.json", "what the cells mean"),
         ("release.json", "mechanism, guarantee, software, and the digest of every file"),
         ("report.html", "the same for reading; opens without a network"),
@@ -295,7 +307,8 @@ Check the folder with: congenial verify <this folder> --digest <announced digest
 """
 
 
-def _citation(release: Bundled) -> str:
+def citation(release: Bundled) -> str:
+    """CITATION.cff."""
     return f"""cff-version: 1.2.0
 message: If you use this release, please cite it and the software that protected it.
 title: {json.dumps(f"{release.name}: protected {release.kind}")}

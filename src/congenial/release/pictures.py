@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from congenial.errors import BundleError
 from congenial.mechanisms.release import Release
@@ -44,6 +45,45 @@ def available() -> bool:
     except ImportError:
         return False
     return True
+
+
+class Pen(Protocol):
+    """What draws the pictures of a table's report: this module, or nothing (`Blank`)."""
+
+    def available(self) -> bool:
+        """Whether there are pictures at all."""
+
+    def margin_chart(self, release: Release, name: str, rows: Sequence[Shown], /) -> Any:
+        """One axis."""
+
+    def pair_chart(self, release: Release, piece: View, rows: Sequence[Shown], /) -> Any:
+        """Two axes."""
+
+    def cells_chart(self, release: Release, piece: View, /) -> Any:
+        """Single cells."""
+
+    def noise_chart(self, noise: CellNoise, /) -> Any:
+        """The law of the noise."""
+
+    def svg_uri(self, chart: Any, /) -> str:
+        """A chart as the address of an image."""
+
+
+@dataclass(frozen=True)
+class Blank:
+    """Pictures left empty, so that the words around them can be compared."""
+
+    drawn: bool
+
+    def available(self) -> bool:
+        """Whether the page has them."""
+        return self.drawn
+
+    def margin_chart(self, *_: Any) -> str:
+        """Nothing."""
+        return ""
+
+    pair_chart = cells_chart = noise_chart = svg_uri = margin_chart
 
 
 def altair() -> Any:

@@ -322,10 +322,12 @@ def _first_problem(error: ValidationError, values: dict[str, Any]) -> str:
 def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
     """A place in words: a release by its name where it has one."""
     words = ".".join(str(part) for part in where) or "the plan"
-    if where[:1] != ("release",) or len(where) < 3 or not isinstance(where[1], int):
+    if where[:1] != ("release",) or len(where) < 2 or not isinstance(where[1], int):
         return words
-    name = values["release"][where[1]].get("name")
-    return f"release '{name}': {words.split('.', 2)[2]}" if isinstance(name, str) else words
+    section = values["release"][where[1]]
+    name = section.get("name") if isinstance(section, dict) else None
+    told = f"release '{name}'" if isinstance(name, str) else f"release number {where[1] + 1}"
+    return ": ".join([told, *words.split(".", 2)[2:]])
 
 
 def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list[str]]:

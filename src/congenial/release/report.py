@@ -22,6 +22,7 @@ from congenial.privacy.tradeoff import Pure
 from congenial.privacy.words import number, small
 from congenial.public.statements import Statement
 from congenial.public.support import support
+from congenial.release import pictures
 from congenial.release.bundle import Bundled
 from congenial.release.page import (
     LARGEST_TABLE,
@@ -34,6 +35,7 @@ from congenial.release.page import (
     section,
     text,
 )
+from congenial.release.pictures import Pen
 from congenial.release.uncertainty import values_section
 from congenial.release.usage import usage_section
 
@@ -42,7 +44,7 @@ CONDITIONED = (
     "table agrees with every published figure"
 )
 COUNTS = (
-    "counts around the true ones, drawn given that none is negative and that they agree with every "
+    "counts around the true ones, drawn given that {conditions}, and that they agree with every "
     "published figure"
 )
 INDEPENDENT = "independent noise in every cell"
@@ -63,7 +65,7 @@ CONTENTS = (
 )
 
 
-def render(release: Release, promise: str) -> str:
+def render(release: Release, promise: str, pen: Pen = pictures) -> str:
     """The report of a release as one HTML document.
 
     `promise` is the paragraph printed at release time, with what has been spent of the budget.
@@ -75,10 +77,10 @@ def render(release: Release, promise: str) -> str:
         [
             banner(release),
             _opening(release),
-            _published(release),
+            published_section(release),
             _protected(release),
             _promise(release, promise),
-            values_section(release),
+            values_section(release, pen),
             usage_section(release),
             f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
             "nothing from a network and shows released and public values only.</footer>",
@@ -123,14 +125,15 @@ def _opening(release: Release) -> str:
 # ---- 2. published exactly --------------------------------------------------------------------
 
 
-def _published(release: Release) -> str:
-    public = release.published
+def published_section(release: Bundled) -> str:
+    """The section with every figure that was published exactly: the same for all kinds."""
+    public, pairs = release.published, release.guarantee.adjacency
     figures = public.values or (None,) * len(public.statements)
     parts = [
         _figure(release, statement, values)
         for statement, values in zip(public.statements, figures, strict=True)
     ]
-    if release.guarantee.adjacency.metric == "replace-one" and not public.tells_total:
+    if getattr(pairs, "secrets", pairs.metric) == "replace-one" and not public.tells_total:
         parts.append("<p>The number of people in the data is public too.</p>")
     intro = (
         "<p>These figures carry no noise. Neither they nor anything that follows from them is "
@@ -141,7 +144,7 @@ def _published(release: Release) -> str:
     return section("exact", "Published exactly", intro, *parts)
 
 
-def _figure(release: Release, statement: Statement, values: Any) -> str:
+def _figure(release: Bundled, statement: Statement, values: Any) -> str:
     ground = f" Ground: {statement.because}." if statement.because else ""
     head = f"<h3>{text(statement.label)}</h3>\n<p>{text(_counted(statement))}.{text(ground)}</p>"
     if values is None:
@@ -167,11 +170,7 @@ def _counted(statement: Statement) -> str:
         what += f", for each {' × '.join(statement.by)}"
     if statement.relation == "zero":
         return f"{what}: zero by definition"
-    if statement.relation != "=":
-        return (
-            f"{what}: {'at least' if statement.relation == '>=' else 'at most'} {statement.bound}"
-        )
-    return what
+    return f"{what}: {statement.limit}, a public bound" if statement.limit else what
 
 
 # ---- 3. what was protected -------------------------------------------------------------------
@@ -186,7 +185,9 @@ def _protected(release: Release) -> str:
         ("Noise", f"{FAMILY_WORDS[description.family]}, {description.law}"),
         (
             "Drawn from",
-            f"{release.randomness} randomness" if release.publishable else release.randomness,
+            f"the randomness of the {release.randomness}"
+            if release.publishable
+            else release.randomness,
         ),
     ]
     if description.post_processing == "project":
@@ -221,16 +222,17 @@ def _records_words(release: Release) -> str:
         f"{counted(adjacency.records, 'record')}"
     )
     if adjacency.records > 1 and adjacency.mandates.equalities:
+        others = "another person's answer" if adjacency.records == 2 else "other people's answers"
         words += (
-            ", because giving one person another answer may force another person's answer to "
-            "change too, so that the published figures still hold"
+            f", because giving one person another answer may force {others} to change too, so that "
+            "the published figures still hold"
         )
     return words + "."
 
 
 def _mechanism_words(release: Release) -> str:
     if release.description.nonnegative:
-        return COUNTS
+        return COUNTS.format(conditions=release.description.conditions)
     if release.description.support.equalities:
         return CONDITIONED
     if release.published.equalities:
@@ -303,7 +305,8 @@ def _arithmetic(release: Release) -> str:
     if description.nonnegative:
         price = release.mechanism.price  # type: ignore[attr-defined]
         spent = number(total + price.value)
-        return f"{words}, plus {number(price.value)} for counts >= 0 = {spent} per person"
+        what = description.signs_and_bounds
+        return f"{words}, plus {number(price.value)} for {what} = {spent} per person"
     together = adjacency.joint_l1(description.terms).value
     if together < total:
         return f"{words} at most; no pair differs that much at once: {number(together)} per person"

@@ -9,12 +9,10 @@ beliefs: the loss grows with the change of the table, and one record changes it 
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,7 @@ from congenial.mechanisms.wasserstein.base import (
     prior_congenial,
     published_sums,
 )
-from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.mechanisms.wasserstein.promise import assumed_delta, person_promise
 from congenial.mechanisms.wasserstein.release import ValuesRelease
@@ -40,13 +38,11 @@ from congenial.public.secrets import SecretPairs
 from congenial.public.support import support
 from congenial.release.drawing import Offer, unit_words
 from congenial.release.plan import Plan
-from congenial.release.scenarios_report import render
+from congenial.release.scenarios_report import Earlier, Prepared
 from congenial.release.sections import Prior, ScenariosSection
 from congenial.sampling.randomness import Randomness
 from congenial.transport.secrets import Bound, delta_z
 
-ROOT_2 = Fraction(math.isqrt(2 * 10**24) + 1, 10**12)  # above the square root of 2
-ORDINARY = {"l1": Fraction(2), "l2": ROOT_2}  # what one replaced record changes in a table
 PEOPLE = (("", 1),)  # a statement about everybody
 
 
@@ -58,6 +54,7 @@ class ScenariosCheck:
     mechanism: WassersteinExponential
     guarantee: Guarantee
     persons: Guarantee
+    earlier: Earlier | None
 
 
 def build(plan: Plan, section: ScenariosSection, mandates: Invariants) -> WassersteinExponential:
@@ -89,9 +86,20 @@ def build(plan: Plan, section: ScenariosSection, mandates: Invariants) -> Wasser
 def check(plan: Plan, section: ScenariosSection, mandates: Invariants) -> ScenariosCheck:
     """What it promises, from public parameters alone."""
     made = build(plan, section, mandates)
+    return ScenariosCheck(
+        section,
+        made,
+        promise(plan, made.guarantee),
+        _persons(plan, made, mandates),
+        _earlier(plan, section),
+    )
+
+
+def _persons(plan: Plan, made: WassersteinExponential, mandates: Invariants) -> Guarantee:
+    """What is promised to anybody, whatever is believed."""
     persons = person_promise(made.description, mandates)
     assert persons is not None
-    return ScenariosCheck(section, made, promise(plan, made.guarantee), promise(plan, persons))
+    return promise(plan, persons)
 
 
 def promise(plan: Plan, guarantee: Guarantee) -> Guarantee:
@@ -122,6 +130,7 @@ def offer(
     truth = table.marginal(section.table).counts.reshape(-1)
     law = made.law(truth)
     _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses what is too wide
+    prepared = Prepared(_persons(plan, made, mandates), _earlier(plan, section))
 
     def draw() -> ValuesRelease:
         return made.release(truth, randomness, section.name)
@@ -131,7 +140,7 @@ def offer(
         made.description,
         promise(plan, made.guarantee),
         draw,
-        render,
+        prepared.render,
         lambda now: now.mandates == mandates,
     )
 
@@ -198,14 +207,22 @@ def _base(plan: Plan, section: ScenariosSection, mandates: Invariants) -> Base:
             remedy="Publish the table exactly, or drop a figure.",
         )
     totals = published_sums(known)
-    if not isinstance(section.base_measure, Prior):
+    before = _earlier(plan, section)
+    if before is None:
         return congenial(cells, totals)
-    before = section.base_measure
-    counts = _earlier(plan, section, before.prior)
-    return prior_congenial(cells, totals, counts, alpha=before.alpha, kappa=before.kappa)
+    return prior_congenial(cells, totals, before.counts, alpha=before.alpha, kappa=before.kappa)
 
 
-def _earlier(plan: Plan, section: ScenariosSection, address: str) -> list[int]:
+def _earlier(plan: Plan, section: ScenariosSection) -> Earlier | None:
+    """What the base measure leans on, if it does."""
+    told = section.base_measure
+    if not isinstance(told, Prior):
+        return None
+    counts = _counts(plan, section, told.prior)
+    return Earlier(Path(told.prior).name, counts, told.alpha, told.kappa)
+
+
+def _counts(plan: Plan, section: ScenariosSection, address: str) -> tuple[int, ...]:
     """The counts of an earlier release in the order of the table; below zero they count as zero."""
     axes = plan.schema.axes(section.table)
     found: dict[tuple[str, ...], int] = {}
@@ -226,7 +243,7 @@ def _earlier(plan: Plan, section: ScenariosSection, address: str) -> list[int]:
             f"base_measure.prior: '{address}' lacks {missing} cells of the table.",
             remedy="Give each cell of the table once; a count of 0 is written as 0.",
         )
-    return [found[cell] for cell in product(*(axis.levels for axis in axes))]
+    return tuple(found[cell] for cell in product(*(axis.levels for axis in axes)))
 
 
 def _rows(place: Path, address: str, table: list[str]) -> list[dict[str, str]]:

@@ -5,18 +5,26 @@ Everything on the page is released or public.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
+from typing import Any
 
 from congenial._version import __version__
 from congenial.mechanisms.wasserstein.release import VALUES, ValuesRelease
+from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.privacy.words import number
+from congenial.release import pictures
 from congenial.release.page import Column, facts, folded_table, page, section, text
 from congenial.release.promise import promise_section
-from congenial.release.report import banner
+from congenial.release.report import banner, published_section
 from congenial.transport.secrets import meaning
 
+MOST_CELLS = 40  # that can be labelled one under the other
 CONTENTS = (
+    ("exact", "Published exactly"),
     ("counts", "The counts"),
     ("promise", "The promise"),
     ("law", "The law of the counts"),
@@ -32,21 +40,47 @@ release.counts
 infer(release, Poisson()).summary(0.95)"""
 
 
-def render(release: ValuesRelease, promise: str) -> str:
-    """The report as one HTML document; `promise` is the paragraph printed at release time."""
-    return page(
-        f"{release.name}: counts given public information",
-        [
-            banner(release),
-            _opening(release),
-            _counts(release),
-            _promise(release, promise),
-            _law(release),
-            _use(),
-            f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
-            "nothing from a network and shows released and public values only.</footer>",
-        ],
-    )
+@dataclass(frozen=True)
+class Earlier:
+    """The public counts a base measure leans on, in the order of the cells, and their weight."""
+
+    file: str
+    counts: tuple[int, ...]
+    alpha: Fraction
+    kappa: Fraction
+
+    @property
+    def words(self) -> str:
+        """The Dirichlet parameter of a cell."""
+        return (
+            f"alpha (earlier count + kappa), alpha = {number(self.alpha)}, kappa = "
+            f"{number(self.kappa)}, earlier counts from {self.file}"
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a report needs besides the draw: earlier counts, and the promise to anybody at all."""
+
+    persons: Guarantee
+    earlier: Earlier | None = None
+
+    def render(self, release: ValuesRelease, promise: str) -> str:
+        """The report as one HTML document; `promise` is the paragraph printed at release time."""
+        return page(
+            f"{release.name}: counts given public information",
+            [
+                banner(release),
+                _opening(release),
+                published_section(release),
+                _counts(release, self.earlier),
+                _promise(release, promise, self.persons),
+                _law(release, self.earlier),
+                _use(),
+                f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
+                "nothing from a network and shows released and public values only.</footer>",
+            ],
+        )
 
 
 def _opening(release: ValuesRelease) -> str:
@@ -59,35 +93,94 @@ def _opening(release: ValuesRelease) -> str:
     )
 
 
-def _counts(release: ValuesRelease) -> str:
+def _counts(release: ValuesRelease, earlier: Earlier | None) -> str:
     axes = release.schema.axes(release.table)
-    cells = product(*(axis.levels for axis in axes))
+    cells = list(product(*(axis.levels for axis in axes)))
     rows = [[*cell, value] for cell, value in zip(cells, release.values, strict=True)]
     columns = [*(Column(name) for name in release.table), Column("released count", number=True)]
+    if earlier is not None:
+        columns.append(Column(f"in {earlier.file}", number=True))
+        rows = [[*row, count] for row, count in zip(rows, earlier.counts, strict=True)]
     told = (
         "<p>Released counts are draws, not the truth. Taking them for the truth makes intervals "
         "too narrow; <code>congenial infer</code> shows by how much.</p>"
     )
+    labels = [", ".join(cell) for cell in cells]
     return section(
-        "counts", "The counts", told, folded_table(columns, rows, of=len(rows), file=VALUES)
+        "counts",
+        "The counts",
+        told,
+        _picture(counts_chart(labels, release.values, earlier), earlier),
+        folded_table(columns, rows, of=len(rows), file=VALUES),
     )
 
 
-def _promise(release: ValuesRelease, promise: str) -> str:
-    guarantee, persons = release.guarantee, release.persons
+def counts_chart(
+    labels: Sequence[str], released: Sequence[float], earlier: Earlier | None = None
+) -> Any:
+    """Released counts by cell, beside earlier ones; None where cells are too many to be labelled,
+    or without the extra `report`.
+    """
+    if not pictures.available() or not 1 < len(labels) <= MOST_CELLS:
+        return None
+    alt, kinds = pictures.altair(), ["released, a draw"]
+    points = [
+        {"cell": cell, "count": count, "kind": kinds[0]}
+        for cell, count in zip(labels, released, strict=True)
+    ]
+    if earlier is not None:
+        kinds.append(f"public before: {earlier.file}")
+        points += [
+            {"cell": cell, "count": count, "kind": kinds[1]}
+            for cell, count in zip(labels, earlier.counts, strict=True)
+        ]
+    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480)
+
+    def by(channel: Any, of: list[str]) -> Any:
+        scale = alt.Scale(domain=kinds, range=of[: len(kinds)])
+        return channel("kind:N", scale=scale, legend=legend)
+
+    drawn = (
+        alt.Chart(alt.Data(values=points))
+        .mark_point(opacity=1, size=46, strokeWidth=1.5)
+        .encode(
+            x=alt.X("count:Q", title="people", axis=alt.Axis(format=",~f", tickCount=6)),
+            y=alt.Y("cell:N", sort=list(labels), title=None, axis=alt.Axis(labelLimit=190)),
+            stroke=by(alt.Stroke, [pictures.BLUE, pictures.INK]),
+            fill=by(alt.Fill, [pictures.BLUE, "white"]),
+            shape=by(alt.Shape, ["circle", "diamond"]),
+        )
+    )
+    return pictures.styled(drawn.properties(width=pictures.WIDTH, height=max(56, 18 * len(labels))))
+
+
+def _picture(chart: Any, earlier: Earlier | None) -> str:
+    if chart is None:
+        return ""
+    words = "The released counts."
+    if earlier is not None:
+        words = "The released counts, and those that were public before and that they lean on."
+    return (
+        f'<figure><img alt="{text(words)}" src="{pictures.svg_uri(chart)}">'
+        f"<figcaption>{text(words)}</figcaption></figure>"
+    )
+
+
+def _promise(release: ValuesRelease, promise: str, persons: Guarantee) -> str:
+    guarantee = release.guarantee
     beliefs = ""
     if isinstance(guarantee.tradeoff, Pure):
         beliefs = f"<p>{text(meaning(guarantee.tradeoff.eps))}</p>"
-    anybody = "<p>Without those beliefs nothing is promised about single persons.</p>"
-    if persons is not None:
-        anybody = f"<blockquote>{text(persons.explain())}</blockquote>"
+    anybody = f"<blockquote>{text(persons.explain())}</blockquote>"
     return promise_section(
         guarantee, promise, "<h3>Whatever anybody believes</h3>", anybody, lead=beliefs
     )
 
 
-def _law(release: ValuesRelease) -> str:
+def _law(release: ValuesRelease, earlier: Earlier | None) -> str:
     law, base = release.description.law, release.base
+    pairs: Any = release.guarantee.adjacency
+    weighed = [] if earlier is None else [("Dirichlet parameter of a cell", earlier.words)]
     nu = {
         "naive": "every table of whole numbers, all alike",
         "congenial": "tables of counts with the published sums, all alike",
@@ -100,7 +193,9 @@ def _law(release: ValuesRelease) -> str:
         "<p>p(y | x) ~ nu(y) exp(-rate loss(y, x)), x the true table.</p>",
         facts(
             [
+                ("Taken as known", "; ".join(pairs.facts) or "nothing"),
                 ("Base measure nu", f"{base.kind}: {nu}"),
+                *weighed,
                 ("Loss", law["loss"]),
                 ("Rate", number(release.rate)),
                 ("Factor for the normaliser", law["factor"]),

@@ -62,6 +62,14 @@ class StatisticsCheck:
         """The one that was chosen."""
         return self.choice.mechanism
 
+    @property
+    def fit_words(self) -> str:
+        """What the sampling error of the fit does to the promise; empty for laws that are given."""
+        error, target = self.mechanism.fit_error, self.mechanism.target
+        if error is None:
+            return ""
+        return error.beside(float(getattr(target, error.parameter)))
+
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """Whether the sampled statistics look as assumed."""
@@ -139,7 +147,7 @@ def offer(
             vector = Vector(asked.query.names, rest.vectors(every)[0], len(rest))
     found = _calibrated(plan, section, fit)
     found.mechanism.check(vector)
-    report = Prepared.of(found.choice, found.diagnosis, found.persons)
+    report = Prepared.of(found.choice, found.diagnosis, found.persons, found.fit_words)
 
     def draw() -> StatisticsRelease:
         drawn = found.mechanism.release(vector, randomness, section.name)

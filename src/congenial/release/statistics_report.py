@@ -41,12 +41,15 @@ class Prepared:
     candidates: list[dict[str, Any]]
     diagnosis: str
     persons: Guarantee | None
+    fit: str
     picture: str
 
     @classmethod
-    def of(cls, choice: Choice, diagnosis: Diagnosis, persons: Guarantee | None) -> Prepared:
+    def of(
+        cls, choice: Choice, diagnosis: Diagnosis, persons: Guarantee | None, fit: str
+    ) -> Prepared:
         """From what was calibrated."""
-        return cls(choice.table(), diagnosis.words, persons, _picture(choice.mechanism))
+        return cls(choice.table(), diagnosis.words, persons, fit, _picture(choice.mechanism))
 
     def render(self, release: StatisticsRelease, promise: str) -> str:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
@@ -56,7 +59,7 @@ class Prepared:
                 banner(release),
                 _opening(release),
                 _values(release),
-                _promise(release, promise, self.persons),
+                _promise(release, promise, self.persons, self.fit),
                 self._laws(release),
                 self._tried(release),
                 _use(release),
@@ -157,12 +160,13 @@ def _values(release: StatisticsRelease) -> str:
     )
 
 
-def _promise(release: StatisticsRelease, promise: str, persons: Guarantee | None) -> str:
+def _promise(release: StatisticsRelease, promise: str, persons: Guarantee | None, fit: str) -> str:
     guarantee = release.guarantee
     single = "<p>This release promises nothing about single persons.</p>"
     if persons is not None:
         single = f"<blockquote>{text(persons.explain())}</blockquote>"
-    return promise_section(guarantee, promise, "<h3>Single persons</h3>", single)
+    rows = [("Error of the fit", fit)] if fit else []
+    return promise_section(guarantee, promise, "<h3>Single persons</h3>", single, rows=rows)
 
 
 def _use(release: StatisticsRelease) -> str:
@@ -189,12 +193,13 @@ def _picture(mechanism: DistributionMechanism) -> str:
     seen = list(dict.fromkeys(point["law"] for point in points))
     colours = [pictures.BLUE, pictures.VERMILION, pictures.GREEN, pictures.PURPLE, pictures.GREY]
     legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480)
+    ticks = alt.Axis(tickCount=4, labelOverlap="greedy", labelSeparation=12)
     scale = alt.Scale(domain=seen, range=[colours[i % len(colours)] for i in range(len(seen))])
     chart = (
         alt.Chart(alt.Data(values=points))
         .mark_line(strokeWidth=1.8)
         .encode(
-            x=alt.X("x:Q", title=None, scale=alt.Scale(zero=False)),
+            x=alt.X("x:Q", title=None, scale=alt.Scale(zero=False), axis=ticks),
             y=alt.Y("y:Q", title="density", axis=alt.Axis(labels=False)),
             color=alt.Color("law:N", scale=scale, legend=legend),
             strokeDash=alt.StrokeDash("what:N", legend=alt.Legend(title=None, orient="bottom")),
@@ -208,7 +213,7 @@ def _picture(mechanism: DistributionMechanism) -> str:
     )
     caption = (
         "The statistics under each scenario, as fitted and with the noise added. The closer the "
-        "dashed and solid curves of different scenarios lie, the less there is to hide."
+        "dashed curves of two scenarios lie, the less the release tells."
     )
     uri = pictures.svg_uri(pictures.styled(chart))
     return (

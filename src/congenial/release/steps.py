@@ -23,6 +23,7 @@ from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.ledger import Ledger
 from congenial.privacy.pricing import Repricing
 from congenial.public.invariants import Invariants
+from congenial.public.statements import Statement
 from congenial.release import bundle
 from congenial.release.accuracy import Want
 from congenial.release.drawing import ReleaseResult, carry_out, tabulate
@@ -142,13 +143,14 @@ def _all_published(plan: Plan, ledger: Ledger) -> bool:
 
 @dataclass(frozen=True)
 class PublishResult:
-    """Result of `publish`: the figures, where they were written, and what earlier releases now
-    promise.
+    """Result of `publish`: the figures, where they were written, what earlier releases now promise,
+    and which statements were not public before.
     """
 
     mandates: Invariants
     folder: Path
     repricing: Repricing
+    new: tuple[Statement, ...]
 
 
 def publish(
@@ -184,7 +186,8 @@ def publish(
     assert ledger is not None
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, plan.budget.ledger)
-    return PublishResult(figures, folder, repricing)
+    new = tuple(one for one in figures.statements if one not in known.statements)
+    return PublishResult(figures, folder, repricing, new)
 
 
 def _released_bases(plan: Plan) -> set[str]:

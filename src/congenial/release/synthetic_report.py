@@ -23,15 +23,18 @@ from congenial.release.page import (
     text,
 )
 from congenial.release.promise import promise_section
-from congenial.release.report import banner
+from congenial.release.report import banner, published_section
+from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.release import DICTIONARY, SyntheticRelease, dictionary_rows, type_of
 
 CONTENTS = (
+    ("exact", "Published exactly"),
     ("promise", "The promise"),
     ("models", "The models"),
     ("columns", "The columns"),
     ("use", "How to use it"),
 )
+SETTLED = "none: its totals are published, and its values follow from them"
 _OTHER_KEYS = ("kind", "model")
 
 SEVERAL = """import congenial
@@ -61,6 +64,7 @@ def render(release: SyntheticRelease, promise: str) -> str:
         [
             banner(release),
             _opening(release),
+            published_section(release),
             _promise(release, promise),
             _models(release),
             _columns(release),
@@ -105,23 +109,24 @@ def _promise(release: SyntheticRelease, promise: str) -> str:
 
 
 def _models(release: SyntheticRelease) -> str:
-    law = release.description.law
+    law, pairs = release.description.law, release.guarantee.adjacency
+    made = Synthesizer.from_dict(pairs, law)  # type: ignore[arg-type]  # of records, as released
     rows = [
         [
             one["name"],
-            _model_words(one["model"]),
+            SETTLED if one["name"] in made.settled else _model_words(one["model"]),
             ", ".join(one["given"]) or "-",
-            "per record" if one["weighting"] == "record" else "one for all",
-            one["share"],
+            _weights(one["weighting"]) if kernel.bound else "-",
+            number(kernel.bound),
         ]
-        for one in law["columns"]
+        for one, kernel in zip(law["columns"], made.kernels, strict=True)
     ]
     columns = [
         Column("column"),
         Column("model and Theta"),
         Column("given"),
         Column("weights"),
-        Column("share of M", number=True),
+        Column("part of M", number=True),
     ]
     copied = ""
     if law["public"]:
@@ -140,6 +145,10 @@ def _models(release: SyntheticRelease) -> str:
         "<p>What no model speaks of is not in the files: relations between columns that are not "
         "given each other, and shapes that no parameter in Theta has.</p>",
     )
+
+
+def _weights(weighting: str) -> str:
+    return "per record" if weighting == "record" else "one for all"
 
 
 def _model_words(model: Mapping[str, Any]) -> str:

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.attribute import written
 from congenial.data.records import fetch
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
 from congenial.release.plan import Plan
+from congenial.release.private import private_file, private_folder
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.combine import combine
 from congenial.synthesis.release import SyntheticRelease
@@ -29,6 +31,12 @@ NOTES = (
     "Choosing M, Theta, a model, epsilon or the number of copies by looking at them is NOT covered "
     "by the promise of a release.",
 )
+OVERLAP = (
+    "Overlap: the mean share of the two 95 % intervals that they have in common; 1 if they are the "
+    "same, 0 if they just touch, and below 0 if they are apart, by how far in lengths of an "
+    "interval."
+)
+SETTLED = "its totals are published, so no parameter is drawn from its records and none weighs."
 Regression = tuple[str, Sequence[str]]
 
 
@@ -59,6 +67,7 @@ def examine(
         "copies": len(reports),
         "columns": [_column(made, name, reports) for name in made.names],
         "quantiles": _quantiles(reports),
+        "open_levels": [words for name in made.names for words in _open_levels(made, name)],
         "correlations": [
             {
                 "columns": list(pair),
@@ -73,8 +82,11 @@ def examine(
         "replicated": _over([r.replicated for r in reports]),
         "response": None if regression is None else regression[0],
         "coefficients": _coefficients(reports),
+        "overlap_words": OVERLAP,
         "weightless": weightless,
-        "risk": [_risk(made, one) for one in risks],
+        "settled": list(made.settled),
+        "settled_words": SETTLED,
+        "risk": [_risk(made, one) for one in risks if one.column not in made.settled],
     }
 
 
@@ -98,6 +110,24 @@ def _column(made: Synthesizer, name: str, reports: Sequence[UtilityReport]) -> d
         "original": reports[0].shares[name][0].tolist(),
         "synthetic": drawn.tolist(),
     }
+
+
+def _open_levels(made: Synthesizer, name: str) -> list[str]:
+    """Which levels a file writes as one number, so that quantiles of data and file differ there."""
+    attribute = made.schema.attribute(name)
+    if attribute.kind == "categorical" or name in made.public:
+        return []
+    found = []
+    for level, (low, high) in zip(attribute.levels, attribute.intervals, strict=False):
+        if low is None and high is not None:
+            found.append((level, f"the last number below {written(high)}"))
+        elif high is None and low is not None:
+            found.append((level, written(low)))
+    return [
+        f"{name}: everybody in the open class '{level}' is written as {number}, so quantiles that "
+        "fall into it cannot agree with those of the data."
+        for level, number in found
+    ]
 
 
 def _quantiles(reports: Sequence[UtilityReport]) -> list[dict[str, Any]]:
@@ -159,25 +189,19 @@ def _risk(made: Synthesizer, one: RecordRisk) -> dict[str, Any]:
     }
 
 
-def write(document: dict[str, Any], folder: Path, bundle: Path) -> list[Path]:
+def write(document: dict[str, Any], folder: Path) -> list[Path]:
     """Write page and numbers to a private folder (only its owner may enter), never in a bundle."""
     from congenial.release.utility_page import render
 
-    if folder.resolve().is_relative_to(bundle.resolve()) or (folder / "release.json").exists():
-        raise BundleError(
-            "confidential numbers do not go into a bundle.", remedy="Give another folder (--out)."
-        )
     content = {
         "utility.json": json.dumps(document, indent=1),
         "utility.html": render(document),
     }
+    private_folder(folder)
+    paths = [folder / name for name in content]
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        paths = [folder / name for name in content]
         for path, text in zip(paths, content.values(), strict=True):
-            path.touch(mode=0o600)
-            path.chmod(0o600)
-            path.write_text(text, encoding="utf-8")
+            private_file(path).write_text(text, encoding="utf-8")
     except OSError as reason:
         raise BundleError(f"'{folder}' cannot be written: {reason.strerror}.") from None
     return paths

@@ -10,6 +10,7 @@ import numpy as np
 from congenial.mechanisms.release import EXACT_LAW, Release
 from congenial.release import pictures
 from congenial.release.page import LARGEST_TABLE, Column, amount, folded_table, section, text
+from congenial.release.pictures import Pen
 from congenial.release.views import (
     LEVEL,
     MOST_CELLS,
@@ -32,24 +33,24 @@ HINT = (
 )
 
 
-def values_section(release: Release) -> str:
+def values_section(release: Release, pen: Pen = pictures) -> str:
     """Margins, one piece of the table, the law of the noise, and the table itself."""
-    draw, small = pictures.available(), release.values.size <= MOST_CELLS
+    draw, small = pen.available(), release.values.size <= MOST_CELLS
     additive = release.mechanism.additive
     margins = {name: shown(release, (name,)) for name in one_way(release)}
     parts = [_reading(release, margins.values()), "" if draw else HINT]
     for name, rows in margins.items():
-        chart = pictures.margin_chart(release, name, rows) if draw else None
-        parts.append(_sums(release, (name,), rows, chart))
+        chart = pen.margin_chart(release, name, rows) if draw else None
+        parts.append(_sums(release, (name,), rows, chart, pen))
     piece = view(release)
     if piece is not None and piece.panels is not None and piece.held:
         rows = shown(release, piece.names)
-        chart = pictures.pair_chart(release, piece, rows) if draw else None
-        parts.append(_sums(release, piece.names, rows, chart))
+        chart = pen.pair_chart(release, piece, rows) if draw else None
+        parts.append(_sums(release, piece.names, rows, chart, pen))
     if draw and small and piece is not None and len(release.table) > 1:
-        parts.append(_cells(release, piece))
+        parts.append(_cells(release, piece, pen))
     if small and additive:
-        parts.append(_noise(release, draw))
+        parts.append(_noise(release, pen))
     parts.append(_table(release, small))
     return section("values", "Values and their uncertainty", *parts)
 
@@ -57,10 +58,11 @@ def values_section(release: Release) -> str:
 def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
     if not release.mechanism.additive:
         return (
-            "<p>Points are counts as drawn. They were drawn given that no count is negative, so "
-            "their error depends on the confidential table and no interval holds for all of them; "
-            "<code>congenial infer</code> works from the law itself. A sum that is published "
-            "exactly is marked by a hollow diamond. Axes need not start at zero.</p>"
+            "<p>Points are counts as drawn. They were drawn given that "
+            f"{release.description.conditions}, so their error depends on the confidential table "
+            "and no interval holds for all of them; what can be inferred is said under How to use "
+            "it. A sum that is published exactly is marked by a hollow diamond. Axes need not "
+            "start at zero.</p>"
         )
     small = release.values.size <= MOST_CELLS
     cells = shown(release, release.table) if small else []
@@ -78,7 +80,9 @@ def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
     )
 
 
-def _sums(release: Release, names: tuple[str, ...], rows: Sequence[Shown], chart: Any) -> str:
+def _sums(
+    release: Release, names: tuple[str, ...], rows: Sequence[Shown], chart: Any, pen: Pen
+) -> str:
     """One margin: its picture with the numbers folded away, or the numbers alone."""
     title = " and ".join(reversed(names))
     head, words = f"<h3>By {text(title)}</h3>", _width_words(rows)
@@ -90,7 +94,7 @@ def _sums(release: Release, names: tuple[str, ...], rows: Sequence[Shown], chart
         "table below."
     )
     folded = f"<details><summary>Show the numbers</summary>\n{numbers}\n</details>"
-    return f"{head}\n{_figure(chart, alternative, words)}\n{folded}"
+    return f"{head}\n{_figure(pen.svg_uri(chart), alternative, words)}\n{folded}"
 
 
 def _with_intervals(release: Release) -> str:
@@ -120,9 +124,9 @@ def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: s
     return folded_table(columns, rows, len(sums), file)
 
 
-def _figure(chart: Any, alternative: str, caption: str) -> str:
+def _figure(uri: str, alternative: str, caption: str) -> str:
     return (
-        f'<figure><img src="{pictures.svg_uri(chart)}" alt="{text(alternative)}">'
+        f'<figure><img src="{uri}" alt="{text(alternative)}">'
         f"<figcaption>{text(caption)}</figcaption></figure>"
     )
 
@@ -140,7 +144,7 @@ def _width_words(sums: Sequence[Shown]) -> str:
     return f"Intervals reach at most {amount(half)} to either side{share}."
 
 
-def _cells(release: Release, piece: View) -> str:
+def _cells(release: Release, piece: View, pen: Pen) -> str:
     where = held_words(release, piece)
     chosen = f"One piece of the table, {where}{chosen_words(release, piece)}. " if where else ""
     _, kinds = piece_of(release, piece)
@@ -149,11 +153,12 @@ def _cells(release: Release, piece: View) -> str:
         "table.csv."
     )
     caption = chosen + sums_words(release, kinds)
-    picture = _figure(pictures.cells_chart(release, piece), alternative, caption)
+    uri = pen.svg_uri(pen.cells_chart(release, piece))
+    picture = _figure(uri, alternative, caption)
     return f"<h3>Single cells</h3>\n{picture}"
 
 
-def _noise(release: Release, draw: bool) -> str:
+def _noise(release: Release, pen: Pen) -> str:
     noise = cell_noise(release)
     deviation, half = (amount(round(x, 2)) for x in (noise.standard_deviation, noise.half_width))
     words = (
@@ -164,10 +169,10 @@ def _noise(release: Release, draw: bool) -> str:
     if noise.simulated:
         words += " The picture is simulated, and made symmetric as the law is."
     head = "<h3>The law of the noise in one cell</h3>\n"
-    if not draw:
+    if not pen.available():
         return f"{head}<p>{text(words)}</p>"
     alternative = f"Symmetric law, highest at zero; the middle, with {LEVEL:.0%}, is darker."
-    return head + _figure(pictures.noise_chart(noise), alternative, words)
+    return head + _figure(pen.svg_uri(pen.noise_chart(noise)), alternative, words)
 
 
 def _table(release: Release, small: bool) -> str:

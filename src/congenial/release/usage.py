@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from congenial.mechanisms.release import Release
+from congenial.public.support import support
 from congenial.release.accuracy import error_rows
 from congenial.release.page import Column, section, table, text
 
@@ -21,10 +24,20 @@ INTERVAL = "\nrelease.interval({condition}, 0.90)"
 
 
 def example_condition(release: Release) -> str:
-    """A condition that picks the first level of the first axis, as an example."""
-    if not release.table:
-        return ""
-    name = release.table[0]
+    """The first level of an axis, as an example: of the first whose count is not published exactly,
+    or else the first cell.
+    """
+    known = support(release.description.support, release.table)
+    for axis, name in enumerate(release.table):
+        first = np.full(release.values.shape, -1)
+        np.moveaxis(first, axis, 0)[0] = 0
+        if not known.fixes(first, 1)[0]:
+            return _picks(release, name)
+    return " and ".join(_picks(release, name) for name in release.table)
+
+
+def _picks(release: Release, name: str) -> str:
+    """A condition for the first level of an axis."""
     level = release.schema.axis(name).levels[0].replace("'", "''")
     quoted = name.replace('"', '""')
     plain = name.isascii() and name.isidentifier() and name.lower() not in RESERVED
@@ -66,9 +79,8 @@ def _counts(release: Release) -> str:
             "<h3>Counts that cannot be negative</h3>\n<p>The counts were drawn given that none is "
             "negative, so no value had to be changed afterwards. Small counts are therefore too "
             "large on average. How much depends on the confidential table: there is no interval "
-            "that holds for every table, except for sums that are published exactly. To infer, use "
-            "the law of the draw itself:</p>\n<pre><code>congenial infer this-folder --model "
-            "multinomial</code></pre>"
+            "that holds for every table, except for sums that are published exactly. "
+            + _inference(release)
         )
     if release.raw is None:
         return (
@@ -81,6 +93,23 @@ def _counts(release: Release) -> str:
         "is needed. <code>count_as_drawn</code> is what the mechanism drew: its noise has mean "
         "zero and a known law, so use it for estimates, sums and tests. The intervals on this "
         "page and those of <code>release.interval</code> rest on it.</p>"
+    )
+
+
+def _inference(release: Release) -> str:
+    """How to infer from the law of the draw, or why that cannot be done."""
+    from congenial.inference.outlook import outlook  # only such counts need to know
+
+    found = outlook(release.mechanism)
+    if not found.works:
+        return (
+            f"<code>congenial infer</code> does not work on this release either: {text(found.why)}."
+            " The law of the draw is stated in <code>release.json</code>.</p>"
+        )
+    slowly = f" This takes minutes or more: {text(found.why)}." if found.slow else ""
+    return (
+        f"To infer, use the law of the draw itself.{slowly}</p>\n<pre><code>congenial infer "
+        f"this-folder --model {found.model}</code></pre>"
     )
 
 

@@ -20,8 +20,8 @@ def render(document: dict[str, Any]) -> str:
     return page(
         f"{document['release']}: utility, CONFIDENTIAL",
         [
-            '<p class="banner" role="alert"><b>CONFIDENTIAL.</b> '
-            + " ".join(text(note) for note in document["notes"])
+            f'<p class="banner" role="alert"><b>{text(document["notes"][0])}</b> '
+            + " ".join(text(note) for note in document["notes"][1:])
             + "</p>",
             f"<header><h1>{text(document['release'])}: utility and weights</h1></header>",
             _overall(document),
@@ -89,6 +89,11 @@ def _column(document: dict[str, Any], one: dict[str, Any]) -> str:
         f"<p>Total variation distance of its levels: {_spread(one['distance'])}.</p>",
         _figure(shares_chart(one), "Share of records by level."),
         table(columns, told) if rows else "",
+        *(
+            f"<p>{text(words)}</p>"
+            for words in document["open_levels"]
+            if rows and words.startswith(f"{one['name']}: ")
+        ),
         _figure(
             quantiles_chart(rows),
             "Quantiles; lines are the sampling interval of the data and the range over copies.",
@@ -129,6 +134,7 @@ def _relations(document: dict[str, Any]) -> str:
                 f"Linear regression of {document['response']}",
             )
         )
+        parts.append(f"<p>{text(document['overlap_words'])}</p>")
     return section("relations", "Relations between columns", *parts) if parts else ""
 
 
@@ -139,6 +145,10 @@ def _risk(document: dict[str, Any]) -> str:
     parts = [
         "<p>A record's weight is what its likelihood counts; its part of M is the range of its "
         "score. Both are public functions of the value; how many records have them is not.</p>"
+    ]
+    parts += [
+        f"<h3>{text(name)}</h3>\n<p>{text(document['settled_words'].capitalize())}</p>"
+        for name in document["settled"]
     ]
     for one in document["risk"]:
         parts += [

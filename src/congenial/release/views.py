@@ -192,9 +192,7 @@ def _membership(release: Release, seen: Any) -> list[str]:
 
 
 def _counted(release: Release, seen: Any) -> list[str]:
-    """For each cell in sight the figures that count it; those that count every cell only where
-    there are no others.
-    """
+    """For each cell in sight the figures that count it, those that count every cell first."""
     found: list[list[str]] = [[] for _ in seen]
     everywhere = []
     for statement in release.description.support.equalities:
@@ -209,7 +207,8 @@ def _counted(release: Release, seen: Any) -> list[str]:
             continue
         for i in np.flatnonzero(weight.reshape(-1)[seen]):
             found[i].append(statement.label)
-    return [f"counted in: {', '.join(labels or everywhere) or 'other sums'}" for labels in found]
+    told = (", ".join([*everywhere, *labels]) for labels in found)
+    return [f"counted in: {names or 'other sums'}" for names in told]
 
 
 @dataclass(frozen=True)
