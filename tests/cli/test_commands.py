@@ -270,9 +270,8 @@ def test_demo_ends_with_bundle_report_and_promise(run: Callable[..., Any], tmp_p
     for step in ("check", "publish", "release"):
         assert f"$ congenial {step} {folder}/plan.toml" in told
     for name in ("sex-by-age", "state-summary"):
-        assert (
-            f"Bundle: {folder}/bundles/{name} Report: {folder}/bundles/{name}/report.html" in told
-        )
+        assert f"Bundle: {folder}/bundles/{name} Digest:" in told
+        assert f"checks hold Next: open {folder}/bundles/{name}/report.html" in told
     assert "No result of this release is more than 2.72 times as likely" in told
     assert "Spent: epsilon = 1.5 of epsilon = 4." in told
     held = re.findall(r"(\d+) of (\d+) checks hold", told)

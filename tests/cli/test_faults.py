@@ -122,6 +122,10 @@ def test_mandates_that_the_data_contradict(run: Callable[..., Any], plan: Path) 
     ran = run("publish", plan)
     assert ran.code == 2
     assert "Nobody" in ran.err
+    assert "Correct the data or drop the statement." in ran.err
+    change(plan, zero, '[publish]\n"Few" = { total = true, at_most = 3 }\n')
+    change(plan, "epsilon = 0.5\n", 'epsilon = 0.5\nnonnegative = "project"\n')
+    assert "Correct the data, change the bound or drop the statement." in run("publish", plan).err
     assert leftovers(plan) == []
 
 
@@ -208,7 +212,11 @@ def test_a_file_that_is_no_ledger(run: Callable[..., Any], plan: Path) -> None:
 
 def test_a_folder_that_is_no_bundle(run: Callable[..., Any], tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "absent"):
-        assert run("verify", folder).code == 6
+        ran = run("verify", folder)
+        assert ran.code == 6
+        assert f"there is no bundle in '{folder}'" in ran.err
+    (tmp_path / "DIGEST.txt").write_text("0\n")  # a bundle that lost its release.json
+    assert "cannot be read. Get a fresh copy" in run("verify", tmp_path).err
     assert run("explain", tmp_path).code == 6
     assert run("explain", tmp_path / "absent.toml").code == 2
 

@@ -15,7 +15,7 @@ from congenial.inference.chains import ChainSampler
 from congenial.inference.regressions import Linear
 from congenial.inference.samplers import Chain, _Clock, bind
 from congenial.release import pictures
-from congenial.release.bundle import read
+from congenial.release.bundle import KINDS, read
 
 REPORT = pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
 
@@ -33,6 +33,36 @@ def test_infer_writes_a_picture_of_each_parameter(
     assert ran.code == 0, ran.err
     assert (out / "rate.png").stat().st_size > 1000
     assert ran.out.index("Posterior under") < ran.out.index("Wrote:")
+
+
+def test_every_step_names_the_next(run: Callable[..., Any], plan: Path) -> None:
+    def last(*words: object) -> str:
+        return run(*words).out.strip().splitlines()[-1]
+
+    assert last("check", plan) == f"Next: congenial publish {plan}"
+    assert last("publish", plan) == f"Next: congenial release {plan}"
+    assert last("check", plan) == f"Next: congenial release {plan}"
+    report = plan.parent / "bundles" / "detail" / "report.html"
+    assert last("release", plan, "--name", "detail", "--seed", 1) == f"Next: open {report}"
+    assert last("check", plan) == f"Next: congenial release {plan} --name summary"
+    plan.write_text(plan.read_text().replace("epsilon = 0.5", "epsilon = 5"))
+    assert "Next" not in run("check", plan).out  # the budget does not allow it
+
+
+def test_publishing_again_says_that_nothing_is_new(run: Callable[..., Any], plan: Path) -> None:
+    first = run("publish", plan).out
+    assert "Public from now on" in first
+    assert "already" not in first
+    again = run("publish", plan).out
+    assert "Nothing new: all of this is public already" in again
+    assert "from now on" not in again
+    text = plan.read_text()
+    plan.write_text(text.replace("[publish]\n", '[publish]\n"Women" = { count = "sex = \'f\'" }\n'))
+    mixed = run("publish", plan).out
+    assert "Public from now on" in mixed
+    assert "Population (statute), public already" in mixed
+    assert "Women, public" not in mixed
+    assert run("publish", plan, "--json").document["new"] == []
 
 
 def test_a_level_is_refused_before_anything_is_drawn(
@@ -56,15 +86,32 @@ def test_a_location_is_not_called_a_mean(finished: Path) -> None:
     assert "before it is cut to the bins (from 0 on)" in bound.observation.notes[-1]
 
 
-def test_long_chains_are_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_kind_that_is_no_table_has_a_page_of_its_own() -> None:
+    assert set(infer_command._INSTEAD) == set(KINDS) - {"table", "values"}
+    for words in infer_command._INSTEAD.values():
+        page = Path(__file__).parents[2] / (words.rpartition(" ")[2].rstrip(".") + ".md")
+        assert page.is_file()
+
+
+def test_long_chains_are_announced_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[str] = []
-    tell = infer_command._clock(told.append)
+    now = iter([0.0, 10.0, 20.0, 30.0, 90.0])
+    monkeypatch.setattr(infer_command.time, "monotonic", lambda: next(now))
+    tell = infer_command._clock(told.append, "figures that cross")
     tell(0, 2000, 10.0)
     assert capsys.readouterr().err == ""
     tell(1, 2000, 7200.0)
     tell(2, 2000, 7200.0)
-    assert capsys.readouterr().err.count("about 2 hours or more") == 1
+    told_so_far = capsys.readouterr().err
+    assert told_so_far.count("about 2 hours or more: figures that cross.") == 1
+    assert "draws=" not in told_so_far
     assert told[-1] == "inferring: step 2 of 2,000, about 2 hours left"
+    tell(3, 2000, 7200.0)
+    assert capsys.readouterr().err == ""
+    tell(4, 2000, 7200.0)  # a minute after the warning, where there is no spinner
+    assert capsys.readouterr().err.strip() == told[-1]
 
 
 def test_the_first_step_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

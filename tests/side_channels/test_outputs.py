@@ -17,6 +17,7 @@ from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
 from congenial.data.schema import Schema
 from congenial.mechanisms.additive import PlainLaplace
+from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.protocol import Mechanism
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import ReplaceOne
@@ -149,3 +150,20 @@ def test_every_point_of_the_grid_is_possible_from_everywhere() -> None:
     assert math.exp(-rare) < 2.0**-40
     values = drawn(OURS.draw, SEED)[0]
     assert (np.round(values / OURS.grid) * OURS.grid == values).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "step"),
+    [
+        ("plain_laplace", Guarantee.pure(2, under=ReplaceOne(SCHEMA)), -10),  # deviation 1.41
+        ("plain_gaussian", Guarantee.gaussian(1, under=ReplaceOne(SCHEMA)), -10),
+        ("plain_gaussian", Guarantee.gaussian("1/4", under=ReplaceOne(SCHEMA)), -8),
+    ],
+)
+def test_the_grid_is_said_and_kept(name: str, target: Guarantee, step: int) -> None:
+    made = calibrate(name, target, ("x",))
+    assert f"values are rounded to multiples of 2^{step}" in made.description.law
+    assert any("values are rounded afterwards" in line for line in made.guarantee.assumptions)
+    values = made.draw(np.array([5, 9]), SeededRandomness(SEED), 200) / 2.0**step
+    assert (values == np.round(values)).all()
+    assert (values % 2 != 0).any()

@@ -28,7 +28,7 @@ from congenial.audit.neighbours import HostilePair, hostile_pairs
 from congenial.audit.scores import Learner, scores_of
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.protocol import Mechanism
-from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
+from congenial.privacy.tradeoff import Approximate, Discrete, Pure, Tradeoff, ZeroConcentrated
 from congenial.sampling.exact import Floats
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
@@ -42,6 +42,12 @@ _CHUNK = 4_000_000  # released cells held at once
 
 Progress = Callable[[float], Any]
 CurveRow = tuple[float, float, float, float, float]
+CURVE_COLUMNS = ("1 - type I error", "promised", "measured", "low", "high")
+CURVE_WORDS = (
+    "A test that takes one neighbour for the other makes a type I error, the reverse is type II. "
+    "The type II error against 1 - the type I error: promised, below which no test is; measured, "
+    "an estimate; and its band. A breach only where the whole band is below what is promised."
+)
 
 
 @dataclass(frozen=True)
@@ -148,8 +154,9 @@ class BlackBoxAudit:
                 for one in self.pairs
             ],
             "curve": {
-                "columns": ["alpha", "promised", "measured", "low", "high"],
+                "columns": list(CURVE_COLUMNS),
                 "level": CURVE_LEVEL,
+                "words": CURVE_WORDS,
                 "rows": [list(row) for row in self.curve],
             },
             "violated": self.violated,
@@ -279,8 +286,8 @@ class _Attack:
         (p_low, p_high), (q_low, q_high) = (
             clopper_pearson_bounds(x, self.prover.trials, tail) for x in (p, q)
         )
-        at = np.linspace(0, 1, 51)
         f = promised.piecewise() if isinstance(promised, ZeroConcentrated) else promised
+        at = np.union1d(np.linspace(0, 1, 51), _kinks(f))
         columns = [
             at,
             f(at),
@@ -289,6 +296,14 @@ class _Attack:
             _interpolated(at, q_high, p_low),
         ]
         return tuple((a, b, c, d, e) for a, b, c, d, e in np.stack(columns, axis=1).tolist())
+
+
+def _kinks(promised: Tradeoff) -> Floats:
+    """Where the promised line bends, e^eps / (1 + e^eps) for epsilon: between points of a grid it
+    would be drawn too high. A line of many pieces is as good as smooth.
+    """
+    corners = promised.corners if isinstance(promised, Discrete) else ()
+    return np.array([float(a) for a, _ in corners] if len(corners) <= 8 else [])
 
 
 def _interpolated(alpha: Floats, q: Floats, p: Floats) -> Floats:

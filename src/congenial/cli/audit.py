@@ -157,11 +157,14 @@ def _attacks(
 def _write(
     found: StatisticsCheck, attacks: list[Document], out: Path, seed: int | None
 ) -> list[str]:
-    """The attack and the assumptions, as JSON, CSV and pictures."""
-    from congenial.mechanisms.distribution.assumptions import picture
+    """CONFIDENTIAL: the attack and the assumptions, as JSON, CSV and pictures."""
+    from congenial.cli.audit_pictures import FOR_CURATOR, laws_chart, save
+    from congenial.mechanisms.distribution.assumptions import histograms
     from congenial.papers import catalogue
-    from congenial.privacy.words import percent
+    from congenial.release import pictures
+    from congenial.release.private import private_file, private_folder
 
+    private_folder(out)
     name = found.section.name
     rows: list[list[Any]] = [
         [" against ".join(one["scenarios"]), when, *(one[key][end] for end in _ENDS)]
@@ -171,8 +174,7 @@ def _write(
     allowed = max(one["allowed"] for one in attacks)
     inference = {
         "title": f"Property inference against '{name}'",
-        "source": "how often a guess is right, with 95 % intervals; the dashed line is what the "
-        f"promise allows ({percent(allowed)})",
+        "source": FOR_CURATOR,
         "item": "attack",
         "columns": ["pair", "statistics", "accuracy", "95 % from", "95 % to"],
         "rows": rows,
@@ -180,22 +182,25 @@ def _write(
             "kind": "points",
             "x": "statistics",
             "y": "accuracy",
+            "y_title": "right guesses, with 95 % intervals",
             "low": "95 % from",
             "high": "95 % to",
-            "rule": allowed,
+            "rule": {"the most that the promise allows": allowed},
             "facet": "pair" if len(attacks) > 1 else "",
         },
     }
     assumed = {
         "title": f"The laws that '{name}' rests on",
-        "source": "sampled statistics of modelling data against the fitted curves",
+        "source": f"{FOR_CURATOR} Sampled statistics beside the fitted laws",
         "item": "assumptions",
-        **picture(found.fit),
+        **histograms(found.fit),
     }
     shared = {"paper": name, "seed": seed}
-    return [
-        str(path) for one in (inference, assumed) for path in catalogue.write(one | shared, out)
-    ]
+    written = [path for one in (inference, assumed) for path in catalogue.write(one | shared, out)]
+    if pictures.available():
+        drawn = laws_chart(str(assumed["title"]), assumed["rows"])
+        written += save(drawn, out, f"{name}-assumptions")
+    return [str(private_file(path)) for path in written]
 
 
 def show(document: Document) -> None:

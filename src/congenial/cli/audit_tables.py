@@ -143,16 +143,17 @@ def chart(one: Document) -> Any:
     from congenial.release.pictures import BLUE, INK, altair, styled
 
     alt = altair()
-    keys = one["curve"]["columns"]
+    keys = ("alpha", "promised", "measured", "low", "high")
     rows = [dict(zip(keys, row, strict=True)) for row in one["curve"]["rows"]]
-    promise, attacked = "the promise: no test is below this line", "the attack, with its 95 % band"
+    promise = "the promise: no test is below this line"
+    attacked = "the attack: an estimate; a breach only if the whole 95 % band is below"
     lines = [
         {"alpha": row["alpha"], "f": row[key], "which": which}
         for row in rows
         for key, which in (("promised", promise), ("measured", attacked))
     ]
     scale = alt.Scale(domain=[0, 1])
-    x = alt.X("alpha:Q", title="1 - type I error", scale=scale, axis=alt.Axis(tickCount=5))
+    x = alt.X("alpha:Q", title=one["curve"]["columns"][0], scale=scale, axis=alt.Axis(tickCount=5))
     y = alt.Y("f:Q", title="type II error", scale=scale, axis=alt.Axis(tickCount=5))
     colour = alt.Color(
         "which:N",
@@ -168,7 +169,10 @@ def chart(one: Document) -> Any:
     drawn = alt.layer(band, curves.encode(x=x, y=y, color=colour))
     title = alt.Title(
         f"{one['name']}: telling two neighbours apart",
-        subtitle=[f"{one['mechanism']}, {one['promised']}; {one['draws']:,} draws of each pair."],
+        subtitle=[
+            f"{one['mechanism']}, {one['promised']}; {one['draws']:,} draws of each pair.",
+            "Type I error: one neighbour is taken for the other; type II error: the reverse.",
+        ],
         anchor="start",
         offset=12,
     )

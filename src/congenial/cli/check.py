@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -16,6 +19,7 @@ from congenial.cli.output import (
     examples,
     facts,
     heading,
+    line,
     paragraph,
     table,
     working,
@@ -70,8 +74,33 @@ def check(
     with working("checking the plan"):
         from congenial.release.plan import Plan
 
-        document = examine(Plan.load(plan), want, suppose or [])
-    emit(document) if as_json else show(document)
+        loaded = Plan.load(plan)
+        document = examine(loaded, want, suppose or [])
+    if as_json:
+        emit(document)
+        return
+    show(document)
+    if document["budget"]["allowed"]:
+        say_next(loaded, plan)
+
+
+def say_next(plan: Plan, path: Path) -> None:
+    """The command that comes next for a plan; nothing where all of it is done."""
+    from congenial.release import steps
+
+    ledger = steps.open_ledger(plan, create=False)
+    public = () if ledger is None else ledger.mandates.statements
+    done = set() if ledger is None else {e.name for e in ledger.entries() if e.counted}
+    left = [section.name for section in plan.release if section.name not in done]
+    words = ["congenial", "release", str(path)]
+    if not set(plan.statements) <= set(public):
+        words[1] = "publish"
+    elif not left:
+        return
+    elif done:
+        words += [word for name in left for word in ("--name", name)]
+    paragraph("")
+    line("Next", shlex.join(words))
 
 
 def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) -> Document:
@@ -90,6 +119,7 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
                 "by": list(statement.by),
                 "relation": statement.relation,
                 "figures": plan.schema.size(statement.by) if statement.relation == "=" else 0,
+                "bound": statement.limit or None,
                 "redundant": statement.label in mandates.redundant,
             }
             for statement in mandates.statements
@@ -153,6 +183,8 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
 
 
 def _statistics(one: StatisticsCheck) -> Document:
+    error = one.mechanism.fit_error
+    bounded = error is not None and math.isfinite(error.bound)
     return {
         "name": one.section.name,
         "kind": "statistics",
@@ -168,6 +200,8 @@ def _statistics(one: StatisticsCheck) -> Document:
                 strict=True,
             )
         ],
+        "fit_error": error and vars(error) | {"bound": error.bound if bounded else None},
+        "fit_words": one.fit_words,
         "diagnosis": one.diagnosis.words,
         "doubtful": [
             {"assumption": test.assumption, "about": test.about, "test": test.test, "p": test.p}
@@ -251,9 +285,9 @@ def _show_mandates(document: Document) -> None:
             (
                 one["label"],
                 ", ".join(one["by"]) or "-",
-                one["figures"],
+                one["figures"] or "-",
                 one["because"] or "-",
-                "follows from the others" if one["redundant"] else "",
+                _note(one),
             )
             for one in document["mandates"]
         ]
@@ -271,6 +305,15 @@ def _show_mandates(document: Document) -> None:
     )
 
 
+def _note(mandate: Document) -> str:
+    """What a mandate is, where it is not a figure that says something new."""
+    if mandate["bound"]:
+        return f"public bound: {mandate['bound']}"
+    if mandate["relation"] == "zero":
+        return "impossible by definition"
+    return "follows from the others" if mandate["redundant"] else ""
+
+
 def _show_statistics(one: Document) -> None:
     many = len(one["statistics"])
     heading(
@@ -278,6 +321,9 @@ def _show_statistics(one: Document) -> None:
     )
     paragraph(one["promise"])
     paragraph("")
+    if one["fit_words"]:
+        paragraph(f"Error of the fit: {one['fit_words']}", style="bold")
+        paragraph("")
     paragraph(one["persons"] or "Single persons: this release promises nothing about them.")
     paragraph("")
     table(

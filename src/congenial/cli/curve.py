@@ -164,13 +164,14 @@ def examine(
     """CONFIDENTIAL: the curve as plain data."""
     from congenial.data.tabulate import Microdata
     from congenial.release import steps, synthetic
+    from congenial.release.private import private_folder
     from congenial.synthesis.curve import risk_utility_curve
 
     made = synthetic.build(plan, section, steps.published_so_far(plan))
     rows: list[Document] = []
     left_out: list[str] = []
     each = 2 * len(bounds) + len(local)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(folder)
     with (
         _progress(each * len(measures)) as tell,
         Microdata.open(plan.source, plan.schema, plan.unit) as data,
@@ -239,13 +240,14 @@ def _picture(document: Document, folder: Path) -> Path | None:
     """Error against epsilon, a line per mechanism; None without the extra `report`."""
     from congenial.papers.charts import chart
     from congenial.release import pictures
+    from congenial.release.private import private_file
 
     if not pictures.available():
         return None
     drawn = {
         "title": f"{document['release']}: error against epsilon",
-        "source": "CONFIDENTIAL: for the curator alone",
-        "columns": ["measure", "mechanism", "epsilon", "root mean square error"],
+        "source": "CONFIDENTIAL: for the curator alone. Bands: two standard errors.",
+        "columns": ["measure", "mechanism", "epsilon", "root mean square error", "low", "high"],
         "rows": [
             [
                 row["measure"],
@@ -254,6 +256,8 @@ def _picture(document: Document, folder: Path) -> Path | None:
                 else row["mechanism"],
                 row["epsilon"],
                 row["rms_error"],
+                max(0.0, row["rms_error"] - 2 * (row["rms_se"] or 0.0)),
+                row["rms_error"] + 2 * (row["rms_se"] or 0.0),
             ]
             for row in document["rows"]
         ],
@@ -261,14 +265,15 @@ def _picture(document: Document, folder: Path) -> Path | None:
             "kind": "line",
             "x": "epsilon",
             "y": "root mean square error",
+            "low": "low",
+            "high": "high",
             "by": "mechanism",
             "facet": "measure",
             "y_free": True,
             "x_log": True,
         },
     }
-    path = folder / "curve.png"
-    path.touch(mode=0o600)
+    path = private_file(folder / "curve.png")
     chart(drawn).save(str(path), format="png", scale_factor=2)
     return path
 
@@ -285,13 +290,15 @@ def show(document: Document) -> None:
                 ", ".join(f"{key} = {value}" for key, value in row["setting"].items()),
                 f"{row['epsilon']:.4g}",
                 row["basis"],
-                _error(row["mean_error"]),
-                _error(row["rms_error"]),
+                _error(row["mean_error"], row["mean_se"]),
+                _error(row["rms_error"], row["rms_se"]),
             )
             for row in document["rows"]
             if row["measure"] == measure
         ]
         table(COLUMNS, rows, numbers="epsilon,mean error,root mean square")
+    if document["replicates"] > 1:
+        paragraph(f"In parentheses: standard errors over {document['replicates']} draws.")
     for one in document["left_out"]:
         line("left out", one)
     line("Kept in", document["folder"])
@@ -301,10 +308,16 @@ def show(document: Document) -> None:
         paragraph(note, style="bold red")
 
 
-def _error(value: float) -> str:
-    """Four digits, in groups of three, never as a power of ten where people have to read it.
+def _error(value: float, chance: float | None) -> str:
+    """Four digits, in groups of three, never as a power of ten where people have to read it; what
+    chance does to it (a standard error) in parentheses.
 
-    >>> _error(23671.2), _error(0.012345), _error(7.0)
-    ('23,671', '0.01234', '7')
+    >>> _error(23671.2, 812.4), _error(0.01234, 0.0007), _error(7.0, None)
+    ('23,671 (812)', '0.01234 (0.0007)', '7')
     """
-    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    large = abs(value) >= 1e4
+    shown = f"{value:,.0f}" if large else f"{value:.4g}"
+    if chance is None:
+        return shown
+    small = f"{chance:.2g}" if chance < 100 else f"{chance:.0f}"
+    return f"{shown} ({f'{chance:,.0f}' if large else small})"

@@ -63,3 +63,4 @@ def _finish(document: Document) -> None:
         release.show(one)
         held = sum(check["holds"] for check in checks["checks"])
         line("Verified", f"{held} of {len(checks['checks'])} checks hold")
+        release.say_next(one)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from congenial.cli.check import say_next
 from congenial.cli.output import (
     Document,
     Json,
@@ -47,8 +48,13 @@ def publish(
     """Compute the mandated figures exactly, record and write them. They are public from then on."""
     from congenial.release.plan import Plan
 
-    document = carry_out(Plan.load(plan), out, accept_weaker=accept_weaker)
-    emit(document) if as_json else show(document)
+    loaded = Plan.load(plan)
+    document = carry_out(loaded, out, accept_weaker=accept_weaker)
+    if as_json:
+        emit(document)
+        return
+    show(document)
+    say_next(loaded, plan)
 
 
 def carry_out(plan: Plan, out: Path | None = None, *, accept_weaker: bool = False) -> Document:
@@ -61,10 +67,15 @@ def carry_out(plan: Plan, out: Path | None = None, *, accept_weaker: bool = Fals
     repricing = result.repricing
     return {
         "folder": str(result.folder),
+        "new": [statement.label for statement in result.new],
         "figures": [
             {"label": s.label, "because": s.because, "by": list(s.by), "cells": _cells(plan, s, v)}
             for s, v in zip(result.mandates.statements, result.mandates.values or (), strict=True)
             if v is not None
+        ],
+        "bounds": [
+            {"label": s.label, "because": s.because, "by": list(s.by), "limit": s.limit}
+            for s in result.mandates.bounds
         ],
         "before": budget.say(repricing.before),
         "after": budget.say(repricing.after),
@@ -95,16 +106,26 @@ def _cells(plan: Plan, statement: Any, values: Any) -> list[Document]:
 
 def show(document: Document) -> None:
     """What is public now, for people."""
-    heading("Public from now on, exactly and unprotected")
+    new = document["new"]
+    if new:
+        heading("Public from now on, exactly and unprotected")
+    else:
+        heading("Nothing new: all of this is public already")
     for figure in document["figures"]:
         because = f" ({figure['because']})" if figure["because"] else ""
-        paragraph(f"{figure['label']}{because}")
+        already = ", public already" if new and figure["label"] not in new else ""
+        paragraph(f"{figure['label']}{because}{already}")
         cells = figure["cells"]
         rows = [(", ".join(cell["for"]) or "all", cell["value"]) for cell in cells[:SHOWN]]
         table((", ".join(figure["by"]) or "for", "value"), rows, numbers="value")
         if len(cells) > SHOWN:
             paragraph(f"... and {len(cells) - SHOWN} more in published.csv")
         paragraph("")
+    if document["bounds"]:
+        fresh = any(one["label"] in new for one in document["bounds"])
+        heading("Public bounds from now on" if fresh else "Public bounds")
+        told = [(one["label"], one["limit"], one["because"] or "-") for one in document["bounds"]]
+        table(("bound", "is", "because"), told)
     if document["releases"]:
         heading("What earlier releases promise")
         together = {"name": "all together"} | document

@@ -66,6 +66,7 @@ def release(
             done.append(carry_out(loaded, one, out, seed))
             if not as_json:
                 show(done[-1])
+                say_next(done[-1])
     except KeyboardInterrupt:
         warn("what was drawn stays spent; `congenial ledger pending` lists what has no bundle.")
         raise
@@ -110,5 +111,9 @@ def show(document: Document) -> None:
     paragraph(document["promise"])
     paragraph("")
     line("Bundle", document["folder"])
-    line("Report", document["report"])
     line("Digest", document["digest"])
+
+
+def say_next(document: Document) -> None:
+    """Where to look now."""
+    line("Next", f"open {document['report']}")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def examine(one: ScenariosCheck) -> Document:
     """The check of one section as plain data; from public parameters alone."""
-    made = one.mechanism
+    made, earlier = one.mechanism, one.earlier
     return {
         "name": one.section.name,
         "kind": "values",
@@ -20,6 +20,7 @@ def examine(one: ScenariosCheck) -> Document:
         "cells": made.base.cells,
         "mechanism": made.name,
         "base_measure": made.base.kind,
+        "earlier": None if earlier is None else vars(earlier) | {"words": earlier.words},
         "loss": made.loss,
         "rate": made.rate,
         "factor": made.factor,
@@ -49,11 +50,13 @@ def show(one: Document) -> None:
     heading(f"Release '{one['name']}': {' x '.join(one['table'])}, given what is public")
     distance = one["delta_z"]
     told = f"{distance['value']:g} in {distance['measure']}"
+    weighed = {"Dirichlet parameters": one["earlier"]["words"]} if one["earlier"] else {}
     facts(
         {
             "Cells": one["cells"],
             "Known to all": "; ".join(one["known"]) or "nothing",
             "Base measure": one["base_measure"],
+            **weighed,
             "Delta_z": f"{told} (ASSUMED, not derived)" if distance["assumed"] else told,
             "Loss": one["loss"] if one["certified"] else f"{one['loss']} (a chain: not certified)",
             "Rate": f"{number(one['rate'])} (a parameter of the noise, not the promise)",

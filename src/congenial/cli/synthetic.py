@@ -25,6 +25,7 @@ def examine(one: SyntheticCheck) -> Document:
                 "given": list(column.given),
                 "weighting": column.weighting,
                 "M": kernel.bound,
+                "settled": column.name in made.settled,
                 "contexts": kernel.contexts,
                 "least_weight": float(kernel.weights[kernel.allowed].min()),
                 "largest_weight": float(kernel.weights.max()),
@@ -78,12 +79,20 @@ def show(one: Document) -> None:
                 ", ".join(column["given"]) or "-",
                 column["contexts"],
                 number(column["M"]),
-                f"{column['least_weight']:.3g} to {column['largest_weight']:.3g}",
+                "-"
+                if column["settled"]
+                else f"{column['least_weight']:.3g} to {column['largest_weight']:.3g}",
             )
             for column in one["columns"]
         ],
         numbers="contexts,M",
     )
+    for column in one["columns"]:
+        if column["settled"]:
+            paragraph(
+                f"{column['name']} has no part of M: the published totals fix its values, so no "
+                "parameter is drawn for it and its share goes to the other columns."
+            )
     paragraph("")
     paragraph(one["promise"])
     paragraph("")

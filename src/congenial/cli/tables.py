@@ -48,6 +48,7 @@ def examine(one: ReleaseCheck) -> Document:
         "belief": belief_words(one.guarantee),
         "errors": [_picked(row, _ERROR) for row in one.errors],
         "less_noise": _less_noise(one),
+        "inference": _inference(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
@@ -83,6 +84,21 @@ def _less_noise(one: ReleaseCheck) -> Document | None:
 
     found = less_noise(one.mechanism) if one.section.mechanism == "auto" else None
     return None if found is None else {"mechanism": found[0], "standard_deviation": found[1]}
+
+
+def _inference(one: ReleaseCheck) -> Document:
+    """Whether `congenial infer` will work on the bundle, and how long it takes where it is slow."""
+    from congenial.inference.outlook import expected_minutes, outlook
+
+    found = outlook(one.mechanism)
+    minutes = expected_minutes(one.mechanism) if found.slow else None
+    return {
+        "works": found.works,
+        "slow": found.slow,
+        "minutes": None if minutes is None else float(f"{minutes:.1g}"),
+        "why": found.why or None,
+        "remedy": found.remedy or None,
+    }
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:
@@ -123,6 +139,7 @@ def show(one: Document, want: str | None) -> None:
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
+            "Inference": _inference_words(one["inference"]),
         }
     )
     paragraph("")
@@ -144,7 +161,7 @@ def _price_words(one: Document) -> Document:
         return {}
     adjacency = one["eps_per_cell"] * one["sensitivity"]["value"]
     kept, bound, more = price["bounds_kept"], price["proved_bound"], {}
-    what = "counts >= 0" if kept is None else "counts >= 0 and published bounds"
+    what = "counts >= 0" if kept is None else "counts >= 0 and public bounds"
     proved = "" if bound is None else f"; the proved bound is {number(bound)}"
     if kept is not None and kept["sums"]:
         tries = kept["acceptance"] and 1 / kept["acceptance"]
@@ -156,6 +173,23 @@ def _price_words(one: Document) -> Document:
         f"{number(price['gamma'])}; {price['basis']}{proved}",
         **more,
     }
+
+
+def _inference_words(found: Document) -> str:
+    """What an analyst of the bundle can do."""
+    if not found["works"]:
+        return f"congenial infer will not work: {found['why']}. {found['remedy']}"
+    if not found["slow"]:
+        return "congenial infer works on it, quickly"
+    about = "" if found["minutes"] is None else f", about {_long(found['minutes'])} or more"
+    return f"congenial infer works on it, slowly{about}: {found['why']}"
+
+
+def _long(minutes: float) -> str:
+    """Minutes or hours, one figure."""
+    if minutes < 1:
+        return "a minute"
+    return f"{minutes:g} minutes" if minutes < 100 else f"{float(f'{minutes / 60:.1g}'):g} hours"
 
 
 def _show_errors(one: Document) -> None:

@@ -71,12 +71,12 @@ def utility(
     release = read(where)
     if not isinstance(release, SyntheticRelease):
         raise PlanError(f"'{where}' holds no synthetic records.", remedy="Name another bundle.")
-    for note in synthetic_utility.NOTES:
+    for note in synthetic_utility.NOTES if as_json else ():  # people find them at the end
         warn(note)
     with working("comparing"):
         document = synthetic_utility.examine(loaded, release, model)
         folder = loaded.folder / "utility" / section.name if out is None else out
-        files = synthetic_utility.write(document, folder, where)
+        files = synthetic_utility.write(document, folder)
     document["files"] = [str(path) for path in files]
     emit(document) if as_json else show(document)
 
@@ -124,6 +124,8 @@ def show(document: Document) -> None:
         )
         for one in document["risk"]
     ]
+    for name in document["settled"]:
+        paragraph(f"{name}: {document['settled_words']}")
     columns = ("weights of", "records", "below 1", "sum", "least")
     table(columns, risks, numbers="records,below 1,sum,least")
     for path in document["files"]:
@@ -147,6 +149,8 @@ def _show_quantiles(document: Document) -> None:
     paragraph("")
     columns = ("quantile", "data", "95 % interval", "synthetic")
     table(columns, rows, numbers="data,95 % interval,synthetic")
+    for words in document["open_levels"]:
+        paragraph(words)
 
 
 def _show_relations(document: Document) -> None:
@@ -170,3 +174,4 @@ def _show_relations(document: Document) -> None:
         paragraph("")
         columns = ("coefficient (error)", "data", "synthetic", "overlap")
         table(columns, rows, numbers="data,synthetic,overlap")
+        paragraph(document["overlap_words"])
