@@ -83,7 +83,7 @@ PARTIAL = SYNTHETIC.replace("county = { floor = 0.02 }\n", "").replace(
     "epsilon = 8\n", 'M = 0.5\npublic = ["county"]\n'
 )
 
-GIVEN = """
+SEX_BY_AGE = """
 [data]
 source = "people.csv"
 unit = "id"
@@ -92,6 +92,11 @@ sex = { levels = ["f", "m"] }
 age = { edges = [0, 18, 65], top = "65+" }
 [publish]
 "Population" = { total = true, because = "statute" }
+"""
+
+GIVEN = (
+    SEX_BY_AGE
+    + """
 [[release]]
 name = "made"
 table = ["sex", "age"]
@@ -102,17 +107,12 @@ epsilon = 0.1
 [budget]
 epsilon = 2
 """
+)
 EARLIER = {"sex": list("fffmmm"), "age": ["0-17", "18-64", "65+"] * 2, "count": [60, 9, 0, 7, 5, 1]}
 
-BOUNDED = """
-[data]
-source = "people.csv"
-unit = "id"
-[schema]
-sex = { levels = ["f", "m"] }
-age = { edges = [0, 18, 65], top = "65+" }
-[publish]
-"Population" = { total = true, because = "statute" }
+BOUNDED = (
+    SEX_BY_AGE
+    + """
 "Some children" = { count = "age < 18", at_least = 1, because = "statute" }
 [[release]]
 name = "made"
@@ -122,6 +122,7 @@ nonnegative = "condition"
 [budget]
 epsilon = 2
 """
+)
 
 
 def people(n: int) -> Columns:
