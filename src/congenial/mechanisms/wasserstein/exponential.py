@@ -202,9 +202,9 @@ class WassersteinExponential:
         """The law, and what one replaced record does to it between databases that T(x) may be of.
 
         The loss over tables one record apart is `factor * rate` times how much the loss function
-        changes over tables `ordinary` apart. Sums in the base
-        measure confine y, so they must be published figures of the table: then databases that
-        agree with them are the only ones there are.
+        changes over tables `ordinary` apart. Sums in the base measure confine y, so they must be
+        published figures of the table: then databases that agree with them are the only ones there
+        are.
         """
         law = {
             "table": list(self.table),
