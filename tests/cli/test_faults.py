@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -435,6 +435,15 @@ def test_the_unit_of_the_ledger_is_the_unit_of_the_plan(
     assert run("release", plan, "--name", "detail").code == 4
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as a person at a terminal has it: jobs in the background ignore it."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_control_c_waits_until_what_was_drawn_is_published(
     plan: Path, run: Callable[..., Any]
 ) -> None:

@@ -86,17 +86,18 @@ def carry_out(
 def _to_the_end(progress: Callable[[str], Any]) -> Iterator[None]:
     """Let Ctrl-C wait until what was drawn is published: it stays spent in any case.
 
-    A second Ctrl-C is obeyed at once. Outside the main thread nothing can be held back.
+    A second Ctrl-C is obeyed at once. Outside the main thread nothing can be held back, and where
+    it is ignored (a job in the background) nothing has to be.
     """
-    if threading.current_thread() is not threading.main_thread():
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
         return
     asked = False
-    usual = signal.getsignal(signal.SIGINT)
 
     def wait(*_: Any) -> None:
         nonlocal asked
-        if asked or not callable(usual):
+        if asked:
             signal.signal(signal.SIGINT, usual)
             raise KeyboardInterrupt
         asked = True
