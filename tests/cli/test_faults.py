@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 
 from congenial.release import steps
-from congenial.release.plan import Plan
 from tests.cli.conftest import write_people
 
 MARKER = "S3CR3T-9137"
@@ -221,64 +219,6 @@ def test_a_folder_that_is_no_bundle(run: Callable[..., Any], tmp_path: Path) -> 
     assert run("explain", tmp_path / "absent.toml").code == 2
 
 
-# ---- killed in the middle ------------------------------------------------------------------------
-
-KILLED = """
-import os, signal, sys
-from congenial.release import bundle, pictures, steps
-from congenial.cli import main
-
-pictures.available = lambda: False
-publish = bundle.Prepared.publish
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-for moment, plan in zip(sys.argv[1::2], sys.argv[2::2]):
-    child = os.fork()  # each child is a process of its own that dies at its moment
-    if child == 0:
-        early = moment == "before its name"
-        bundle.Prepared.publish = die if early else lambda prepared: (publish(prepared), die())
-        sys.argv[1:] = ["release", plan, "--name", "detail"]
-        main()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-"""
-
-
-@pytest.fixture
-def killed(run: Callable[..., Any], plan: Path) -> dict[str, Path]:
-    """Two copies of a population, each with a release killed at another moment."""
-    plans = {}
-    for moment in ("before its name", "before the commit"):
-        folder = plan.parent / moment
-        folder.mkdir()
-        for name in ("plan.toml", "people.csv"):
-            (folder / name).write_bytes((plan.parent / name).read_bytes())
-        plans[moment] = folder / "plan.toml"
-        assert run("publish", plans[moment]).code == 0
-    words = [str(word) for pair in plans.items() for word in pair]
-    done = subprocess.run([sys.executable, "-c", KILLED, *words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return plans
-
-
-def test_killed_in_the_middle(run: Callable[..., Any], killed: dict[str, Path]) -> None:
-    for moment, plan in killed.items():
-        (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
-        assert (entry["name"], entry["status"]) == ("detail", "drawn")
-        assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 1"
-        final = plan.parent / "bundles" / "detail"
-        assert final.exists() == (moment == "before the commit")
-        if final.exists():
-            assert run("verify", final).code == 0  # whole, and counted
-        abandoned = run("ledger", "abandon", plan, entry["id"], "--json").document
-        assert abandoned["release"]["status"] == "abandoned"
-        assert abandoned["spent"] == "epsilon = 1"  # what was drawn stays spent
-    plan = killed["before its name"]
-    assert run("release", plan, "--name", "detail").code == 0
-    assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 2"
-
-
 # ---- unexpected errors, and leaks ----------------------------------------------------------------
 
 
@@ -293,14 +233,6 @@ def test_an_unexpected_error_says_only_its_type(
     assert ran.code == 70
     assert ran.err == "unexpected error: ValueError; run with --debug\n"
     assert isinstance(run("--debug", "check", plan).exception, ValueError)
-
-
-def test_an_interrupt(run: Callable[..., Any], plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(steps, "check", interrupt)
-    assert run("check", plan).code == 130
 
 
 def test_debug_shows_the_traceback_of_an_intended_error(tmp_path: Path) -> None:
@@ -433,33 +365,3 @@ def test_the_unit_of_the_ledger_is_the_unit_of_the_plan(
     assert run("release", plan, "--name", "summary").code == 0
     plan.write_text(text)
     assert run("release", plan, "--name", "detail").code == 4
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as a person at a terminal has it: jobs in the background ignore it."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, usual)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_control_c_waits_until_what_was_drawn_is_published(
-    plan: Path, run: Callable[..., Any]
-) -> None:
-    """It stays spent in any case; stopping between draw and bundle would lose it for nothing."""
-    assert run("publish", plan).code == 0
-    told: list[str] = []
-
-    def press(text: str) -> None:
-        told.append(text)
-        if text == "writing the bundle":
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        steps.release(Plan.load(plan), "detail", progress=press)
-    assert any("press again" in text for text in told)
-    assert (plan.parent / "bundles" / "detail" / "report.html").exists()
-    listed = run("ledger", "show", plan, "--json").document["releases"]
-    assert [one["status"] for one in listed] == ["committed"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
