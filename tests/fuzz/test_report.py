@@ -10,7 +10,7 @@ import pytest
 from congenial.mechanisms.distribution import sampling_error
 from congenial.release import steps
 from congenial.release.plan import Plan
-from tests.confidentiality.scenes import SCENES, Columns, Scene
+from tests.confidentiality.scenes import EARLIER, SCENES, Columns, Scene, save
 
 ATTACKS = (
     "<script>alert(1)</script>",
@@ -57,8 +57,9 @@ def hostile(scene: Scene, folder: Path, attack: str) -> Plan:
     level, because = toml(attack), toml(f"statute {attack}")
 
     def rename(columns: Columns) -> None:
-        columns["sex"] = [attack if value == "f" else value for value in columns["sex"]]
-        columns["county"] = [attack if value == "A" else value for value in columns["county"]]
+        for name, old in (("sex", "f"), ("county", "A")):
+            if name in columns:
+                columns[name] = [attack if value == old else value for value in columns[name]]
 
     text = scene.plan.replace('levels = ["f", "m"]', f'levels = [{level}, "m"]')
     text = text.replace('levels = ["A", "B", "C"]', f'levels = [{level}, "B", "C"]')
@@ -67,7 +68,12 @@ def hostile(scene: Scene, folder: Path, attack: str) -> Plan:
     quoted = attack.replace("'", "''")
     text = text.replace("\"sex = 'f'\"", toml(f"sex = '{quoted}'"))
     columns = SCENES[-1].columns if scene.kind == "table" else scene.columns
-    return Plan.load(Scene(scene.kind, text, columns, ()).write(folder, rename, rename))
+    path = Scene(scene.kind, text, columns, ()).write(folder, rename, rename)
+    if "earlier.csv" in text:
+        earlier = dict(EARLIER)
+        rename(earlier)
+        save(earlier, folder / "data" / "earlier.csv")
+    return Plan.load(path)
 
 
 CASES = [(scene, attack) for scene in SCENES for attack in ATTACKS]
