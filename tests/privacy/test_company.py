@@ -218,7 +218,7 @@ def test_nothing_promised_is_not_a_perfect_promise(ledger: Ledger) -> None:
 def test_what_a_chain_drew_is_named_beside_the_total(ledger: Ledger) -> None:
     target = Guarantee(ReplaceOne(SCHEMA), Pure(1), "uncertified chain")
     ledger.record(Made(target))
-    assert "uncertified chain, so not proved" in ledger.spent_words()
+    assert "; 1 release drawn by an uncertified chain, so not proved" in ledger.spent_words()
 
 
 def test_gaussian_and_pure_together_never_cost_more_than_apart() -> None:

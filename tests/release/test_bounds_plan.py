@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from congenial.cli import publish, tables
 from congenial.cli.check import examine
 from congenial.errors import PlanError
 from congenial.public.limits import limits
-from congenial.release import bundle, steps
+from congenial.release import bundle, steps, verification
 from congenial.release.plan import Plan
 from congenial.release.verification import verify
 from congenial.sampling.randomness import SeededRandomness
@@ -41,6 +42,22 @@ def plan(folder, text: str = PLAN, people: str = PEOPLE) -> Plan:
     (folder / "people.csv").write_text(people, encoding="utf-8")
     (folder / "plan.toml").write_text(text, encoding="utf-8")
     return Plan.load(folder / "plan.toml")
+
+
+def test_bounds_alone_are_kept_by_projection(tmp_path):
+    """No figure is exact, so no sum is known; what is released keeps the bound, and says so."""
+    exact = '"All" = { total = true }\n"Adults" = { count = "age >= 18" }\n'
+    text = PLAN.replace(exact, "").replace('"condition"', '"project"')
+    made = plan(tmp_path, text)
+    steps.publish(made)
+    with plain_reports():
+        folder = steps.release(made, "t", randomness=SeededRandomness(4)).folder
+    release = bundle.read(folder)
+    assert release.values[:, 2].sum() <= 4
+    checks = {check.what: check.holds for check in verify(folder)}
+    assert checks["the table keeps every published bound"]
+    broken = replace(release, values=release.values + 9)
+    assert not verification._bounded(broken)
 
 
 def test_bounds_from_a_plan(tmp_path, capsys):

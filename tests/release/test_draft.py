@@ -86,12 +86,24 @@ def test_a_csv_header_is_all_that_is_read(tmp_path: Path, mark: str) -> None:
         f"{MARKER},yes,yes\ncook,no,yes\n",  # the same answer twice
         f"{MARKER},Yes,yes\n",  # columns are told apart without case
         f"{MARKER},north\ncook,west\nclerk,north\n",  # an answer that others give too
+        f"{MARKER},North \ncook,west\nclerk,north\n",  # in another case
         f'"{MARKER}, a",north\r\ncook,"south\r\nwest"\r\nclerk,north\r\n',
         f"{MARKER};north\ncook, so to say;west\nclerk;north",
         f"{MARKER},north\n" + "cook,west\n" * 90_000 + "clerk,north\n",
         f"{MARKER},north,{'x' * 200_000}\n",
     ],
-    ids=["numbers", "empty", "twice", "case", "again", "quoted", "semicolon", "late", "long"],
+    ids=[
+        "numbers",
+        "empty",
+        "twice",
+        "case",
+        "again",
+        "otherwise",
+        "quoted",
+        "semicolon",
+        "late",
+        "long",
+    ],
 )
 def test_a_record_is_not_taken_for_a_header(tmp_path: Path, text: str) -> None:
     (tmp_path / "people.csv").write_text(text, newline="")

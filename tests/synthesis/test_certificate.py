@@ -10,10 +10,11 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.errors import StructureError
 from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import Invariants, publish
 from congenial.public.partial import SensitiveValues
-from congenial.public.statements import count, margin, structural_zeros, total
+from congenial.public.statements import count, linear, margin, structural_zeros, total
 from congenial.public.universe import Universe
 from congenial.sampling.precision import working_precision
 from congenial.sampling.randomness import SeededRandomness
@@ -299,6 +300,15 @@ def test_totals_and_rules_together_may_settle_a_column():
     assert found.to_dict() == {"c": 4, "a": 3}
     assert not Synthesizer(SemiAdjacent(publish(table, total())), columns, M).settled
     assert not Synthesizer(ReplaceOne(schema), columns, M).settled
+
+
+def test_totals_that_leave_groups_open_are_refused_before_they_are_published():
+    schema = Schema.from_dict({"g": {"levels": ["a", "b", "c"]}})
+    weighted = Invariants(schema, (total(), linear({"g = 'a'": 1, "g = 'b'": 2})))
+    with pytest.raises(StructureError, match="leave the size of its groups open"):
+        _ = Synthesizer(SemiAdjacent(weighted), (Column("g"),), M).totals
+    nested = Invariants(schema, (total(), count("g = 'a'")))
+    assert Synthesizer(SemiAdjacent(nested), (Column("g"),), M).totals is not None
 
 
 def test_partial_synthesis_protects_the_value():

@@ -196,6 +196,17 @@ def test_subordinate_counts(rate, squared):
         assert fit(drawn[:, [j]], [(int(v),) for v in d], p / p.sum()) > ALPHA
 
 
+@pytest.mark.parametrize("rate", [F(1), F(300), F(800), F(5000)])
+def test_rates_whose_weights_are_no_doubles(rate):
+    """e^rate overflows: the law is the truth alone, or what the others leave, and draws end."""
+    for x in tables(5, 3):
+        law = CountsGivenTotal([CountCell(c, rate, F(1, 2)) for c in x], 5)
+        drawn = law.draw_many(SeededRandomness(SEED), 20)
+        assert np.all(drawn.sum(axis=1) == 5)
+        if rate > 1:
+            assert np.all(drawn == np.array(x))
+
+
 def pmf_of_base(a):
     """Of five people in three counts; a rate near 0 leaves the base measure alone."""
     law = CountsGivenTotal([CountCell(0, F(1, 10**12), v) for v in a], 5)

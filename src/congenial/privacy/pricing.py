@@ -132,7 +132,8 @@ def footing(state: State) -> str:
     weak = [e for e in state.counted if e.guarantee.get("basis") == "uncertified chain"]
     if not weak:
         return ""
-    return f", of which {len(weak)} drawn by an uncertified chain, so not proved"
+    releases = "1 release" if len(weak) == 1 else f"{len(weak)} releases"
+    return f"; {releases} drawn by an uncertified chain, so not proved"
 
 
 def account(state: State, for_what: str = "") -> str:

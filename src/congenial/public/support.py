@@ -346,10 +346,11 @@ def _without_silent(
 def _some_sums(invariants: Invariants, of_atom: Ints, count: int, empty: Any) -> Any:
     """Group sums that agree with every published figure; those of untied groups are the true ones.
 
-    None before figures are published. Empty atoms have nobody in the solution either.
+    None before figures are published, if there are groups. Empty atoms have nobody in the solution
+    either.
     """
     if invariants.values is None:
-        return None
+        return None if count else np.zeros(0)
     known, alive = invariants.atom_totals, np.flatnonzero(~empty)
     x = np.zeros(len(empty))
     if known is not None:

@@ -190,7 +190,12 @@ def _are_names(names: Sequence[str], records: Sequence[Sequence[str]]) -> bool:
     """
     once = len({name.casefold() for name in names}) == len(names)
     lettered = all(re.match(r"[^\W\d]", name) for name in names)
-    recur = any(name == value for row in records for name, value in zip(names, row, strict=False))
+    plain = [name.strip().casefold() for name in names]
+    recur = any(
+        name == value.strip().casefold()
+        for row in records
+        for name, value in zip(plain, row, strict=False)
+    )
     return bool(names) and once and lettered and not recur
 
 

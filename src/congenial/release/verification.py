@@ -177,7 +177,7 @@ def _agrees(release: Release, values: Any) -> bool:
 
 def _bounded(release: Release) -> bool:
     """Bounds that the table can show hold, for counts drawn or projected to keep them."""
-    known = limits(release.description.support, release.table)
+    known = limits(release.published, release.table)
     return bool(known.hold(release.values.reshape(-1)))
 
 

@@ -40,13 +40,13 @@ def mass_below(c: int, cell: Cell) -> float:
 
 
 @numba.njit(cache=True)
-def ratio_up(c: int, cell: Cell, least: float = 0.0) -> float:
-    """w(c + 1) e^theta / w(c), for a shape of at least `least`."""
+def log_ratio_up(c: int, cell: Cell, least: float = 0.0) -> float:
+    """log w(c + 1) e^theta / w(c), for a shape of at least `least`; e^it may be no double."""
     above = c - cell.centre
     fall = 2.0 * above + 1.0 if cell.squared else (1.0 if above >= 0 else -1.0)
-    r = (c + max(cell.shape, least)) / (c + 1.0) * np.exp(cell.theta - cell.rate * fall)
+    r = np.log((c + max(cell.shape, least)) / (c + 1.0)) + cell.theta - cell.rate * fall
     if cell.below >= 0:
-        r *= mass_below(c + 1, cell) / mass_below(c, cell)
+        r += np.log(mass_below(c + 1, cell) / mass_below(c, cell))
     return float(r)
 
 
@@ -56,7 +56,7 @@ def falls_from(c: int, cell: Cell) -> bool:
 
     Every factor of the ratio falls in c, but (c + a)/(c + 1) for a < 1, which is at most 1.
     """
-    return c >= cell.centre and ratio_up(c, cell, 1.0) <= 1.0 - 1e-9
+    return c >= cell.centre and log_ratio_up(c, cell, 1.0) <= -1e-9
 
 
 @numba.njit(cache=True)
@@ -66,14 +66,14 @@ def peak(most: int, cell: Cell) -> int:
         low, high = 0, most
         while low < high:
             c = (low + high) // 2
-            if ratio_up(c, cell) > 1.0:
+            if log_ratio_up(c, cell) > 0.0:
                 low = c + 1
             else:
                 high = c
         return low
     best, at, logs, c = 0.0, 0, 0.0, 0
     while c < most and not falls_from(c, cell):
-        logs += np.log(ratio_up(c, cell))
+        logs += log_ratio_up(c, cell)
         c += 1
         if logs > best:
             best, at = logs, c

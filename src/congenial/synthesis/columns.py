@@ -288,13 +288,12 @@ def fixed_totals(
             remedy="Publish totals of one column and synthesise it first, make all columns the "
             "figures mention public, or leave them out of the files.",
         )
-    if seen.values is None:
-        return Totals(Invariants(seen.schema, tuple(kept)).atoms, None)
-    values = tuple(
-        figure for s, figure in zip(seen.statements, seen.values, strict=True) if s in kept
-    )
-    alone = Invariants(seen.schema, tuple(kept), values)
-    if alone.atom_totals is None:
+    alone = Invariants(seen.schema, tuple(kept))
+    if seen.values is not None:
+        told = zip(seen.statements, seen.values, strict=True)
+        alone = Invariants(seen.schema, tuple(kept), tuple(v for s, v in told if s in kept))
+    nested = alone.structure in ("laminar", "none")
+    if not nested or (alone.values is not None and alone.atom_totals is None):
         raise StructureError(
             f"the totals published of {columns[0].name!r} leave the size of its groups open.",
             remedy="Publish nested totals.",
