@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import html
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction as F
@@ -14,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, write_plan
 from tests.plain_reports import plain_reports
-from typer.testing import CliRunner
 
 from congenial import read
-from congenial.cli import app
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.privacy.ledger import Ledger
 from congenial.release import pictures, scenarios, steps
@@ -79,25 +77,7 @@ def earlier(folder: Path, counts: dict[str, object], name: str = "july.csv") -> 
 
 
 def plan(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = PLAN
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "plan.toml"
-    path.write_text(text)
-    return path
-
-
-def run(*words: object, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, f"{result.output}\n{result.stderr}"
-    return json.loads(result.stdout) if "--json" in words else result.stdout
-
-
-def refused(path: Path, command: str = "check", code: int = 2, extra: tuple[Any, ...] = ()) -> str:
-    result = CliRunner().invoke(app, [command, str(path), *map(str, extra)])
-    assert result.exit_code == code, f"{result.output}\n{result.stderr}"
-    return result.stderr
+    return write_plan(folder, PLAN, *changes)
 
 
 def test_from_check_to_a_posterior(folder: Path) -> None:

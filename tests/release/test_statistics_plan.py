@@ -6,15 +6,13 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, write_plan
 from tests.plain_reports import plain_reports
-from typer.testing import CliRunner
 
 from congenial import read
-from congenial.cli import app
 from congenial.errors import CongenialError
 from congenial.mechanisms.distribution import sampling_error
 from congenial.privacy.ledger import Ledger
@@ -87,19 +85,7 @@ def folder(data: Path, tmp_path: Path) -> Path:
 
 
 def plan(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = PLAN
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "plan.toml"
-    path.write_text(text)
-    return path
-
-
-def run(*words: object, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, f"{result.output}\n{result.stderr}"
-    return json.loads(result.stdout) if "--json" in words else result.stdout
+    return write_plan(folder, PLAN, *changes)
 
 
 def test_from_check_to_a_verified_bundle(folder: Path) -> None:
@@ -152,12 +138,6 @@ def test_a_second_release_and_figures_beside_it_are_refused(folder: Path) -> Non
     assert [one.name for one in Ledger.open(folder / "ledger.sqlite").entries() if one.counted] == [
         "quarter"
     ]
-
-
-def refused(path: Path, command: str = "check", code: int = 2, extra: tuple[Any, ...] = ()) -> str:
-    result = CliRunner().invoke(app, [command, str(path), *map(str, extra)])
-    assert result.exit_code == code, f"{result.output}\n{result.stderr}"
-    return result.stderr
 
 
 def test_persons_are_promised_something_and_it_is_counted(folder: Path) -> None:
