@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,14 +60,20 @@ def universes(many: int, seed: int, most_pairs: int = MOST_PAIRS):
 
 
 def rows_of(many: int, seed: int, most_pairs: int = MOST_PAIRS) -> list[Row]:
+    """Every mechanism on universes drawn at random; where tightness cannot be judged, it is not:
+    the pair that attains a promise may be of other sizes, or a divergence outside the window.
+    """
     rows = []
     for case in table_cases(list(universes(many, seed, most_pairs))):
-        if case.mechanism is not None:
-            try:
-                found = exact_audit(case.mechanism, case.universe, most=OUTPUTS)
-            except StructureError:  # a law whose normaliser nobody knows
-                continue
-            rows.append(Row.of(f"{case.name} ({case.target})", case.universe.label, found))
+        if case.mechanism is None:
+            continue
+        try:
+            found = exact_audit(case.mechanism, case.universe, most=OUTPUTS)
+        except StructureError:  # a law whose normaliser nobody knows
+            continue
+        if not case.universe.complete or (found.parameter == "rho" and found.missing > 0):
+            found = replace(found, tight=False)
+        rows.append(Row.of(f"{case.name} ({case.target})", case.universe.label, found))
     return rows
 
 

@@ -82,7 +82,7 @@ class ExactAudit:
             return "broken"
         if self.attained:
             return "attained"
-        open_ = self.parameter == "rho" and self.missing > 0
+        open_ = self.parameter == "rho" and self.missing > TOLERANCE
         return "not attained" if self.tight and not open_ else "holds"
 
     def violations(
@@ -134,8 +134,6 @@ def exact_audit(
     """
     pairs = over.pairs() if isinstance(over, SmallUniverse) else list(over)
     promised, tight = mechanism.guarantee.tradeoff, claimed_tight(mechanism)
-    if isinstance(over, SmallUniverse):
-        tight = tight and over.complete  # the pair that attains it may be of other sizes
     if mechanism.description.continuous:
         return _audit_reals(mechanism, pairs, promised, tight, epsilons)
     tables = {table.counts.tobytes(): table for pair in pairs for table in pair}
