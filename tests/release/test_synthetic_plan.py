@@ -307,7 +307,8 @@ def test_curve_is_loud_private_and_goes_on(finished, tmp_path):
         "local estimate, not a guarantee",
     ]
     assert document["rows"][0]["epsilon"] == 2 * 2 * 0.5  # one copy, a* = 2
-    assert all(row["mean_se"] > 0 and row["rms_se"] > 0 for row in document["rows"])
+    # two draws of whole numbers may well err equally: their standard error is then 0, not None
+    assert all(row["mean_se"] >= 0 and row["rms_se"] >= 0 for row in document["rows"])
     assert "NOT covered" in first.stderr
     assert "CONFIDENTIAL" in first.stderr
     (kept,) = out.iterdir()
