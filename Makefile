@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 DATA ?=
 
-.PHONY: demo test lint audit bench docs lock clean
+.PHONY: demo test types spark lint audit bench docs lock clean
 
 demo: $(VENV)/.run
 	@rm -rf demo
@@ -16,14 +16,20 @@ demo: $(VENV)/.run
 test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	@$(MAKE) --no-print-directory -j 2 types spark
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit and not spark" $(if $(DATA),--shared=$(DATA))
-	$(BIN)/python -m pytest -m "spark and not audit"
+
+# Side by side: one keeps a core busy, the other mostly waits for Java. All Spark tests share a process.
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+spark: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "spark and not audit" $(if $(DATA),--shared=$(DATA))
 
 # May take an hour. The table in the README is written whether or not everything passed.
 audit: $(VENV)/.audit
 	@rm -f .attempts.json
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "audit or attempt" --attempts .attempts.json $(if $(DATA),--shared=$(DATA)); \
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "audit or attempt" --hypothesis-profile default --attempts .attempts.json $(if $(DATA),--shared=$(DATA)); \
 	  status=$$?; $(BIN)/python docs/audit.py .attempts.json && exit $$status
 
 bench: $(VENV)/.dev

@@ -19,11 +19,10 @@ WAITING = 60.0  # seconds of the clock, where it may wait for something for ever
 
 
 def cases(n: int) -> Callable[[Any], Any]:
-    """Run a property n times, the same cases every time."""
+    """Run a property n times."""
     return settings(
         max_examples=n,
         deadline=None,
-        derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

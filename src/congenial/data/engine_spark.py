@@ -114,7 +114,7 @@ def session() -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        SparkSession = None  # type: ignore[assignment, misc]
+        SparkSession = None
     if SparkSession is None:
         raise DataError(
             "reading with Spark needs the extra 'spark'.",
