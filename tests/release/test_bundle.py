@@ -15,6 +15,7 @@ from congenial.data.table import Table
 from congenial.errors import BundleError, CongenialError
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import project
+from congenial.mechanisms.release import table_csv
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.public.invariants import publish
@@ -45,6 +46,7 @@ RELEASES = {
     "coarser": lambda: release_of(Guarantee.pure("1/3", MANDATED), ("age", "state")),
     "zcdp": lambda: release_of(Guarantee.zero_concentrated("0.3", ReplaceOne(SCHEMA))),
     "real": lambda: release_of(Guarantee.gaussian(1, ReplaceOne(SCHEMA))),
+    "real, mandated": lambda: release_of(Guarantee.gaussian(1, MANDATED)),
     "rows": lambda: release_of(Guarantee.pure(1, AddRemove(SCHEMA, 3)), ("age",)),
 }
 
@@ -268,6 +270,23 @@ def test_what_can_be_worked_out_again_is_checked(written):
     assert failed(readme) == {stated}
     assert "the promise follows from the description" in failed(weaker)
     assert failed(records) == {"the promise is about the pairs it names"}
+
+
+@pytest.mark.parametrize("mandated", [False, True])
+def test_values_off_the_grid_are_noticed(written, mandated):
+    """Low-order bits in a real table, sums kept: nobody may hide anything there."""
+    import pyarrow.parquet as pq
+
+    release = release_of(Guarantee.gaussian(1, MANDATED if mandated else ReplaceOne(SCHEMA)))
+    folder = written(release).folder
+    moved = release.values.copy()
+    moved[0, 1:] += np.array([1, -1]) * release.description.grid / 2
+    forged = replace(release, values=moved).to_arrow()
+    pq.write_table(forged, folder / "table.parquet")
+    (folder / "table.csv").write_bytes(table_csv(forged))
+    edit(folder, "release.json", lambda d: _refresh(folder, d))
+    failed = {c.what for c in verify(folder) if not c.holds}
+    assert failed == {"values lie on the grid of the law"}
 
 
 def _refresh(folder, index):

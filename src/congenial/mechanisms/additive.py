@@ -9,7 +9,6 @@ private at the same price formula but do not reproduce the mandated figures; `Co
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,7 +20,6 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.protocol import ErrorLaw, Mechanism, register
 from congenial.privacy.conversions import zcdp_rho
-from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.public.adjacency import Adjacency
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
@@ -156,13 +154,6 @@ class PlainContinuous(Mechanism):
         # 53 random bits centred in their cell: never 0 or 1.
         uniform = ((randomness.words(count) >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
         return self.law.ppf(uniform).reshape(size)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised, with what is done to the values afterwards."""
-        drawn = super().guarantee
-        rounded = f"{drawn.assumptions[0]}, and values are rounded afterwards, which is free"
-        return replace(drawn, assumptions=(rounded, *drawn.assumptions[1:]))
 
     @property
     def grid(self) -> float:

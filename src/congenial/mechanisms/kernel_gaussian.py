@@ -19,6 +19,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.additive import NormalSum
 from congenial.mechanisms.congenial import Conditioned
+from congenial.mechanisms.kernel_grid import KernelGrid
 from congenial.mechanisms.protocol import ErrorLaw, register
 from congenial.privacy.tradeoff import Gaussian, Tradeoff
 from congenial.public.adjacency import Adjacency
@@ -100,13 +101,14 @@ class KernelProjection:
 class KernelGaussian(Conditioned):
     """A real-valued table that agrees with every published figure; G_mu with idealised numerics.
 
-    Formula: y = phi(x) + P e, e independent N(0, sigma^2), P the projection on the kernel of the
-    mandates, sigma = Delta_2(S) / mu.
+    Formula: y = phi(x) + R(P e), e independent N(0, sigma^2), P the projection on the kernel of the
+    mandates, sigma = Delta_2(S) / mu, R the rounding to a grid that keeps every published sum
+    (`kernel_grid`).
 
     Formal guarantee: G_mu between any two conforming databases of the adjacency: P e given the
     kernel is a spherical normal law there, and differences u of conforming tables have ||u||_2 <=
-    Delta_2(S). Published sums agree up to rounding of doubles. For counts prefer
-    `congenial_gaussian`, which is exact; it is zCDP.
+    Delta_2(S); rounding is free. Published sums are exact. For counts prefer `congenial_gaussian`,
+    whose numerics are exact too; it is zCDP. `log_density` is that of phi(x) + P e.
 
     Edge cases: frozen cells stay zero, cells that no figure touches get independent noise.
     Source: semi-dp, Proposition 28; docs/errata.
@@ -127,8 +129,13 @@ class KernelGaussian(Conditioned):
         return adjacency.l2_squared(table).value / mu**2
 
     def refuse_unfit(self) -> None:
-        """Bounds are refused by the support."""
-        _ = self.support
+        """Refuse what the support or the grid cannot show."""
+        _ = self.grid
+
+    @cached_property
+    def grid(self) -> KernelGrid:
+        """What puts noise on the grid."""
+        return KernelGrid(self.support, self.description.grid)
 
     @cached_property
     def projection(self) -> KernelProjection:
@@ -142,7 +149,7 @@ class KernelGaussian(Conditioned):
         cells = self.support.labels.size
         normal = ndtri(uniform_doubles(randomness, draws * cells)).reshape(draws, cells)
         plain = normal * float(self.description.scale) ** 0.5
-        return self.projection.apply(plain).reshape(draws, *self.shape)
+        return self.grid.apply(self.projection.apply(plain)).reshape(draws, *self.shape)
 
     def log_density(self, y: Any, table: Table) -> Any:
         """log density in orthonormal coordinates of the kernel; -inf off it."""

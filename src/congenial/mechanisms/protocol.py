@@ -20,7 +20,7 @@ from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.mechanisms.release import Release
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family
-from congenial.privacy.guarantee import Basis, Guarantee
+from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.public.adjacency import Adjacency
 from congenial.public.invariants import Invariants
@@ -132,11 +132,7 @@ class Mechanism(ABC):
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
         loss = joint_loss([self.description], self.adjacency)
-        assumptions = (
-            ("real numbers are drawn without rounding (numerics are idealised)",)
-            if self.description.continuous
-            else ()
-        )
+        assumptions = (IDEALISED + ROUNDED,) if self.description.continuous else ()
         return Guarantee(
             self.adjacency, loss.tradeoff, self.basis, assumptions, citation=self.citation
         )

@@ -35,7 +35,6 @@ LAWS: dict[Family, str] = {
     "k_norm_3": "p(u) ~ exp(-epsilon * gauge(u)) on the integers, gauge of the hull of swaps and "
     "hexagons",
 }
-ROUNDED = ("plain_laplace", "plain_gaussian")  # mechanisms whose values are put on a grid
 HULLS: dict[str, int] = {"k_norm_2": 2, "k_norm_3": 3}  # records the hull's tables are apart
 
 
@@ -141,18 +140,18 @@ by a, eps_1 = 0.2'
 
     @property
     def grid(self) -> float:
-        """Step that released values are rounded to, 0 where they are not: a power of two, 2^-11 to
-        2^-10 of the noise's standard deviation.
+        """Step that values on the reals are rounded to, 0 for whole numbers: a power of two, 2^-11
+        to 2^-10 of the noise's standard deviation and at most 1.
 
         Rounding is free, and what it removes are the low-order bits, from which one could see
         which sums of a count and a draw exist in double precision. Steps between draws grow beyond
         the grid with probability below 2^-40 only.
         """
-        if self.mechanism not in ROUNDED:
+        if not self.continuous:
             return 0.0
         laplace = self.family == "laplace"
         deviation = 2**0.5 / float(self.scale) if laplace else float(self.scale) ** 0.5
-        return float(2.0 ** (math.floor(math.log2(deviation)) - 10))
+        return float(2.0 ** min(0, math.floor(math.log2(deviation)) - 10))
 
     @property
     def terms(self) -> tuple[tuple[tuple[str, ...], Fraction], ...]:

@@ -41,6 +41,8 @@ BASIS_WORDS: dict[Basis, str] = {
     "uncertified chain": "not certified: the sample comes from a Markov chain",
 }
 
+IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
+ROUNDED = ", and values are rounded afterwards, which is free"
 ALWAYS_OPEN = ("the published figures themselves and what follows from them", "facts about groups")
 
 

@@ -212,15 +212,9 @@ class Support:
         if self.totals is None:
             return True
         sums = self.sums(table)
-        # real tables agree up to the rounding of doubles
-        slack = 0.0 if np.issubdtype(sums.dtype, np.integer) else 1e-9 * (1 + np.abs(table).sum())
-
-        def equal(found: Any, told: Any) -> bool:
-            return bool(np.all(np.abs(found - told) <= slack))
-
-        alone = equal(sums[~self.tied], self.totals[~self.tied])
+        alone = np.array_equal(sums[~self.tied], self.totals[~self.tied])
         return alone and all(
-            tie.values is not None and equal(tie.equations @ sums[tie.groups], tie.values)
+            tie.values is not None and np.array_equal(tie.equations @ sums[tie.groups], tie.values)
             for tie in self.ties
         )
 

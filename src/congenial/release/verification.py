@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from congenial.errors import BundleError, CongenialError
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.release import Release, table_csv
@@ -134,6 +136,7 @@ def _table(folder: Path, release: Release) -> list[Check]:
             "the table agrees with every figure it was drawn given",
             _agrees(release, release.values) and _agrees(release, release.drawn),
         ),
+        Check("values lie on the grid of the law", _on_grid(release)),
         Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
         Check("the table keeps every published bound", signed or _bounded(release)),
         Check(FOLLOWS, said.follows_from(release.mechanism.guarantee)),
@@ -165,6 +168,12 @@ def _payload(folder: Path, release: Any) -> list[Check]:
         Check("what was released reads back as written", same),
         *(Check(what, holds) for what, holds in found.items()),
     ]
+
+
+def _on_grid(release: Release) -> bool:
+    """Whole numbers, or multiples of the step that real values are rounded to."""
+    step = release.description.grid or 1
+    return all(not np.mod(values, step).any() for values in (release.values, release.drawn))
 
 
 def _agrees(release: Release, values: Any) -> bool:

@@ -22,7 +22,7 @@ from congenial.mechanisms.distribution.persons import person_promise
 from congenial.mechanisms.distribution.target import Target
 from congenial.privacy.conversions import gdp_to_zcdp
 from congenial.privacy.description import RecordDescription
-from congenial.privacy.guarantee import Basis, Guarantee
+from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure
 from congenial.privacy.words import small
 from congenial.public.adjacency import ReplaceOne
@@ -37,8 +37,6 @@ Floats = NDArray[np.float64]
 
 APART = "modelling and released data have no record in common (not checked: no unit column)"
 IN_MODELLING = "the people in the modelling data, whose fitted laws are published here"
-IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
-ROUNDED = ", and values are rounded afterwards, which is free"
 EQUAL = "the two laws of each pair have the same covariance"
 FIT = "sampling error of the fit"
 

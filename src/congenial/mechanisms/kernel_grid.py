@@ -1,0 +1,107 @@
+"""Real noise on the kernel of the mandates, put on a grid: nothing in its last bits, sums exact.
+
+Sums of a count and a real draw exist in double precision for some counts and not for others, and
+show it in their low-order bits. So noise v on the kernel is rounded to R(v), a multiple of `step`
+whose published sums are zero exactly. R is equivariant: R(v + step * w) = R(v) + step * w for every
+whole table w of the kernel. With 1 / step whole, y = phi(x) + R(v) = x_0 + R(phi(x) - x_0 + v) for
+any conforming x_0: the rounded release is a function of the one with real numbers, which is free,
+and all conforming tables share one lattice of results.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from congenial.errors import StructureError
+from congenial.public.integers import kernel
+from congenial.public.lattice import Ints, is_grid
+from congenial.public.support import LOOSE, Support, Tie
+from congenial.sampling.exact import Floats
+
+LARGEST_TIE = 2_000  # groups whose equations are solved in whole numbers of Python
+
+
+class KernelGrid:
+    """R on tables of shape (..., cells); no cell moves by more than a few steps.
+
+    Inside a group running sums are rounded and their differences taken, the last one being the
+    group's own sum: 0, or for tied groups a rounded solution of the equations.
+    """
+
+    def __init__(self, support: Support, step: float) -> None:
+        self.support, self.step = support, step
+        flat = support.labels.reshape(-1)
+        self._loose = np.flatnonzero(flat == LOOSE)
+        inside = np.flatnonzero(flat >= 0)
+        self._cells = inside[np.argsort(flat[inside], kind="stable")]
+        label = flat[self._cells]
+        self._ends = np.flatnonzero(np.diff(label, append=-1))
+        self._group = label[self._ends]
+        self._place = np.searchsorted(self._group, label)  # which of the groups a cell is in
+        self._ties = [(tie, TieGrid(tie)) for tie in support.ties]
+
+    def apply(self, v: Any) -> Floats:
+        """R(v) for tables v of the kernel."""
+        units = np.asarray(v, dtype=np.float64) / self.step
+        out = np.zeros_like(units)
+        out[..., self._loose] = np.round(units[..., self._loose])
+        running = np.cumsum(units[..., self._cells], axis=-1)
+        before = np.zeros((*running.shape[:-1], len(self._ends)))
+        before[..., 1:] = running[..., self._ends[:-1]]
+        ends = running[..., self._ends] - before  # the groups' own sums
+        whole = np.round(running - before[..., self._place])
+        whole[..., self._ends] = self._sums(ends)
+        parts = np.diff(whole, axis=-1, prepend=0.0)
+        starts = self._ends[:-1] + 1
+        parts[..., starts] = whole[..., starts]
+        out[..., self._cells] = parts
+        return np.asarray(out * self.step)
+
+    def _sums(self, sums: Floats) -> Floats:
+        """Whole sums of the groups that satisfy every equation: 0 where a group stands alone."""
+        found = np.zeros_like(sums)
+        for tie, grid in self._ties:
+            at = np.searchsorted(self._group, tie.groups)
+            found[..., at] = grid.apply(sums[..., at])
+        return found
+
+
+class TieGrid:
+    """Whole solutions T of `equations @ T = 0` near real ones, equivariantly.
+
+    For the margins of a complete table of groups sums over corners are rounded and differences
+    taken; a margin that is zero stays so. Otherwise coordinates in a basis of the solutions are.
+    """
+
+    def __init__(self, tie: Tie) -> None:
+        features, shape = tie.features, tie.shape
+        self.shape: tuple[int, ...] | None = None
+        if features is not None and shape is not None and is_grid(features):
+            self.shape = shape
+            self._places: Ints = np.ravel_multi_index(tuple(features.T), shape)
+            return
+        if len(tie.groups) > LARGEST_TIE:
+            raise StructureError(
+                f"{len(tie.groups):,} sums are tied by equations other than margins, and noise on "
+                f"real numbers is rounded for at most {LARGEST_TIE:,}.",
+                remedy="Use mechanism = 'congenial_gaussian', or release fewer levels.",
+            )
+        self._kernel = kernel(tie.equations)
+
+    def apply(self, sums: Floats) -> Floats:
+        """Whole sums that satisfy the equations, for real ones that do up to rounding."""
+        if self.shape is None:
+            return np.asarray(np.round(sums @ self._kernel.coordinates.T) @ self._kernel.basis)
+        table = np.zeros((*sums.shape[:-1], prod(self.shape)))
+        table[..., self._places] = sums
+        table = table.reshape(*sums.shape[:-1], *self.shape)
+        axes = range(table.ndim - len(self.shape), table.ndim)
+        for axis in axes:
+            table = np.cumsum(table, axis=axis)
+        table = np.round(table)
+        for axis in axes:
+            table = np.diff(table, axis=axis, prepend=0.0)
+        return np.asarray(table.reshape(*sums.shape[:-1], -1)[..., self._places])
