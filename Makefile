@@ -24,7 +24,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 spark: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "spark and not audit" $(if $(DATA),--shared=$(DATA))
+	$(BIN)/python -m pytest tests/engines -m "spark and not audit" $(if $(DATA),--shared=$(DATA))
 
 # May take an hour. The table in the README is written whether or not everything passed.
 audit: $(VENV)/.audit

@@ -44,8 +44,8 @@ def test_suppose_treats_side_information_as_one_more_figure(
 def test_infer_from_a_bundle_alone(run: Callable[..., Any], released: Path, tmp_path: Path) -> None:
     bundle = released.parent / "bundles" / "detail"
     ran = run(
-        *("infer", bundle, "--model", "poisson", "--set", "draws=400", "--set", "seed=1"),
-        *("--naive", "--simulations", "20", "--out", tmp_path / "found", "--json"),
+        *("infer", bundle, "--model", "poisson", "--set", "draws=200", "--set", "seed=1"),
+        *("--naive", "--simulations", "3", "--out", tmp_path / "found", "--json"),
     )
     assert ran.code == 0, ran.err
     told = ran.document
