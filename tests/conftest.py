@@ -30,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if "spark" in getattr(item, "fixturenames", ()) or parameters.get("engine") == "spark":
+            if item.path.parent.name != "engines":
+                raise pytest.UsageError(f"{item.nodeid} uses Spark: `make test` looks in engines/")
             item.add_marker(pytest.mark.spark)
         if "attempt" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.attempt)  # belongs to the audit, in whichever size
