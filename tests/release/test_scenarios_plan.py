@@ -17,6 +17,8 @@ from tests.commands import refused, run, write_plan
 from tests.plain_reports import plain_reports
 
 from congenial import read
+from congenial.errors import InferenceError
+from congenial.inference import Poisson, infer
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.privacy.ledger import Ledger
 from congenial.release import pictures, scenarios, steps
@@ -91,6 +93,7 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     shown = " ".join(run("check", path).split())
     assert "Whatever anybody believes" in shown
     assert "add up with other releases" in shown
+    assert "congenial infer works on it, quickly" in shown
 
     run("publish", path)
     made = run("release", path, "--json")["releases"][0]
@@ -116,6 +119,7 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
         "in july.csv",
         told["persons"],  # with what it assumes
         "Taken as known",
+        "congenial infer",
     ):
         assert words in report
     assert told["earlier"]["counts"] == [12, 26, 0]
@@ -248,10 +252,16 @@ def test_an_l2_release_says_that_it_is_a_chain(folder: Path) -> None:
     told = run("check", path, "--json")["releases"][0]
     assert told["guarantee"]["basis"] == "uncertified chain"
     assert F(told["per_record"]) == 1
+    assert "is not worked out" in told["inference"]["why"]
     run("publish", path)
-    made = steps.release(Plan.load(path), "august", randomness=SeededRandomness(SEED)).release
+    drawn = steps.release(Plan.load(path), "august", randomness=SeededRandomness(SEED))
+    made = drawn.release
     assert made.persons.basis == "uncertified chain"
     assert sum(made.values) == sum(CASES)
+    for page in ("report.html", "README.txt"):  # nobody is sent to what is refused
+        assert "infer" not in (drawn.folder / page).read_text()
+    with pytest.raises(InferenceError, match="is not worked out"):
+        infer(made, Poisson())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from congenial.cli.output import Document, facts, heading, paragraph
+from congenial.cli.tables import inference, inference_words
 
 if TYPE_CHECKING:
     from congenial.release.scenarios import ScenariosCheck
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 def examine(one: ScenariosCheck) -> Document:
     """The check of one section as plain data; from public parameters alone."""
+    from congenial.inference.outlook import outlook_of_values
+
     made, earlier = one.mechanism, one.earlier
     return {
         "name": one.section.name,
@@ -39,6 +42,7 @@ def examine(one: ScenariosCheck) -> Document:
         "persons": one.persons.explain(),
         "belief": made.words,
         "errors": [],
+        "inference": inference(outlook_of_values(made.loss, made.base)),
         "wanted": None,
     }
 
@@ -62,6 +66,7 @@ def show(one: Document) -> None:
             "Rate": f"{number(one['rate'])} (a parameter of the noise, not the promise)",
             "Factor for the normaliser": one["factor"],
             "Per person, whatever is believed": one["per_person"],
+            "Inference": inference_words(one["inference"]),
         }
     )
     paragraph("")

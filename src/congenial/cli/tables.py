@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from congenial.cli.output import Document, facts, heading, paragraph, table
 
 if TYPE_CHECKING:
+    from congenial.inference.outlook import Outlook
     from congenial.release.tables import ReleaseCheck
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
@@ -91,7 +92,11 @@ def _inference(one: ReleaseCheck) -> Document:
     from congenial.inference.outlook import expected_minutes, outlook
 
     found = outlook(one.mechanism)
-    minutes = expected_minutes(one.mechanism) if found.slow else None
+    return inference(found, expected_minutes(one.mechanism) if found.slow else None)
+
+
+def inference(found: Outlook, minutes: float | None = None) -> Document:
+    """What `congenial infer` can do with a bundle, as plain data."""
     return {
         "works": found.works,
         "slow": found.slow,
@@ -139,7 +144,7 @@ def show(one: Document, want: str | None) -> None:
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
-            "Inference": _inference_words(one["inference"]),
+            "Inference": inference_words(one["inference"]),
         }
     )
     paragraph("")
@@ -175,7 +180,7 @@ def _price_words(one: Document) -> Document:
     }
 
 
-def _inference_words(found: Document) -> str:
+def inference_words(found: Document) -> str:
     """What an analyst of the bundle can do."""
     if not found["works"]:
         return f"congenial infer will not work: {found['why']}. {found['remedy']}"

@@ -19,7 +19,7 @@ from congenial.inference.levels import Levels
 from congenial.inference.noise import Floats, Ints, Noise
 from congenial.inference.normaliser import Normaliser, listed_law
 from congenial.inference.observation import Observation
-from congenial.inference.outlook import outlook
+from congenial.inference.outlook import outlook, outlook_of_values
 from congenial.mechanisms.additive import PlainContinuous, PlainDiscrete
 from congenial.mechanisms.congenial import ConditionedAdditive
 from congenial.mechanisms.release import Release, cell_index
@@ -89,6 +89,9 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
             "the published figures.",
             remedy=f"Model the cells as released: by = {', '.join(release.table)}.",
         )
+    found = outlook_of_values(release.loss, release.base)
+    if not found.works:
+        raise InferenceError(f"{found.why}.", remedy=found.remedy)
     known = release.published if public else Invariants(release.schema)
     y = release.counts.reshape(-1)
     change = 2 * release.description.law["factor"] * float(release.rate)
@@ -105,12 +108,6 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
         varies = not release.base.translation_invariant
         normaliser = Normaliser(release.base, y, release.rate) if varies else None
         return Observation(y.astype(float), noise=noise, normaliser=normaliser, **common)
-    if not release.base.translation_invariant:
-        raise InferenceError(
-            f"the normaliser of the {release.loss} loss under a {release.base.kind} base measure "
-            "is not worked out, and it changes with the true table.",
-            remedy="Ask for loss = 'l1', or base_measure = 'naive'.",
-        )
     rate = float(release.rate)
 
     def density(x: Any) -> Floats:

@@ -25,6 +25,7 @@ from congenial.mechanisms.congenial import ConditionedAdditive, CongenialCounts
 from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.pilot import made_up
 from congenial.mechanisms.protocol import Mechanism
+from congenial.mechanisms.wasserstein.base import Base
 from congenial.public.limits import conforming_tables
 from congenial.public.support import support
 from congenial.sampling.counts import ConditionedCounts
@@ -112,6 +113,20 @@ def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
         "normaliser that is worked out one table at a time"
     )
     return Outlook("density", why, PROJECT, model)
+
+
+def outlook_of_values(loss: str, base: Base) -> Outlook:
+    """The same for counts released given public information."""
+    if not base.normaliser_known(loss):
+        return Outlook(
+            "none",
+            f"the normaliser of the {loss} loss under a {base.kind} base measure is not worked "
+            "out, and it changes with the true table",
+            "Ask for loss = 'l1', or base_measure = 'naive'.",
+        )
+    if loss == "l1":
+        return Outlook("cells" if base.translation_invariant else "counts")
+    return Outlook("density", f"the law of the {loss} loss is worked out one table at a time")
 
 
 def _connected(mechanism: CongenialCounts) -> bool:

@@ -20,6 +20,7 @@ from congenial.release import pictures
 from congenial.release.page import Column, facts, folded_table, page, section, text
 from congenial.release.promise import promise_section
 from congenial.release.report import banner, published_section
+from congenial.release.usage import python_lines
 from congenial.transport.secrets import meaning
 
 MOST_CELLS = 40  # that can be labelled one under the other
@@ -30,14 +31,6 @@ CONTENTS = (
     ("law", "The law of the counts"),
     ("use", "How to use it"),
 )
-CODE = """import congenial
-from congenial.inference import Poisson, infer
-
-release = congenial.read("this-folder")
-release.counts
-
-# the law of the counts is known, so inference accounts for it
-infer(release, Poisson()).summary(0.95)"""
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ class Prepared:
                 _counts(release, self.earlier),
                 _promise(release, promise, self.persons),
                 _law(release, self.earlier),
-                _use(),
+                _use(release),
                 f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
                 "nothing from a network and shows released and public values only.</footer>",
             ],
@@ -101,9 +94,12 @@ def _counts(release: ValuesRelease, earlier: Earlier | None) -> str:
     if earlier is not None:
         columns.append(Column(f"in {earlier.file}", number=True))
         rows = [[*row, count] for row, count in zip(rows, earlier.counts, strict=True)]
+    by_how_much = (
+        "; <code>congenial infer</code> shows by how much" if release.density_known else ""
+    )
     told = (
         "<p>Released counts are draws, not the truth. Taking them for the truth makes intervals "
-        "too narrow; <code>congenial infer</code> shows by how much.</p>"
+        f"too narrow{by_how_much}.</p>"
     )
     labels = [", ".join(cell) for cell in cells]
     return section(
@@ -207,11 +203,11 @@ def _law(release: ValuesRelease, earlier: Earlier | None) -> str:
     )
 
 
-def _use() -> str:
+def _use(release: ValuesRelease) -> str:
     return section(
         "use",
         "How to use it",
-        f"<pre><code>{text(CODE)}</code></pre>",
+        f"<pre><code>{text(python_lines(release))}</code></pre>",
         "<p>Without Python: <code>values.csv</code> has one row per cell, with its labels and the "
         "column <code>count</code>; the law is in <code>release.json</code> under "
         "<code>description</code>.</p>",

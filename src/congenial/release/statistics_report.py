@@ -22,6 +22,7 @@ from congenial.release import pictures
 from congenial.release.page import Column, page, section, table, text
 from congenial.release.promise import promise_section
 from congenial.release.report import banner
+from congenial.release.usage import python_lines
 
 LEVEL = 0.90
 _POINTS = 81
@@ -170,13 +171,10 @@ def _promise(release: StatisticsRelease, promise: str, persons: Guarantee | None
 
 
 def _use(release: StatisticsRelease) -> str:
-    lines = "\n".join(
-        ["import congenial", 'release = congenial.read("this-folder")', *release.usage]
-    )
     return section(
         "use",
         "How to use it",
-        f"<pre><code>{text(lines)}</code></pre>",
+        f"<pre><code>{text(python_lines(release))}</code></pre>",
         "<p>Without Python: <code>statistics.csv</code> has one row per statistic, with its value "
         "and the standard deviation of the noise; the law is in <code>release.json</code> under "
         "<code>description</code>.</p>",

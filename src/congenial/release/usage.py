@@ -7,6 +7,7 @@ import numpy as np
 from congenial.mechanisms.release import Release
 from congenial.public.support import support
 from congenial.release.accuracy import error_rows
+from congenial.release.bundle import Bundled
 from congenial.release.page import Column, section, table, text
 
 RESERVED = {"and", "or", "not", "in", "between"}  # words of the condition language
@@ -47,6 +48,13 @@ def _picks(release: Release, name: str) -> str:
 def _literal(value: str) -> str:
     """A Python string literal, in double quotes where that needs no escapes."""
     return f'"{value}"' if value.isprintable() and not {'"', "\\"} & set(value) else repr(value)
+
+
+def python_lines(release: Bundled) -> str:
+    """How a release that is no table is read and used in Python."""
+    return "\n".join(
+        ["import congenial", 'release = congenial.read("this-folder")', *release.usage]
+    )
 
 
 def usage_section(release: Release) -> str:

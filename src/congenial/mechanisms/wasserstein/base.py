@@ -111,6 +111,10 @@ class Base:
         """
         return not (self.nonnegative or self.parts) and self.kind != "prior-congenial"
 
+    def normaliser_known(self, loss: str) -> bool:
+        """Whether the normaliser is worked out (l1), or need not be because it is constant."""
+        return loss == "l1" or self.translation_invariant
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {

@@ -39,13 +39,24 @@ class ValuesRelease(RecordRelease):
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
         (VALUES, "the released counts, one row per cell of the table"),
     )
-    usage: ClassVar[tuple[str, ...]] = (
-        "release.counts",
-        "from congenial.inference import Poisson, infer",
-        'infer(release, Poisson()).summary(0.95)  # or: congenial infer "<this folder>"',
-    )
 
     values: tuple[int | float, ...]
+
+    @property
+    def usage(self) -> tuple[str, ...]:
+        """What to do with it in Python, for README.txt."""
+        if not self.density_known:
+            return ("release.values",)
+        return (
+            "release.counts",
+            "from congenial.inference import Poisson, infer",
+            'infer(release, Poisson()).summary(0.95)  # or: congenial infer "<this folder>"',
+        )
+
+    @property
+    def density_known(self) -> bool:
+        """Whether p(y | x) is worked out as a function of x, which inference needs."""
+        return bool(self.table) and self.base.normaliser_known(self.loss)
 
     @property
     def table(self) -> tuple[str, ...]:
