@@ -32,6 +32,26 @@ def test_no_result_moves_a_belief_further_than_stated():
         assert after.max() == pytest.approx(belief(prior, 2), rel=1e-9)
 
 
+def test_look_alikes_move_the_odds_of_a_statement_by_twice_epsilon():
+    """Any belief, one result: every dataset replaced by a neighbour. Nearly attained."""
+    schema, n, rng = Schema.from_dict({"x": {"levels": ["a", "b"]}}), 12, np.random.default_rng(8)
+    tables = [Table(schema, ("x",), np.array([n - k, k])) for k in range(n + 1)]
+    target = Guarantee.pure(1, SemiAdjacent(publish(tables[0], total())))
+    y = np.array([[n - k, k] for k in range(-20, n + 21)])
+    logs = np.array([calibrate("auto", target).log_density(y, table) for table in tables])
+    people, likely, worst = np.arange(n + 1), np.exp(logs), 0.0
+    for trial in range(200):
+        prior = rng.dirichlet(np.ones(n + 1)) if trial else np.ones(n + 1)
+        said = rng.random(n + 1) < 0.5 if trial else people >= n // 2
+        away = rng.integers(-1, 2, n + 1) if trial else np.where(said, 1, -1)
+        other = likely[np.clip(people + away, 0, n)]
+        odds = [prior[said] @ p[said] / (prior[~said] @ p[~said]) for p in (likely, other)]
+        worst = max(worst, np.abs(np.log(odds[0] / odds[1])).max())
+    assert 1.9 < worst <= 2 + 1e-9
+    # Results of two draws are another matter: their odds may be any distance apart.
+    assert np.ptp(np.log(likely[6:].sum(axis=0) / likely[:6].sum(axis=0))) > 4
+
+
 def test_the_words_quote_the_bound_rounded_up():
     told = belief_words(Guarantee(ReplaceOne(SCHEMA), Pure(1)))
     assert "1% before the release gives it at most 2.68 % after it" in told

@@ -5,9 +5,10 @@ under one dataset as under the other, the odds between the two change by at most
 version for one person's answer needs beliefs that are independent between people; under published
 figures they cannot be, so it is stated for the two datasets the promise compares.
 
-Posterior to posterior: the likelihoods of all datasets change by at most e^eps when the release is
-read as if it came from the other dataset, so the odds of any statement, under any belief, differ by
-at most e^(2 eps) (both the statement's and its opposite's weight may move).
+Posterior to posterior: replace every dataset by a look-alike before the draw, and the likelihood of
+one and the same result changes by at most e^eps for each of them. So the odds of any statement,
+under any belief, differ by at most e^(2 eps): both the statement's and its opposite's weight may
+move. Another draw is another result, and nothing bounds how far its odds are from these.
 """
 
 from __future__ import annotations
@@ -65,9 +66,10 @@ def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
     return (
         f"Read as beliefs: someone who weighs two such datasets against each other and gives one "
         f"of them {prior:.0%} before the release gives it at most "
-        f"{percent(belief(prior, tradeoff.eps))} after it.{person} And whatever anybody believes, "
-        "had the release been drawn from the other dataset, the odds of any statement concluded "
-        f"from it would differ by at most a factor e^{number(2 * tradeoff.eps)}."
+        f"{percent(belief(prior, tradeoff.eps))} after it.{person} And whatever anybody believes: "
+        "if every dataset had been replaced by such a look-alike before the draw, the same result "
+        "would give any statement odds that differ by at most a factor "
+        f"e^{number(2 * tradeoff.eps)}."
     )
 
 
