@@ -15,8 +15,9 @@ BEGIN, END = "<!-- audit: written by `make audit` -->", "<!-- end of audit -->"
 # name a test reports -> what was tried, how much of it, and what it means that the tests passed
 PARTS: dict[str, tuple[str, str, str]] = {
     "exact": (
-        "Every pair of datasets that must look alike, every result",
-        "{universes:,} mechanisms on small universes, {pairs:,} pairs",
+        "Every pair of datasets that must look alike; all results near the true answers, the rest "
+        "pooled",
+        "{universes:,} combinations of mechanism, promise and small universe, {pairs:,} pairs",
         "no loss above its promise",
     ),
     "black box": (
@@ -31,7 +32,7 @@ PARTS: dict[str, tuple[str, str, str]] = {
         "the naive sampler gives itself away, ours does not",
     ),
     "kills": (
-        "Processes killed at random moments of a release",
+        "Processes killed at random moments and at every touch of a file",
         "{kills:,} kills",
         "nothing overspent, nothing lost",
     ),
@@ -41,9 +42,9 @@ PARTS: dict[str, tuple[str, str, str]] = {
         "nothing overspent, nothing lost",
     ),
     "inputs": (
-        "Broken plans, predicates, bundles and data files",
+        "Mutated plans, predicates, bundles and data files",
         "{cases:,} inputs",
-        "refused in words, nothing written",
+        "accepted, or refused in words; nothing half-written",
     ),
     "markers": (
         "Rare values planted in confidential data",

@@ -11,11 +11,12 @@ from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.mechanisms import kernel_grid
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
-from congenial.mechanisms.kernel_grid import KernelGrid
+from congenial.mechanisms.kernel_grid import KernelGrid, short_basis
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import SemiAdjacent
+from congenial.public.integers import kernel
 from congenial.public.invariants import publish
-from congenial.public.statements import count, margin, total
+from congenial.public.statements import count, linear, margin, total
 from congenial.public.support import FROZEN, support
 from congenial.sampling.randomness import SeededRandomness
 
@@ -105,6 +106,42 @@ def test_margins_of_a_large_table_need_no_basis(monkeypatch):
     monkeypatch.setattr(kernel_grid, "LARGEST_TIE", 20)
     with pytest.raises(StructureError, match="congenial_gaussian"):
         KernelGrid(support(FIGURES["all two-way margins"], ("a", "b", "c")), STEP)
+
+
+def weighted(*weights, n=12):
+    """A total and a weighted total of a table with one cell per weight; everybody somewhere."""
+    schema = levels(a=len(weights))
+    counts = np.full(len(weights), n // len(weights))
+    by_level = {f"a = '{i}'": w for i, w in enumerate(weights) if w}
+    return publish(Table(schema, ("a",), counts), total(), linear(by_level))
+
+
+def test_large_weights_have_a_short_basis():
+    """Planted: coordinates in the basis as found move cells ten times as far."""
+    known = support(weighted(97, 89, 0, 45, 12, 3, n=60), ("a",))
+    (tie,) = known.ties
+    found = kernel(tie.equations)
+    short = short_basis(tie.equations)
+    assert not np.any(tie.equations @ short.T)
+    volumes = [np.linalg.det(basis @ basis.T) for basis in (found.basis, short)]
+    assert volumes[0] == pytest.approx(volumes[1])  # the same lattice
+    v = on_the_kernel(known, np.random.default_rng(SEED), 4000)
+    rough = np.round(v / STEP @ found.coordinates.T) @ found.basis * STEP
+    smooth = KernelGrid(known, STEP)
+    moved = smooth.apply(v) - v
+    assert (rough - v).std() > 5 * moved.std()
+    assert moved.std(axis=0).max() <= smooth.deviation * STEP  # as was said
+
+
+def test_weights_that_rounding_would_show_are_refused():
+    """One direction is left, and it is long: the grid would be visible beside the noise."""
+    figures = weighted(1, 1000, 0, n=3600)
+    target = Guarantee.gaussian(1, SemiAdjacent(figures))
+    with pytest.raises(StructureError, match="rounding real noise"):
+        KernelGaussian.calibrate(target, ("a",))
+    huge = np.random.default_rng(SEED).integers(2**60, 2**62, (3, 6))
+    with pytest.raises(StructureError, match="too large"):
+        short_basis(huge)
 
 
 def too_fine(y):

@@ -12,13 +12,13 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import BundleError, CongenialError
+from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import project
 from congenial.mechanisms.release import table_csv
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
+from congenial.public.invariants import Invariants, publish
 from congenial.public.statements import count, total
 from congenial.release import bundle
 from congenial.release.pictures import Blank
@@ -287,6 +287,44 @@ def test_values_off_the_grid_are_noticed(written, mandated):
     edit(folder, "release.json", lambda d: _refresh(folder, d))
     failed = {c.what for c in verify(folder) if not c.holds}
     assert failed == {"values lie on the grid of the law"}
+
+
+def _wrong_sums(release):
+    """Other sums than those published, under figures that the law holds without their values."""
+    told = replace(release.description, support=Invariants(SCHEMA, MANDATED.mandates.statements))
+    moved = release.values.copy()
+    moved[0, 0] += 17
+    return replace(release, description=told, values=moved)
+
+
+@pytest.mark.parametrize(
+    ("forge", "what"),
+    [
+        (_wrong_sums, "the table agrees with every figure it was drawn given"),
+        (
+            lambda r: replace(r, description=replace(r.description, post_processing="project")),
+            "values that were projected come with those drawn",
+        ),
+        (
+            lambda r: replace(project(r), raw=None),
+            "values that were projected come with those drawn",
+        ),
+    ],
+)
+def test_a_release_that_leaves_out_what_it_is_checked_by(written, forge, what):
+    folder = written(forge(release_of(Guarantee.pure(1, MANDATED)))).folder
+    assert what in {c.what for c in verify(folder) if not c.holds}
+
+
+@pytest.mark.parametrize("key", ["H", "tau"])
+def test_a_negative_error_of_the_sampler_buys_nothing(written, key):
+    """It would be subtracted from the loss."""
+    folder = written(release_of(Guarantee.pure(1, MANDATED))).folder
+    with pytest.raises(GuaranteeError, match="negative error"):
+        replace(bundle.read(folder).description, log_ratio_error=Fraction(-1, 3))
+    edit(folder, "release.json", lambda d: d["description"]["numerics"].update({key: "-99/200"}))
+    with pytest.raises(CongenialError, match="negative error"):
+        bundle.read(folder)
 
 
 def _refresh(folder, index):

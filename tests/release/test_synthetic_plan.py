@@ -346,7 +346,7 @@ def test_curve_needs_synthetic_records(tmp_path):
     text = text.replace("copies = 2\n", 'table = ["region"]\n')
     with pytest.raises(PlanError, match="no synthetic records"):
         curve_command.section_of(Plan.parse(text, tmp_path), "people")
-    with pytest.raises(PlanError, match="exactly one"):
+    with pytest.raises(PlanError, match=r"Add a \[\[release\]\] with `model`"):
         curve_command.section_of(Plan.parse(text, tmp_path), None)
 
 

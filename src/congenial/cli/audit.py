@@ -68,8 +68,9 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Attack what a plan would release, or what a bundle says was released. Tables are drawn for
-    made-up neighbours that agree with every published figure; the data are not read. Spends
-    nothing. Exit code 1 if an attack does better than the promise allows.
+    made-up neighbours that agree with every published figure; no data are read, except modelling
+    data with --property. Spends nothing. Exit code 1 if an attack does better than the promise
+    allows.
     """
     if whole:
         with working("attacking"):
@@ -91,6 +92,7 @@ def audit(
 
 def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> Document:
     """Property inference on every pair of scenarios, as plain data."""
+    from congenial.release import steps
     from congenial.release.sections import StatisticsSection
     from congenial.release.statistics import check
     from congenial.sampling.randomness import SeededRandomness, SystemRandomness
@@ -102,7 +104,7 @@ def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> 
             remedy="A property is hidden by a [[release]] with statistics and protect.",
         )
     section = sections[0]
-    found = check(plan, section, plan.invariants)
+    found = check(plan, section, steps.exact_figures(plan, steps.open_ledger(plan, create=False)))
     randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
     attacks = _attacks(plan, found, repetitions, randomness)
     document: Document = {

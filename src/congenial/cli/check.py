@@ -1,4 +1,4 @@
-"""`congenial check`: what a plan would promise and how accurate it would be, without the data."""
+"""`congenial check`: what a plan would promise and how accurate it would be, before a release."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a plan promises and how accurate it is. Reads no data, spends nothing."""
+    """Say what a plan promises and how accurate it is. Reads no data, except modelling data of a
+    release with `statistics`; spends nothing.
+    """
     with working("checking the plan"):
         from congenial.release.plan import Plan
 
@@ -222,13 +224,10 @@ def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
     plan = result.plan
     budget = plan.budget.budget()
     before = () if ledger is None else tuple(e for e in ledger.entries() if e.counted)
-    mandates = result.mandates
-    if ledger is not None and not result.published:
-        mandates = ledger.mandates.join(mandates)
     done = {entry.name for entry in before}
     open_now = [one for one in result.releases if one.section.name not in done]
     asked = [one.mechanism.description for one in open_now]
-    adjacency = plan.adjacency(mandates)
+    adjacency = plan.adjacency(result.mandates)
     together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
     spent = Loss() if result.spent is None else result.spent
     return {

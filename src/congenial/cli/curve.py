@@ -107,9 +107,14 @@ def section_of(plan: Plan, name: str | None) -> SyntheticSection:
             f"release '{name}' has no synthetic records.", remedy="Name one with model."
         )
     if len(plan.synthesised) != 1:
-        names = ", ".join(one.name for one in plan.synthesised) or "none"
+        if not plan.synthesised:
+            raise PlanError(
+                "the plan releases no synthetic records.",
+                remedy="Add a [[release]] with `model`.",
+            )
+        names = ", ".join(one.name for one in plan.synthesised)
         raise PlanError(
-            "the plan does not have exactly one release of synthetic records.",
+            "the plan has several releases of synthetic records.",
             remedy=f"Name one with --name. It has: {names}.",
         )
     return plan.synthesised[0]

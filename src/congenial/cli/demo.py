@@ -27,7 +27,7 @@ def demo(
     ] = FIRST_SEED,
     as_json: Json = False,
 ) -> None:
-    """Generate 300,000 people and run check, publish, release and verify on them."""
+    """Generate about 300,000 people and run check, publish, release and verify on them."""
     with working("generating a population"):
         from congenial.release.demo import write_demo
         from congenial.release.plan import Plan

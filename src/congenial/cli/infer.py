@@ -77,7 +77,9 @@ def infer(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Infer from a bundle: the exact law of the noise in place of the noise. Spends nothing."""
+    """Posterior of a model from a bundle alone, with the exact law of the noise in the likelihood.
+    Spends nothing.
+    """
     given = dict(_pair(one) for one in options or [])
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")

@@ -66,10 +66,8 @@ def examine(
     for kind, value in promises.items():
         if value is not None:
             old[f"{kind} = {value}"] = _promise(kind, value)
-    mandates = plan.invariants
     ledger = steps.open_ledger(plan, create=False)
-    if ledger is not None and set(plan.statements) <= set(ledger.mandates.statements):
-        mandates = ledger.mandates
+    mandates = steps.exact_figures(plan, ledger)
     if not old and ledger is not None:
         for entry in ledger.entries():
             if entry.counted:

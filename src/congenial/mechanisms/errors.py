@@ -24,6 +24,8 @@ from congenial.sampling.sums import Pmf, subset_sum_law
 from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
 
 DRAWS = 10_000
+CHAIN_STEPS = 500_000  # of a chain, over all draws from it; several microseconds each
+CHAIN_DRAWS = 500  # at least, however long a run is
 FALSE_ALARM = 1e-6
 NUMBERS = 20_000_000  # cells drawn at most when whole tables are simulated
 Draw = Callable[[Randomness, int], Any]
@@ -61,7 +63,7 @@ class SimulatedLaw:
         if k > n:
             raise StructureError(
                 f"a level of {level} needs more than {n:,} simulated draws.",
-                remedy="Ask for a lower level, such as 0.99.",
+                remedy=f"Ask for at most {_highest(n)}.",
             )
         return int(self._sizes[k - 1])
 
@@ -74,6 +76,11 @@ class SimulatedLaw:
     def probs(self) -> Any:
         """Relative frequency from `lo` upwards."""
         return np.bincount(self.draws - self.lo) / len(self.draws)
+
+
+def _highest(n: int) -> float:
+    """The highest level, in thousandths, that n draws bound: level^n is at most the false alarm."""
+    return int(1000 * FALSE_ALARM ** (1 / n)) / 1000
 
 
 def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[SimulatedLaw]:
@@ -100,13 +107,16 @@ class TiedErrors:
     is double geometric, otherwise from draws. Parts are independent, each with a pool of draws.
 
     Cells of one group are exchangeable, so what a sum's law depends on is how many cells it takes
-    of each group, tie by tie (its signature).
+    of each group, tie by tie (its signature). Where a chain draws, there are
+    fewer draws the longer its runs are: half-widths are wider for it, and fewer levels are served.
     """
 
     def __init__(self, noise: ConditionedNoise) -> None:
         self._noise = noise
         self._rng = np.random.default_rng(_SEED)
         self._makes = list(noise.ties())
+        steps = max((one.steps for one, _ in self._makes), default=0)
+        self._count = max(CHAIN_DRAWS, min(DRAWS, CHAIN_STEPS // max(1, steps)))
         self._laws: dict[tuple[Part, ...], Pmf | SimulatedLaw] = {}
 
     def laws(self, index: Any, sums: int) -> list[Pmf | SimulatedLaw]:
@@ -119,7 +129,7 @@ class TiedErrors:
         return found
 
     def _simulated(self, parts: tuple[Part, ...]) -> SimulatedLaw:
-        total = np.zeros(DRAWS, dtype=np.int64)
+        total = np.zeros(self._count, dtype=np.int64)
         for part in parts:
             total += self._draws(part)
         return SimulatedLaw(total, all(map(self._fixed, parts)))
@@ -155,7 +165,7 @@ class TiedErrors:
     @cached_property
     def _pools(self) -> list[Any]:
         source = SeededRandomness(_SEED)
-        return [sampler.draw_many(source, DRAWS) for sampler, _ in self._makes]
+        return [sampler.draw_many(source, self._count) for sampler, _ in self._makes]
 
     def _signatures(self, index: Any, sums: int) -> list[tuple[Part, ...]]:
         support = self._noise.support
@@ -197,9 +207,10 @@ class TiedErrors:
         make, *taken = part
         if make < 0:
             law = self._alone(taken[0], taken[1])
-            return law.lo + self._rng.choice(len(law.probs), DRAWS, p=law.probs / law.probs.sum())
+            chances = law.probs / law.probs.sum()
+            return law.lo + self._rng.choice(len(law.probs), self._count, p=chances)
         sampler, pool = self._makes[make][0], self._pools[make]
         first = np.concatenate(
             [np.flatnonzero(sampler.labels == g)[:m] for g, m in enumerate(taken)]
         )
-        return pool[self._rng.permutation(DRAWS)][:, first].sum(axis=1)
+        return pool[self._rng.permutation(self._count)][:, first].sum(axis=1)

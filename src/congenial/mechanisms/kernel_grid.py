@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from flint import fmpz_mat
 
 from congenial.errors import StructureError
 from congenial.public.integers import kernel
@@ -21,11 +22,12 @@ from congenial.public.lattice import Ints, is_grid
 from congenial.public.support import LOOSE, Support, Tie
 from congenial.sampling.exact import Floats
 
+REMEDY = "Use mechanism = 'congenial_gaussian' with rho, or release fewer levels."
 LARGEST_TIE = 2_000  # groups whose equations are solved in whole numbers of Python
 
 
 class KernelGrid:
-    """R on tables of shape (..., cells); no cell moves by more than a few steps.
+    """R on tables of shape (..., cells); cells move by a few steps (`deviation`).
 
     Inside a group running sums are rounded and their differences taken, the last one being the
     group's own sum: 0, or for tied groups a rounded solution of the equations.
@@ -42,6 +44,11 @@ class KernelGrid:
         self._group = label[self._ends]
         self._place = np.searchsorted(self._group, label)  # which of the groups a cell is in
         self._ties = [(tie, TieGrid(tie)) for tie in support.ties]
+
+    @property
+    def deviation(self) -> float:
+        """About by how much the worst cell moves, in steps: much only where weights are large."""
+        return 1 + max((grid.deviation for _, grid in self._ties), default=0.0)
 
     def apply(self, v: Any) -> Floats:
         """R(v) for tables v of the kernel."""
@@ -73,7 +80,7 @@ class TieGrid:
     """Whole solutions T of `equations @ T = 0` near real ones, equivariantly.
 
     For the margins of a complete table of groups sums over corners are rounded and differences
-    taken; a margin that is zero stays so. Otherwise coordinates in a basis of the solutions are.
+    taken; a margin that is zero stays so. Otherwise coordinates in a short basis of the solutions.
     """
 
     def __init__(self, tie: Tie) -> None:
@@ -87,14 +94,22 @@ class TieGrid:
             raise StructureError(
                 f"{len(tie.groups):,} sums are tied by equations other than margins, and noise on "
                 f"real numbers is rounded for at most {LARGEST_TIE:,}.",
-                remedy="Use mechanism = 'congenial_gaussian', or release fewer levels.",
+                remedy=REMEDY,
             )
-        self._kernel = kernel(tie.equations)
+        self._basis = short_basis(tie.equations).astype(np.float64)
+        self._coordinates = np.linalg.pinv(self._basis)
+
+    @property
+    def deviation(self) -> float:
+        """About by how much the worst sum moves, in steps: each rounding moves by 1 / sqrt(12)."""
+        if self.shape is not None:
+            return float((2 ** len(self.shape) / 12) ** 0.5)
+        return float(((self._basis**2).sum(axis=0).max(initial=0) / 12) ** 0.5)
 
     def apply(self, sums: Floats) -> Floats:
         """Whole sums that satisfy the equations, for real ones that do up to rounding."""
         if self.shape is None:
-            return np.asarray(np.round(sums @ self._kernel.coordinates.T) @ self._kernel.basis)
+            return np.asarray(np.round(sums @ self._coordinates) @ self._basis)
         table = np.zeros((*sums.shape[:-1], prod(self.shape)))
         table[..., self._places] = sums
         table = table.reshape(*sums.shape[:-1], *self.shape)
@@ -105,3 +120,18 @@ class TieGrid:
         for axis in axes:
             table = np.diff(table, axis=axis, prepend=0.0)
         return np.asarray(table.reshape(*sums.shape[:-1], -1)[..., self._places])
+
+
+def short_basis(equations: Ints) -> Ints:
+    """A basis of all whole solutions, one row per vector; reduced where it is not short."""
+    try:
+        basis = kernel(equations).basis
+        if np.abs(basis).max(initial=0) <= 1:
+            return basis
+        reduced = fmpz_mat(basis.tolist()).lll().tolist()
+        return np.array([[int(v) for v in row] for row in reduced], dtype=np.int64)
+    except OverflowError:
+        raise StructureError(
+            "the published figures have weights too large for noise on real numbers.",
+            remedy=REMEDY,
+        ) from None

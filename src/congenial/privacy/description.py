@@ -99,6 +99,14 @@ class Description:
                 f"what conditioning {self.family} noise on counts >= 0 costs is not proved.",
                 remedy="Use nonnegative = 'project', which is free, or give epsilon without delta.",
             )
+        if self.log_ratio_error < 0 or self.mass_lost < 0:
+            raise GuaranteeError(
+                f"'{self.mechanism}' states a negative error of its sampler; H and tau are bounds."
+            )
+        if any(eps <= 0 for _, eps in self.levels):
+            raise GuaranteeError(
+                f"a level of '{self.mechanism}' has no positive epsilon of its own."
+            )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
 
     @property
@@ -229,7 +237,7 @@ class RecordDescription:
     given: Invariants | None = None
 
     def __post_init__(self) -> None:
-        if self.epsilon < 0 or self.rho < 0:
+        if self.epsilon < 0 or self.rho < 0 or (self.added or 0) < 0:
             raise GuaranteeError(f"the loss of '{self.mechanism}' is negative.")
         if self.persons and not self.epsilon and not self.rho:
             raise GuaranteeError(

@@ -327,7 +327,9 @@ class Invariants:
                 continue
             statements.append(statement)
             values.append(theirs)
-        published = self.values is not None and other.values is not None
+        published = bool(statements) and all(
+            one.values is not None or not one.statements for one in (self, other)
+        )
         return Invariants(self.schema, tuple(statements), tuple(values) if published else None)
 
     def implies(self, other: Invariants) -> bool:

@@ -311,12 +311,23 @@ def _first_problem(error: ValidationError, values: dict[str, Any]) -> str:
         return f"{key}: unknown key.{hint}"
     if problem["type"] == "missing":
         return f"{key}: missing. Add it; see docs/reference/plan.md."
-    rule = problem["msg"].removeprefix("Value error, ")
+    rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     shown = problem["input"]
+    value = f" = {_written(shown)}" if isinstance(shown, str | int | Decimal) else ""
     if problem["type"] == "list_type" and isinstance(shown, str):
-        return f'{key} = {shown}: must be a list. Write ["{shown}"].'
-    value = f" = {shown}" if isinstance(shown, str | int | Decimal) else ""
+        return f"{key}{value}: must be a list. Write [{_written(shown)}]."
+    if problem["type"] == "string_pattern_mismatch":  # only names have a pattern
+        rule = "must be a letter or digit, then letters, digits, '-', '_'; at most 64"
+    if problem["type"] == "literal_error" and where[-1] == "total":
+        rule = "must be true; otherwise leave the entry out"
     return f"{key}{value}: {rule}. See docs/reference/plan.md."
+
+
+def _written(value: str | int | Decimal) -> str:
+    """A value as a plan writes it: texts are quoted, so that "1" is not taken for 1."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
 
 
 def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:

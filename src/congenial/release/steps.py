@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, LedgerError, MandateError, PlanError
+from congenial.errors import BudgetError, LedgerError, MandateError, PlanError, StructureError
 from congenial.privacy.company import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.ledger import Ledger
@@ -85,10 +86,8 @@ def kind(section: NamedSection) -> Any:
 def check(plan: Plan, want: str | None = None) -> PlanCheck:
     """Structure, adjacency, sensitivity, guarantee and expected error, without the data."""
     ledger = open_ledger(plan, create=False)
-    mandates = plan.invariants
-    published = False
-    if ledger is not None and _all_published(plan, ledger):
-        mandates, published = ledger.mandates, bool(plan.statements)
+    mandates = exact_figures(plan, ledger)
+    published = bool(plan.statements) and mandates.values is not None
     wish = None if want is None else Want.parse(want)
     if wish is not None and wish.condition:
         parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
@@ -137,8 +136,21 @@ def _refuse_fresh_start(plan: Plan) -> None:
         )
 
 
-def _all_published(plan: Plan, ledger: Ledger) -> bool:
-    return set(plan.statements) <= set(ledger.mandates.statements)
+def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
+    """All figures that are exact once the plan's are published: those of the ledger too, which the
+    plan need not name. With values where everything is published.
+    """
+    if ledger is None:
+        return plan.invariants
+    if set(plan.statements) <= set(ledger.mandates.statements):
+        return ledger.mandates
+    return ledger.mandates.join(plan.invariants)
+
+
+def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], mandates: Invariants) -> None:
+    """What cannot work under these figures says so, before anything is recorded or drawn."""
+    for section in sections:
+        kind(section).build(plan, section, mandates)
 
 
 @dataclass(frozen=True)
@@ -167,10 +179,12 @@ def publish(
             remedy="Run `congenial release` right away.",
         )
     folder = plan.folder / PUBLISHED if folder is None else folder
-    for section in plan.release:  # a figure cannot be taken back: refuse what cannot work first
-        kind(section).build(plan, section, plan.invariants)
     before = open_ledger(plan, create=False)
     known = Invariants(plan.schema) if before is None else before.mandates
+    done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
+    to_come = [section for section in plan.release if section.name not in done]
+    with suppress(StructureError):  # what does not fit yet may fit once values are known
+        _refuse_unfit(plan, to_come, exact_figures(plan, before))
     named = {*plan.invariants.bases, *known.bases}
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = tabulate(plan, data, [n for n in plan.schema.names if n in named], progress)
@@ -182,6 +196,8 @@ def publish(
         for name in _released_bases(plan) - set(plan.invariants.bases):
             data.tabulate([name])  # a column that does not fit is found while nothing is public
     figures = plan.invariants.evaluate(table)
+    # a figure cannot be taken back: refuse what cannot work first
+    _refuse_unfit(plan, to_come, known.join(figures))
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
@@ -250,9 +266,9 @@ def release(
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
     bundle.check_absent(folder)
-    kind(section).build(plan, section, plan.invariants)  # refuses before a ledger is made
-    mandates = published_so_far(plan)
     before = open_ledger(plan, create=False)
+    _refuse_unfit(plan, [section], exact_figures(plan, before))  # before a ledger is made
+    mandates = published_so_far(plan)
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
     with kind(section).offer(plan, section, mandates, randomness, progress) as offer:
@@ -266,11 +282,10 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     if len(names) < 2:
         return  # drawing it asks the ledger itself
     sections = [plan.named(name) for name in names]
-    for one in sections:
-        kind(one).build(plan, one, plan.invariants)  # a plan that cannot work says so first
+    ledger = open_ledger(plan, create=False)
+    _refuse_unfit(plan, sections, exact_figures(plan, ledger))
     mandates = published_so_far(plan)
     asked = [kind(one).check(plan, one, mandates).mechanism.description for one in sections]
-    ledger = open_ledger(plan, create=False)
     before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]
     adjacency, budget = plan.adjacency(mandates), plan.budget.budget()
     together = joint_loss([*before, *asked], adjacency)

@@ -137,6 +137,10 @@ def _table(folder: Path, release: Release) -> list[Check]:
             _agrees(release, release.values) and _agrees(release, release.drawn),
         ),
         Check("values lie on the grid of the law", _on_grid(release)),
+        Check(
+            "values that were projected come with those drawn",
+            (release.description.post_processing == "project") == (release.raw is not None),
+        ),
         Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
         Check("the table keeps every published bound", signed or _bounded(release)),
         Check(FOLLOWS, said.follows_from(release.mechanism.guarantee)),
@@ -179,9 +183,11 @@ def _on_grid(release: Release) -> bool:
 def _agrees(release: Release, values: Any) -> bool:
     """Known sums are as published, and cells known to be empty are.
 
-    A table that does not keep the figures (ordinary noise) does not claim to.
+    A table that does not keep the figures (ordinary noise) does not claim to; one that does says
+    what they are.
     """
-    return support(release.description.support, release.table).agrees(values)
+    known = support(release.description.support, release.table)
+    return (known.totals is not None or not known.groups) and known.agrees(values)
 
 
 def _bounded(release: Release) -> bool:

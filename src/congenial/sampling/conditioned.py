@@ -70,6 +70,11 @@ class TiedNoise:
         return CrossingGroups(self.labels, nothing, self._tie.equations, self._law, low=None)
 
     @property
+    def steps(self) -> int:
+        """How many steps of a chain one draw takes; 0 where draws are exact."""
+        return self._part.steps if isinstance(self._part, LatticeChain) else 0
+
+    @property
     def equations(self) -> Ints:
         """What ties the sums of its groups."""
         return self._tie.equations

@@ -35,6 +35,7 @@ class LatticeChain:
         self._rate = float(scale) if self._l1 else 1 / (2 * float(scale))
         self._moves = lattice_moves(labels, equations)
         self.sweeps = 12 + 2 * len(self._moves)
+        self.steps = self.sweeps * len(self._moves)  # of one draw
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n approximate draws, shape (n, cells): runs of their own, each from zero."""

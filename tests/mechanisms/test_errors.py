@@ -1,0 +1,51 @@
+"""Simulated laws of error: fewer draws where a chain is slow, and bounds that say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.errors import StructureError
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.errors import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, SimulatedLaw
+from congenial.privacy.guarantee import Guarantee
+from congenial.public.adjacency import SemiAdjacent
+from congenial.public.invariants import Invariants
+from congenial.public.statements import margin
+
+SEED = 20_261_116
+
+
+def chain(*sizes):
+    schema = Schema.from_dict(
+        {name: {"integers": [1, size]} for name, size in zip("abc", sizes, strict=True)}
+    )
+    figures = Invariants(schema, tuple(margin(name) for name in schema.names))
+    target = Guarantee.pure(8, under=SemiAdjacent(figures))
+    return calibrate("congenial_chain", target, schema.names)
+
+
+def one_cell(mechanism):
+    mask = np.zeros(mechanism.shape, dtype=bool)
+    mask.flat[0] = True
+    return mechanism.error_law(mask)
+
+
+def test_a_slow_chain_is_asked_for_fewer_draws():
+    (tie, _), *_ = chain(3, 3, 3).conditioned.ties()
+    assert tie.steps == 20 * 52  # 27 cells, 7 independent figures; 12 + 2 * 20 sweeps
+    law = one_cell(chain(3, 3, 3))
+    assert len(law.draws) == CHAIN_DRAWS == max(CHAIN_DRAWS, CHAIN_STEPS // tie.steps)
+    assert CHAIN_DRAWS < len(one_cell(chain(2, 3, 2)).draws) <= DRAWS
+    assert law.interval(0.95) >= np.quantile(np.abs(law.draws), 0.95)
+    with pytest.raises(StructureError, match=r"more than 500 simulated draws.*at most 0\.972"):
+        law.interval(0.99)
+
+
+@pytest.mark.parametrize(("draws", "highest"), [(200, 0.933), (500, 0.972), (DRAWS, 0.998)])
+def test_the_level_that_a_refusal_names_is_served(draws, highest):
+    law = SimulatedLaw(np.random.default_rng(SEED).integers(-9, 10, draws))
+    with pytest.raises(StructureError, match=f"at most {highest}"):
+        law.interval(highest + 0.001)
+    assert law.interval(highest) == 9
