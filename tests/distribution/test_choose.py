@@ -126,6 +126,15 @@ def test_one_noise_for_dataset_and_persons(promise):
     assert made.noise.expected_norm() >= alone
 
 
+def test_laplace_noise_meets_epsilon_with_delta_for_persons():
+    pairs = gaussian_pairs([[10, 10], [11, 9]], [np.eye(2)] * 2, records=1000)
+    promise = Approximate(0.1, 1e-6)
+    made = calibrate_distribution(pairs, 1, persons=promise).mechanism
+    assert promise <= made.person_guarantee.tradeoff
+    pure = calibrate_distribution(pairs, 1, persons=Pure(0.1)).mechanism
+    assert made.noise.scales == pytest.approx(pure.noise.scales)
+
+
 def test_persons_need_bounds():
     unbounded = gaussian_pairs([[0.0], [1.0]], [[[1.0]]] * 2)  # the number of records is unknown
     with pytest.raises(StructureError, match="no mechanism applies"):
@@ -153,3 +162,18 @@ def test_the_table_names_what_does_not_apply():
     assert rows["optimum"]["why_not"] == "it is for Gaussian laws."
     assert "not translations" in rows["expected_laplace"]["why_not"]
     assert rows["wasserstein"]["expected_error"] == pytest.approx(1, rel=1e-9)
+
+
+def test_a_covariance_written_in_two_ways_is_not_released_as_is():
+    """p (1 - p) / k and p / k - p^2 / k differ in the last bit; delta is 0.857, not below 0.001."""
+    p, r, k, rho = 0.1, 0.45, 10, 0.6
+    sd = np.sqrt(p * (1 - p) / k), np.sqrt(r * (1 - r) / k)
+    c = rho * sd[0] * sd[1]
+    one = np.array([[p * (1 - p) / k, c], [c, r * (1 - r) / k]])
+    other = np.array([[p / k - p * p / k, c], [c, r / k - r * r / k]])
+    assert not np.array_equal(one, other)
+    pairs = gaussian_pairs([[0, 0], [2 * sd[0], -sd[1]]], [one, other])
+    choice = calibrate_distribution(pairs, 1, 0.001, as_is=True)
+    assert choice.mechanism.name != "as_is"
+    told = next(row["why_not"] for row in choice.table() if row["mechanism"] == "as_is")
+    assert "without noise delta is 0.857" in told

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import StructureError
+from congenial.mechanisms.distribution import wasserstein
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.diagnostics import (
     cost_rows,
@@ -20,6 +21,7 @@ from congenial.mechanisms.distribution.diagnostics import (
 )
 from congenial.mechanisms.distribution.gaussians import Moments, worst_delta
 from congenial.mechanisms.distribution.sampling_error import (
+    _bounded_epsilons,
     _laplace_epsilons,
     as_is_delta,
     enlarged_for_fit,
@@ -146,6 +148,42 @@ def test_noise_can_allow_for_the_fit(name):
     assert plain.noise.expected_norm() < made.noise.expected_norm()
     assert made.noise.expected_norm() < 2 * plain.noise.expected_norm()
     assert made.pairs == plain.pairs
+
+
+@pytest.mark.parametrize("deviations", [(1.0, 10.0), (5.0, 6.0)])
+def test_the_bounded_mechanism_counts_the_spread_of_refits(deviations):
+    """Its promise rests on Delta_E + 2 c; the difference of means alone says nothing."""
+    laws = [
+        GaussianLaw.of(name, [mean], [[sd**2]], 800.0)
+        for name, mean, sd in zip(("one", "two"), (0.0, 0.1), deviations, strict=True)
+    ]
+    pairs = DistributionPairs.given(query(1), laws, origin=Origin("fitted", 1000, "checked"))
+    made = calibrate_distribution(pairs, 1, 0.001, mechanism="bounded_wasserstein").mechanism
+    as_fitted = [[Moments(law.mean, law.covariance) for law in laws]]
+    assert _bounded_epsilons(made, as_fitted)[0] == pytest.approx(1)
+    wider = [[Moments(law.mean, 4 * law.covariance) for law in laws]]
+    again = wasserstein.bounded_noise(
+        gaussian_pairs([law.mean for law in laws], [one.covariance for one in wider[0]]), 1, 0.001
+    )
+    told = float(again.scales[0] / made.noise.scales[0])
+    assert _bounded_epsilons(made, wider)[0] == pytest.approx(told)
+    assert 1 < sampling_error(made).bound < 1.2
+    more = calibrate_distribution(
+        pairs, 1, 0.001, mechanism="bounded_wasserstein", confidence=0.95
+    ).mechanism
+    assert sampling_error(more).bound <= 1
+
+
+def test_a_confidence_beyond_the_refits_is_refused():
+    made = calibrate_distribution(fitted(), 1, 0.01, mechanism="expected_laplace").mechanism
+    assert sampling_error(made, 0.99).bound < sampling_error(made, 0.996).bound
+    with pytest.raises(StructureError, match=r"confidence = 0.999 cannot be shown by 299 refits"):
+        sampling_error(made, 0.999)
+    for confidence in (0.999, 1.0, 0.0):
+        with pytest.raises(StructureError, match="cannot be shown"):
+            calibrate_distribution(
+                fitted(), 1, 0.01, mechanism="expected_laplace", confidence=confidence
+            )
 
 
 def test_noise_that_cannot_allow_for_the_fit_is_refused():

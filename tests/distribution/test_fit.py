@@ -11,12 +11,14 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from congenial.data.records import Records
 from congenial.data.schema import Schema
 from congenial.data.statistics import Statistic, Statistics
 from congenial.data.tabulate import Microdata
 from congenial.data.unit import Unit
 from congenial.errors import DataError, StructureError
 from congenial.mechanisms.distribution.assumptions import BINS, _edges, diagnose, histograms
+from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs, numpy_generator, subsets
 from congenial.public.properties import scenarios, share
 from congenial.sampling.randomness import SeededRandomness
@@ -102,6 +104,59 @@ def test_a_fit_agrees_with_the_moments():
         HIDE, QUERY, source, records=50, replications=4000, randomness=SeededRandomness(SEED)
     )
     assert again.pairs == fit.pairs
+
+
+def one_file(random, size, means, per_group):
+    """Normal records of two groups, as read for `wide` statistics."""
+    width = len(means[0])
+    schema = Schema.from_dict(
+        {"g": {"levels": ["a", "b"]}, **{f"x{k}": {"edges": [-99, 0, 99]} for k in range(width)}}
+    )
+    query = Statistics(schema, tuple(Statistic.mean(f"x{k}") for k in range(width)))
+    values = np.concatenate([random.normal(mean, 1, (per_group, width)) for mean in means])
+    flags = {"g = 'a'": np.arange(2 * per_group) < per_group}
+    columns = {f"x{k}": values[:, k] for k in range(width)}
+    source = Records(query.parts, values, columns, flags)
+    return moment_pairs(share("g = 'a'", between=(0, 1)), query, source, records=size)
+
+
+def test_the_file_s_own_error_is_counted_in_full():
+    """Subsets of 32 of 40 records spread five times less than new datasets would."""
+    print("seed", SEED)
+    random, files = np.random.default_rng(SEED), 300
+    laws = [one_file(random, 32, [[0.0], [0.0]], 40).laws for _ in range(files)]
+    first = [law for pair in laws for law in pair]
+    spread = np.var([law.mean[0] for law in first], ddof=1)
+    told = np.mean([law.covariance[0, 0] / law.worth for law in first])
+    share_of_chi = stats.chi2.ppf([ALPHA, 1 - ALPHA], 2 * files - 1) / (2 * files - 1)
+    assert share_of_chi[0] * 0.9 < spread / told < share_of_chi[1] * 1.1
+    assert first[0].worth == pytest.approx(0.25)
+    assert told / spread > 3 * 0.2  # negative control: k/N in place of it gives a fifth
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("size", "gap"), [(50, 2.0), (80, 10.0)])
+def test_the_upper_bound_is_exceeded_as_rarely_as_it_says(size, gap):
+    """True epsilon against the printed 95 % bound; half to a third of fits were above it once."""
+    print("seed", SEED)
+    random, files, width, above = np.random.default_rng(SEED), 80, 4, 0
+    far = gap / math.sqrt(size)
+    for _ in range(files):
+        pairs = one_file(random, size, [[0.0] * width, [far] * width], 100)
+        made = calibrate_distribution(pairs, 1, mechanism="expected_laplace").mechanism
+        above += width * far / made.noise.scales[0] > made.fit_error.bound
+    assert above <= stats.binom.isf(1e-4, files, 0.05)
+
+
+def test_a_file_that_is_used_up_cannot_tell_its_error():
+    pairs = one_file(np.random.default_rng(1), 98, [[0.0], [1.0]], 100)
+    made = calibrate_distribution(pairs, 1, mechanism="expected_laplace").mechanism
+    assert made.fit_error.bound == math.inf
+    assert "nearly all modelling records of some group" in made.fit_error.words
+    assert "without any bound" in made.fit_error.beside(1.0)
+    assert "not known" in made.guarantee.explain()
+    with pytest.raises(StructureError, match="not known"):
+        calibrate_distribution(pairs, 1, confidence=0.95)
 
 
 def test_empirical_laws_keep_the_sample():

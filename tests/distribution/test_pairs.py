@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import BundleError, PlanError, StructureError
+from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.public.distributions import DistributionPairs, Origin
 from congenial.public.invariants import Invariants
 from congenial.public.kinds import read_pairs
@@ -153,3 +154,33 @@ def test_translations_of_discrete_laws_are_recognised():
     assert not DistributionPairs.given(query(2), [base, other]).translations
     sample = law("s", np.repeat([1.0, 2.0], [1, 3]), None)
     assert sample.masses == (Fraction(1, 4), Fraction(3, 4))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([0, 1e9], [1, 1e9 + 1.4]),
+        ([0.0, 1e9, 1e9 + 1e7], [0.1, 1e9 + 0.1, 1e9 + 1e7 + 1.9]),
+        ([[0, 0], [1e9, 0]], [[1, 0], [1e9 + 1, 0.4]]),
+        ([0.0, 1.0], [1.0, 2.0 + 2.0**-51]),
+    ],
+)
+def test_nearly_translated_is_not_translated(one, other):
+    """Points that are off by 1e-9 of the largest coordinate can tell the laws apart for sure."""
+    laws = [DiscreteLaw.of("p", one), DiscreteLaw.of("q", other)]
+    pairs = DistributionPairs.given(query(laws[0].dimension), laws)
+    assert not pairs.translations
+    with pytest.raises(StructureError, match="not translations"):
+        calibrate_distribution(pairs, 1, mechanism="directional_laplace")
+    assert calibrate_distribution(pairs, 1).mechanism.name == "wasserstein"
+
+
+def test_differences_of_means_far_from_zero_keep_their_digits():
+    far = 2.0**50
+    laws = [DiscreteLaw.of("p", [far, far + 3, far + 7]), DiscreteLaw.of("q", [far + 1] * 3)]
+    pairs = DistributionPairs.given(query(1), laws)
+    assert pairs.differences[0, 0] == float(Fraction(7, 3))
+    moved = DiscreteLaw.of("r", [far + 0.25, far + 3.25, far + 7.25])
+    again = DistributionPairs.given(query(1), [laws[0], moved])
+    assert again.translations
+    assert calibrate_distribution(again, 1).mechanism.noise.scales[0] >= 0.25

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
 from congenial.public.distributions import DistributionPairs
 from congenial.public.invariants import Invariants
 from congenial.public.vector_laws import GaussianLaw
+from congenial.release.statistics_report import Prepared
 from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 from tests.distribution.cases import ALPHA
 
@@ -202,3 +204,15 @@ def test_noise_along_one_direction_is_stripped_without_the_dither():
     wrapped = truth + noise.dithered([1.0, 1.0]).draw(SeededRandomness(2), 300)
     assert np.mean((strip(bare) == truth).all(axis=1)) > 0.95
     assert np.mean((strip(wrapped) == truth).all(axis=1)) < 0.15
+
+
+def test_the_report_says_whether_the_plan_named_the_mechanism():
+    release = SimpleNamespace(description=SimpleNamespace(mechanism="optimum"))
+    for names, words in (
+        (("optimum",), ("The mechanism that the plan names", "as the plan says")),
+        (("optimum", "wasserstein"), ("Every mechanism that applies", "least expected error")),
+    ):
+        rows = [{"mechanism": name, "expected_error": 1.0} for name in names]
+        told = Prepared(rows, "", None, "", "")._tried(release)
+        assert all(one in told for one in words)
+    assert "as the plan says" not in told

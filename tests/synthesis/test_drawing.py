@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis import drawing
 from congenial.synthesis.drawing import Composition, Finite
+from congenial.synthesis.kernels import kernel_of
+from congenial.synthesis.model import Grid
+from congenial.synthesis.models import LinearRegression, Multinomial
 from congenial.synthesis.scores import FULL
 
 ALPHA = 1e-6  # false-alarm rate of every test of a law here
@@ -153,3 +157,33 @@ def test_impossible_laws_are_refused():
         Composition(np.zeros(3, dtype=np.int64), score, prior, UNIT, 4, 11)
     with pytest.raises(GuaranteeError, match="prior is zero"):
         Finite(np.array([0, 1]), np.array([0.0, -np.inf]), UNIT)
+
+
+@pytest.mark.parametrize("counts", [[[1 << 33, 10, 10]], [[1 << 31] * 3], [[1 << 62, 1 << 62, 0]]])
+def test_more_records_than_64_bits_hold_are_refused(counts):
+    """Sums of scores would wrap around, and the draw follow another law, or never end."""
+    attribute = Schema.from_dict({"x": {"levels": ["a", "b", "c"]}}).attribute("x")
+    kernel = kernel_of(
+        Multinomial(floor=0.2, steps=1, concentration=1.0),
+        attribute=attribute,
+        allowed=np.ones((1, 3), dtype=bool),
+        bound=Fraction(1, 1 << 20),
+    )
+    with pytest.raises(GuaranteeError, match="do not fit 64 bits"):
+        kernel.laws(np.array(counts, dtype=np.int64))
+    kernel.laws(np.array([[1 << 31, 1 << 31, 0]]))[0].prepare()
+
+
+def test_contexts_of_one_shared_parameter_are_counted_together():
+    attribute = Schema.from_dict({"x": {"edges": [0, 1, 2, 3]}}).attribute("x")
+    kernel = kernel_of(
+        LinearRegression((Grid(0, 3, 4), Grid(0, 1, 4)), Grid(0.5, 2, 3)),
+        attribute=attribute,
+        allowed=np.ones((2, 3), dtype=bool),
+        bound=Fraction(1, 1 << 20),
+        predictors=np.array([[0.0], [1.0]]),
+    )
+    half = np.full((2, 3), 1 << 30, dtype=np.int64)  # each context fits, both do not
+    with pytest.raises(GuaranteeError, match="do not fit 64 bits"):
+        kernel.laws(half)
+    assert len(kernel.laws(half // 2)) == 1

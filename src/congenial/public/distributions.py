@@ -253,8 +253,8 @@ class DistributionPairs(Pairs):
 
     @cached_property
     def differences(self) -> Floats:
-        """Differences of means, one row per pair."""
-        return np.array([self.laws[i].mean - self.laws[j].mean for i, j in self.pairs])
+        """Differences of means, one row per pair, each right to the last bit of a double."""
+        return np.array([_difference(self.laws[i], self.laws[j]) for i, j in self.pairs])
 
     @property
     def gaussian(self) -> bool:
@@ -275,7 +275,7 @@ class DistributionPairs(Pairs):
 
     @cached_property
     def translations(self) -> bool:
-        """Whether the two laws of every pair are translations of each other."""
+        """Whether the two laws of every pair are translations of each other, exactly."""
         if self.gaussian:
             return self.equal_covariances
         for i, j in self.pairs:
@@ -285,3 +285,11 @@ class DistributionPairs(Pairs):
             if not one.shifted_to(other):
                 return False
         return True
+
+
+def _difference(one: Law, other: Law) -> Floats:
+    """Difference of the means; means far from 0 lose no digits."""
+    if isinstance(one, DiscreteLaw) and isinstance(other, DiscreteLaw):
+        exact = zip(one.exact_mean, other.exact_mean, strict=True)
+        return np.array([float(mine - theirs) for mine, theirs in exact])
+    return one.mean - other.mean

@@ -194,16 +194,25 @@ class DiscreteLaw(Law):
         centred = self.points - self.mean
         return _frozen((centred * self.probabilities[:, None]).T @ centred)
 
+    @cached_property
+    def exact_mean(self) -> tuple[Fraction, ...]:
+        """Expected statistics without rounding: points are taken as the doubles they are."""
+        columns = zip(*self.atoms, strict=True)
+        return tuple(
+            sum((m * Fraction(x) for m, x in zip(self.masses, column, strict=True)), Fraction(0))
+            for column in columns
+        )
+
     def shifted_to(self, other: DiscreteLaw) -> bool:
-        """Whether `other` is this law translated, up to rounding of the points."""
+        """Whether `other` is this law translated, exactly: a point that is off tells them apart."""
         if len(self.atoms) != len(other.atoms):
             return False
-        size = max(1.0, np.abs(self.points).max(), np.abs(other.points).max())
-        one, two = (np.round((law.points - law.mean) / size, 9) for law in (self, other))
-        first, second = np.lexsort(one.T[::-1]), np.lexsort(two.T[::-1])
-        same_points = np.allclose(one[first], two[second], rtol=0, atol=2e-9)
-        masses = [self.masses[i] == other.masses[j] for i, j in zip(first, second, strict=True)]
-        return bool(same_points and all(masses))
+        one, two = (sorted(zip(law.atoms, law.masses, strict=True)) for law in (self, other))
+        first = _step(one[0][0], two[0][0])
+        return all(
+            mine == theirs and _step(here, there) == first
+            for (here, mine), (there, theirs) in zip(one, two, strict=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -212,6 +221,11 @@ class DiscreteLaw(Law):
             "points": [list(atom) for atom in self.atoms],
             "masses": [f"{m.numerator}/{m.denominator}" for m in self.masses],
         }
+
+
+def _step(one: Sequence[float], other: Sequence[float]) -> list[Fraction]:
+    """other - one, without rounding."""
+    return [Fraction(y) - Fraction(x) for x, y in zip(one, other, strict=True)]
 
 
 def _frozen(values: Any) -> Floats:

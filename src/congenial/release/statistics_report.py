@@ -111,14 +111,16 @@ class Prepared:
             ]
             for one in self.candidates
         ]
-        chosen = f"<p>Taken: {text(release.description.mechanism)}, the least expected error.</p>"
+        several = len(self.candidates) > 1
+        least = ", the least expected error" if several else ", as the plan says"
+        tried = "Every mechanism that applies" if several else "The mechanism that the plan names"
         return section(
             "tried",
             "How the noise was chosen",
-            "<p>Every mechanism that applies was calibrated to the same promise. Expected error is "
-            "the mean length of the noise vector, from public parameters alone.</p>",
+            f"<p>{tried} was calibrated to the promise. Expected error is the mean length of the "
+            "noise vector, from public parameters alone.</p>",
             table(columns, rows),
-            chosen,
+            f"<p>Taken: {text(release.description.mechanism)}{least}.</p>",
         )
 
 

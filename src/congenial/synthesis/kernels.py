@@ -27,6 +27,7 @@ from congenial.synthesis.model import Bools, Floats, Ints, LevelModel
 from congenial.synthesis.models.categories import Multinomial, lattice_score
 from congenial.synthesis.scores import (
     FULL,
+    MOST_RECORDS,
     Scores,
     oscillation,
     scalar_weights,
@@ -169,6 +170,7 @@ class GridKernel(Kernel):
 
     def laws(self, counts: Ints) -> list[Finite]:
         """One law per context, or one in all."""
+        _check_records(counts)
         if not self.model.shared:
             return [
                 Finite(self._table(at)[1].totals(row), self.log_prior, self.unit)
@@ -230,6 +232,7 @@ class SimplexKernel(Kernel):
 
     def laws(self, counts: Ints) -> list[Composition]:
         """One law per context."""
+        _check_records(counts)
         found = []
         for row, allowed in zip(counts, self.allowed, strict=True):
             size, low, score, prior, _ = self._shape(int(allowed.sum()))
@@ -269,6 +272,15 @@ class SettledKernel(Kernel):
     def probabilities(self, thetas: list[Any]) -> Floats:  # noqa: ARG002 - there are none
         """Equal on the possible levels."""
         return np.asarray(self.allowed / self.allowed.sum(axis=1, keepdims=True))
+
+
+def _check_records(counts: Ints) -> None:
+    """Refuse what sums of scores in 64 bits cannot hold, over all contexts together."""
+    if float(counts.sum(dtype=np.float64)) > MOST_RECORDS:
+        raise GuaranteeError(
+            f"scores of more than {MOST_RECORDS} records do not fit 64 bits.",
+            remedy="Synthesise parts of the population one by one.",
+        )
 
 
 def kernel_of(model: LevelModel, **public: Any) -> Kernel:

@@ -9,6 +9,7 @@ with the promise, so they are a release about the people in it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -26,6 +27,7 @@ from congenial.public.vector_laws import DiscreteLaw, GaussianLaw
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 Floats = NDArray[np.float64]
+MOST_USED = 0.95  # share of a group in one subset; above it the spread seen is too little to go by
 LEAST_PER_STATISTIC = 4  # replications; fewer give a singular or wild covariance
 
 
@@ -72,7 +74,7 @@ def fit_pairs(
         index = subsets(pools, scenario.sizes(records), replications, generator)
         drawn = source.vectors(index)
         samples[scenario.words] = drawn
-        worth = 1 / (1 / replications + _used(pools, scenario.sizes(records)))
+        worth = _worth(pools, scenario.sizes(records), replications)
         covariance = np.cov(drawn.T, ddof=1)
         laws.append(GaussianLaw.of(scenario.words, drawn.mean(axis=0), covariance, worth))
     origin = Origin("fitted", replications, apart)
@@ -112,7 +114,7 @@ def moment_pairs(
             if len(pool) > 1:
                 spread = np.atleast_2d(np.cov(values.T, ddof=1))
                 covariance += size * (1 - size / len(pool)) * spread / records**2
-        worth = 1 / max(1e-12, _used(pools, scenario.sizes(records)))
+        worth = _worth(pools, scenario.sizes(records), math.inf)
         spread = covariance * np.outer(scale, scale)
         laws.append(GaussianLaw.of(scenario.words, mean * scale, spread, worth))
     return _pairs(hide, query, laws, records, Origin("moments", 0, apart))
@@ -167,12 +169,17 @@ def numpy_generator(randomness: Randomness) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=randomness.words(2)))
 
 
-def _used(pools: list[NDArray[np.int64]], sizes: tuple[int, ...]) -> float:
-    """Largest share of a group that one subset uses: the file's own sampling error, relative to
-    the law's spread.
+def _worth(pools: list[NDArray[np.int64]], sizes: tuple[int, ...], replications: float) -> float:
+    """Number of independent datasets the fitted mean is worth; 0 where that is not known.
+
+    With f_g = k_g / N_g and A_g group g's part of the true covariance, subsets spread by
+    C = sum (1 - f_g) A_g, and the mean of the file itself by sum f_g A_g <= max f / (1 - f) C.
+    Together with the R subsets: Var(mean) <= C (1/R + f / (1 - f)).
     """
-    used = [size / len(pool) for pool, size in zip(pools, sizes, strict=True) if size]
-    return max(used)
+    used = max(size / len(pool) for pool, size in zip(pools, sizes, strict=True) if size)
+    if used > MOST_USED:
+        return 0.0
+    return 1 / (1 / replications + used / (1 - used))
 
 
 def _read(

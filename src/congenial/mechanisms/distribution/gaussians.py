@@ -31,6 +31,10 @@ _PANELS = 32
 _ROUNDS = 400
 _NEGLIGIBLE = 1e-7  # share of the integral that is bounded instead of computed
 _ROUNDING = 1 + 2.0**-40  # sums and inverses of a few dozen terms, with room to spare
+_NOTHING = 1e-60  # a delta below this need not be computed, only bounded
+_CANCELLED = 1e-6  # a sum below this share of its terms has too few digits left
+_ALIKE = 5e-13  # coefficients of squares below this: covariances that agree but for rounding
+_SLACK = 1e-9  # what such squares add to the loss, with probability above 1 - 1e-100
 
 
 def mahalanobis(difference: Any, covariance: Any) -> float:
@@ -58,9 +62,23 @@ def pair_delta(
     m1, m2 = (np.atleast_1d(np.asarray(m, dtype=float)) for m in (mean, other_mean))
     if np.array_equal(one, other):
         return gaussian_delta(mahalanobis(m1 - m2, one), epsilon)
+    if len(m1) == 1 and min(one[0, 0], other[0, 0]) <= 0:
+        raise GuaranteeError("a law without variance.", remedy="Give a positive variance.")
+    a, b, c = _quadratic(m1, one, m2, other)
+    if np.abs(a).max() <= _ALIKE:
+        return _alike(m1 - m2, one, other, epsilon)
     if len(m1) == 1:
         return _on_the_line(m1[0], one[0, 0], m2[0], other[0, 0], epsilon)
-    return _by_contour(*_quadratic(m1, one, m2, other), epsilon)
+    return _by_contour(a, b, c, epsilon)
+
+
+def _alike(d: Floats, one: Floats, other: Floats, epsilon: float) -> float:
+    """Covariances equal but for rounding: the formula for equal ones, towards more loss.
+
+    The loss is linear but for |sum a x^2| <= 5e-13 chi^2, below 1e-9 unless chi^2 > 2000.
+    """
+    mu = max(mahalanobis(d, one), mahalanobis(d, other)) * (1 + 1e-11)
+    return min(1.0, gaussian_delta(mu, max(0.0, epsilon - _SLACK)) + 1e-100)
 
 
 class Moments(NamedTuple):
@@ -111,55 +129,76 @@ def _log_transform(s: Any, a: Floats, b: Floats, c: Floats) -> Any:
 
 
 def _by_contour(a: Floats, b: Floats, c: Floats, epsilon: float) -> float:
-    """The integral over the line through the saddle point, panel by panel."""
-    from scipy.optimize import minimize_scalar
+    """The integral over the line through the saddle point, panel by panel.
 
+    Every line between 0 and `top`, the pole of M nearest to it, gives the same integral; far from
+    the saddle it is a small difference of huge terms, which is refused.
+    """
     if a.max() < 0 and float((c - b * b / (4 * a)).sum()) <= epsilon:
         return 0.0  # the loss is bounded, and below epsilon
     top = 1 / (2 * a.max()) if a.max() > 0 else math.inf
+    centre, peak = _saddle(a, b, c, epsilon, top)
+    crude = math.exp(min(peak, 700.0)) * (centre + 1) / 2 * _ROUNDING
+    if crude < _NOTHING:  # the integral of absolute values, M taken as on the real line
+        return crude
+    rest = 1 - 2 * a * centre
+    curvature = float((2 * a * a / rest**2 + b * b / rest**3).sum())
+    width = min(centre, 1.0, top - centre, 2 / math.sqrt(curvature)) / 2
+    delta = _integrate(lambda s: _log_transform(s, a, b, c) - s * epsilon - peak, centre, width)
+    return min(1.0, delta / math.pi * math.exp(min(peak, 700.0)) * _ROUNDING)
+
+
+def _saddle(a: Floats, b: Floats, c: Floats, epsilon: float, top: float) -> tuple[float, float]:
+    """Where the integrand is least on the real line between 0 and `top`, and its log there."""
+    from scipy.optimize import minimize_scalar
 
     def place(x: float) -> float:
-        return top / (1 + math.exp(-x)) if math.isfinite(top) else math.exp(x)
+        return 1 / (1 / top + math.exp(-x))  # like e^x, and below `top`
 
-    def height(s: float) -> float:
+    def height(x: float) -> float:
+        s = place(x)
+        if (1 - 2 * a * s).min() <= 0:  # rounded up to the pole
+            return 1e300
         plain = float(_log_transform(s, a, b, c))
         return plain - s * epsilon - math.log(s) - math.log1p(s)
 
-    found = minimize_scalar(
-        lambda x: height(place(x)), bounds=(-30, 30), method="bounded", options={"xatol": 0.01}
-    )
-    centre = place(float(found.x))
-    peak = height(centre)
-    total, rest = _integrate(lambda s: _log_transform(s, a, b, c) - s * epsilon, centre, peak)
-    delta = (total + rest) / math.pi * math.exp(min(peak, 700.0)) * _ROUNDING
-    return min(1.0, max(0.0, float(delta)))
+    low = min(-30.0, math.log(top) - 30) if math.isfinite(top) else -30.0
+    found = minimize_scalar(height, bounds=(low, 30), method="bounded", options={"xatol": 0.01})
+    return place(float(found.x)), height(float(found.x))
 
 
-def _integrate(exponent: Any, centre: float, peak: float) -> tuple[float, float]:
-    """Integral over t > 0 of the real part at centre + i t, and a bound for what is left out."""
-    total, start, width = 0.0, 0.0, min(centre, 1.0) / 2
+def _integrate(exponent: Any, centre: float, width: float) -> float:
+    """Integral over t > 0 of the real part at centre + i t, and a bound for what is left out.
+
+    The factor M falls along the line, so beyond t the rest is at most |value| |s| |s + 1| / t.
+    """
+    total, size, start = 0.0, 0.0, 0.0
     rest = math.inf
     for _ in range(_ROUNDS):
         edges = start + width * np.arange(_PANELS + 1)
         t = edges[:-1, None] + (_NODES + 1) / 2 * width
         s = centre + 1j * t
-        values = np.exp(exponent(s) - np.log(s) - np.log(1 + s) - peak)
+        values = np.exp(exponent(s) - np.log(s) - np.log(1 + s))
         total += float((values.real * _WEIGHTS).sum()) * width / 2
+        size += float((np.abs(values) * _WEIGHTS).sum()) * width / 2
         start = float(edges[-1])
-        rest = float(np.abs(values[-1, -1])) * start  # the integrand falls at least like t^-2
+        rest = float(np.abs(values[-1, -1] * s[-1, -1] * (s[-1, -1] + 1))) / start
         if rest < _NEGLIGIBLE * max(total, 1e-300):
             break
         turn = np.abs(np.angle(values[-1, 1:] / values[-1, :-1]))
         if float(np.nanmax(turn)) < 0.2:
             width *= 1.5
-    return total, rest
+    if not (math.isfinite(size + rest) and rest <= total and total >= _CANCELLED * size):
+        raise GuaranteeError(
+            "the delta of two Gaussian laws cannot be computed to enough digits.",
+            remedy="Leave out statistics that nearly determine each other.",
+        )
+    return total + rest
 
 
 def _on_the_line(m1: float, v1: float, m2: float, v2: float, epsilon: float) -> float:
     from scipy.special import ndtr
 
-    if min(v1, v2) <= 0:
-        raise GuaranteeError("a law without variance.", remedy="Give a positive variance.")
     a = (1 / v2 - 1 / v1) / 2
     b = (m1 - m2) / v2  # L(m1 + x) = a x^2 + b x + c
     c = (m1 - m2) ** 2 / (2 * v2) + math.log(v2 / v1) / 2 - epsilon

@@ -91,7 +91,9 @@ def strengthened(noise: VectorNoise, change: Any, promise: Tradeoff) -> VectorNo
     if promise <= found:
         return noise
     if isinstance(found, Pure):
-        allowed = float(promise.epsilon(0.0))
+        # delta is of no use to Laplace noise: epsilon alone gives what was asked for, and more
+        known = promise.eps if isinstance(promise, Approximate) else promise.epsilon(0.0)
+        allowed = float(known)
         factor = float(found.eps) / allowed if allowed > 0 else math.inf
     else:
         assert isinstance(found, Gaussian)

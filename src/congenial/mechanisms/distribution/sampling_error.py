@@ -1,9 +1,10 @@
 """The error of fitted laws: what it can do to a promise, and noise that allows for it.
 
-A law fitted to R subsets, each of which uses a share k/N of a group of the modelling data, is worth
-1 / (1/R + k/N) independent datasets: the subsets are a sample, and so is the file they come from. A
-parametric bootstrap redraws means and covariances as fits of that worth would vary, keeps the noise
-and looks at the epsilon or delta it then gives; the promise shows an upper confidence bound.
+A law fitted to R subsets, each of which uses a share f = k/N of a group of the modelling data, is
+worth 1 / (1/R + f / (1 - f)) independent datasets: the subsets are a sample, so is the file they
+come from; they spread less than new datasets would, by 1 - f. A parametric bootstrap redraws means
+and covariances as fits of that worth would vary, keeps the noise and looks at the epsilon or delta
+it then gives; the promise shows an upper confidence bound.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from congenial.mechanisms.distribution.gaussians import (
 )
 from congenial.mechanisms.distribution.mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.noise import VectorNoise
+from congenial.mechanisms.distribution.wasserstein import radius, signed_sums
 from congenial.privacy.conversions import gaussian_delta, gaussian_epsilon
 from congenial.privacy.words import small
 from congenial.public.distributions import DistributionPairs
@@ -34,6 +36,7 @@ CONFIDENCE = 0.95
 DRAWS = 299
 FEWER_DRAWS = 59  # where each needs a numerical integral
 MODELS = 39  # refits that noise is built for, before it is scaled to the bound
+USED_UP = "its subsets use nearly all modelling records of some group"
 _SEED = 20230425  # of the bootstrap: the same fit always shows the same bound
 _GRID = 24
 
@@ -79,8 +82,11 @@ def sampling_error(
             "counts against delta"
         )
         return SamplingError("delta", mechanism.target.delta + unseen, confidence, words)
-    bound = _bound(mechanism, confidence, _refits_for(mechanism))
     parameter = "epsilon" if mechanism.noise.family == "laplace" else "delta"
+    if not _known(mechanism.pairs):
+        words = f"sampling error of the fit: not known, {USED_UP}"
+        return SamplingError(parameter, math.inf, confidence, words)
+    bound = _bound(mechanism, confidence, _refits_for(mechanism))
     shown = f"{bound:.4g}" if parameter == "epsilon" else small(bound)
     words = f"sampling error of the fit: {percent} upper bound for {parameter} is {shown}"
     if math.isinf(bound):
@@ -155,6 +161,11 @@ def as_is_delta(pairs: DistributionPairs, epsilon: float, enough: float = 1.0) -
 
 def refits(pairs: DistributionPairs, draws: int) -> Refits:
     """Laws as other samples of the same worth might have given them."""
+    if not _known(pairs):
+        raise StructureError(
+            f"the sampling error of the fit is not known: {USED_UP}.",
+            remedy="Give more modelling data, or fit laws of fewer records.",
+        )
     generator = np.random.Generator(np.random.Philox(_SEED))
     roots = [np.linalg.cholesky(law.covariance) for law in pairs.laws]
     return [
@@ -163,18 +174,24 @@ def refits(pairs: DistributionPairs, draws: int) -> Refits:
     ]
 
 
+def _known(pairs: DistributionPairs) -> bool:
+    """Whether the modelling data leave enough unused to tell their own sampling error."""
+    worths = [law.worth for law in pairs.laws if isinstance(law, GaussianLaw)]
+    return all(worth is None or worth > 0 for worth in worths)
+
+
 def _refit(law: object, root: Any, generator: np.random.Generator) -> Moments:
     assert isinstance(law, GaussianLaw)
     m = law.dimension
-    worth = max(law.worth or math.inf, m + 1.0)
-    if math.isinf(worth):
+    if law.worth is None or math.isinf(law.worth):
         return Moments(law.mean, law.covariance)
+    freedom = max(law.worth, m + 1.0)  # fewer have no regular covariance
     # Bartlett: T T' of this random triangle is a standard Wishart matrix
     triangle = np.tril(generator.standard_normal((m, m)), -1)
-    triangle[np.diag_indices(m)] = np.sqrt(generator.chisquare(worth - np.arange(m)))
+    triangle[np.diag_indices(m)] = np.sqrt(generator.chisquare(freedom - np.arange(m)))
     spread = root @ triangle
-    mean = law.mean + root @ generator.standard_normal(m) / math.sqrt(worth)
-    return Moments(mean, spread @ spread.T / worth)
+    mean = law.mean + root @ generator.standard_normal(m) / math.sqrt(law.worth)
+    return Moments(mean, spread @ spread.T / freedom)
 
 
 def _refits_for(mechanism: DistributionMechanism) -> Refits:
@@ -185,6 +202,8 @@ def _refits_for(mechanism: DistributionMechanism) -> Refits:
 def _bound(mechanism: DistributionMechanism, confidence: float, drawn: Refits) -> float:
     """Upper bound of the epsilon (Laplace noise) or delta (Gaussian, or none) the noise gives."""
     pairs, noise, epsilon = mechanism.pairs, mechanism.noise, float(mechanism.target.epsilon)
+    if mechanism.name == "bounded_wasserstein":
+        return _upper(_bounded_epsilons(mechanism, drawn), confidence)
     if noise.family == "laplace":
         return _upper(_laplace_epsilons(mechanism, drawn), confidence)
     if mechanism.assumed_equal:
@@ -221,9 +240,41 @@ def _laplace_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[f
     return [float(one) for one in (along + rest).max(axis=1)]
 
 
+def _bounded_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[float]:
+    """For each refit (Delta_E + 2 c) / b, which Theorem 3.3 gives at the promised delta.
+
+    c comes from deviations of signed sums and grows with them: a refit has at most the fitted c
+    times the largest quotient of its deviations and the fitted ones.
+    """
+    pairs, tail = mechanism.pairs, mechanism.target.delta / 2
+    signs = signed_sums(pairs.dimension)
+    own = [np.einsum("ij,jk,ik->i", signs, law.covariance, signs) for law in pairs.laws]
+    radii = [radius(law, tail) for law in pairs.laws]
+    found = []
+    for laws in drawn:
+        wider = [
+            np.einsum("ij,jk,ik->i", signs, law.covariance, signs) / before
+            for law, before in zip(laws, own, strict=True)
+        ]
+        c = [r * math.sqrt(float(one.max())) for r, one in zip(radii, wider, strict=True)]
+        found.append(
+            max(
+                float(np.abs(laws[i].mean - laws[j].mean).sum()) + 2 * max(c[i], c[j])
+                for i, j in pairs.pairs
+            )
+        )
+    return [one / float(mechanism.noise.scales.min()) for one in found]
+
+
 def _upper(values: list[float], confidence: float) -> float:
     """The order statistic that a further value exceeds with probability 1 - confidence at most."""
-    return sorted(values)[min(len(values), math.ceil(confidence * (len(values) + 1))) - 1]
+    most = len(values) / (len(values) + 1)
+    if not 0 < confidence <= most:
+        raise StructureError(
+            f"confidence = {confidence:g} cannot be shown by {len(values)} refits of the laws.",
+            remedy=f"Use a confidence above 0 and at most {math.floor(1000 * most) / 1000:g}.",
+        )
+    return sorted(values)[math.ceil(confidence * (len(values) + 1)) - 1]
 
 
 def need_gaussian(pairs: DistributionPairs) -> None:

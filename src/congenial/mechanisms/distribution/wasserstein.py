@@ -47,8 +47,8 @@ def bounded_noise(pairs: DistributionPairs, epsilon: float, delta: float) -> Vec
     """Lap((Delta_E + 2 c) / epsilon): c holds ||F - E F||_1 with probability 1 - delta/2."""
     centre = float(np.abs(pairs.differences).sum(axis=1).max())
     used = {i for pair in pairs.pairs for i in pair}
-    radius = max(_radius(pairs.laws[i], delta / 2) for i in used)
-    return _everywhere(pairs, centre + 2 * radius, epsilon)
+    widest = max(radius(pairs.laws[i], delta / 2) for i in used)
+    return _everywhere(pairs, centre + 2 * widest, epsilon)
 
 
 def _everywhere(pairs: DistributionPairs, reach: float, epsilon: float) -> VectorNoise:
@@ -109,7 +109,7 @@ def _rational(delta: float) -> Fraction:
     return Fraction(repr(delta)) if delta else Fraction(0)
 
 
-def _radius(law: Law, tail: float) -> float:
+def radius(law: Law, tail: float) -> float:
     """c with P(||F - E F||_1 > c) <= tail.
 
     Gaussian: ||x||_1 is the largest of the 2^m signed sums, each normal, and their tails add up.
@@ -118,19 +118,27 @@ def _radius(law: Law, tail: float) -> float:
 
     if isinstance(law, DiscreteLaw):
         return _discrete_radius(law, tail)
-    m = law.dimension
+    signs = signed_sums(law.dimension)
+    deviations = np.sqrt(np.einsum("ij,jk,ik->i", signs, law.covariance, signs)) * UP
+    return smallest(lambda c: 2 * float(ndtr(-c / deviations).sum()) <= tail)
+
+
+def signed_sums(m: int) -> Floats:
+    """The signs of the sums +- x_1 +- ... +- x_m, each up to its own sign."""
     if m > _SIGNS:
         raise StructureError(
             f"{m} statistics have too many signed sums.",
             remedy=f"Release at most {_SIGNS} at once.",
         )
-    signs = np.array([(1.0, *rest) for rest in itertools.product((1.0, -1.0), repeat=m - 1)])
-    deviations = np.sqrt(np.einsum("ij,jk,ik->i", signs, law.covariance, signs)) * UP
-    return smallest(lambda c: 2 * float(ndtr(-c / deviations).sum()) <= tail)
+    return np.array([(1.0, *rest) for rest in itertools.product((1.0, -1.0), repeat=m - 1)])
 
 
 def _discrete_radius(law: DiscreteLaw, tail: float) -> float:
-    distances = np.abs(law.points - law.mean).sum(axis=1) * UP
+    away = [
+        [float(abs(Fraction(x) - m)) for x, m in zip(atom, law.exact_mean, strict=True)]
+        for atom in law.atoms
+    ]
+    distances = np.array(away).sum(axis=1) * UP
     order = np.argsort(distances)[::-1]
     beyond = Fraction(0)
     for at in order:
