@@ -22,6 +22,7 @@ from congenial.inference import (
     observe,
 )
 from congenial.inference.normaliser import Normaliser
+from congenial.inference.outlook import outlook_of_values
 from congenial.inference.priors import Dirichlet
 from congenial.mechanisms.wasserstein.base import congenial, prior_congenial, published_sums
 from congenial.mechanisms.wasserstein.base import naive as naive_base
@@ -114,6 +115,64 @@ def test_an_l2_release_under_the_naive_base():
     assert agrees(found, "count", weighted_mean(weights, every))
     with pytest.raises(InferenceError, match="changes with the true table"):
         observe(release("prior", loss="l2"))
+
+
+def signs_only(values=(0, 0, 1), published=None) -> ValuesRelease:
+    """Counts of which nothing is public but that none is negative."""
+    schema = one_axis(3)
+    pairs = SecretPairs(schema, (IndependentRecords("replace-one"),), (), "database", published)
+    made = WassersteinExponential(pairs, delta_z(pairs), congenial(3), F(1), "l1", F(2), ("x",))
+    return replace(made.release((1, 2, 1), cg.SeededRandomness(SEED)), values=values)
+
+
+def test_signs_without_sums():
+    """Each count has a normaliser of its own; plain noise given nothing would be another law."""
+    made = signs_only()
+    found = infer(made, POISSON, draws=800, seed=SEED, counts=True, chain=QUICK)
+    many = infer(made, POISSON, draws=6000, seed=SEED, counts=True, method="importance")
+    k = np.arange(60)
+    prior = np.array([collapsed(np.array([c])) for c in k])
+    exact, plain = [], []
+    for y in made.values:
+        away = np.exp(-float(made.rate) * np.abs(k - y))
+        z = np.exp(-float(made.rate) * np.abs(np.arange(400)[:, None] - k)).sum(axis=0)
+        exact.append(weighted_mean(prior * away / z, k))
+        plain.append(weighted_mean(prior * away, k))
+    assert agrees(found, "count", np.array(exact))
+    assert agrees(many, "count", np.array(exact))
+    assert not agrees(many, "count", np.array(plain))  # planted
+    x = np.array([4, 0, 2])
+    assert observe(made).density(x[None])[0] == pytest.approx(
+        float(made.law(x).log_density((0, 0, 1)))
+    )
+    assert outlook_of_values("l1", made.base).way == "density"
+
+
+@pytest.mark.parametrize(
+    ("base", "why"),
+    [
+        (congenial(3, [((0, 1), 3)]), "cells in no public sum"),
+        (congenial(3, [((0, 1), 3)], parts=[(2, 0)]), "parts of other counts"),
+    ],
+)
+def test_laws_without_a_normaliser_are_not_offered(base, why):
+    """Neither by `observe` nor where a report asks whether it could."""
+    assert not base.normaliser_known("l1")
+    assert why in outlook_of_values("l1", base).why
+    law = {**signs_only().description.law, "base_measure": base.to_dict()}
+    other = replace(signs_only(), description=replace(signs_only().description, law=law))
+    assert not other.density_known
+    assert other.usage == ("release.values",)
+    with pytest.raises(InferenceError, match=why):
+        observe(other)
+
+
+def test_sums_that_are_not_published_are_refused():
+    law = {**release().description.law, "base_measure": congenial(3, [((0, 1, 2), 9)]).to_dict()}
+    other = replace(release(), description=replace(release().description, law=law))
+    assert not other.density_known
+    with pytest.raises(InferenceError, match="not those that published figures fix"):
+        observe(other)
 
 
 @pytest.mark.parametrize(

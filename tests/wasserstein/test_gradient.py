@@ -83,6 +83,42 @@ def test_draws_follow_the_density():
     assert chi2.sf(((seen - off) ** 2 / off).sum(), 32) < ALPHA
 
 
+class Chosen(SeededRandomness):
+    """A first proposal at a place, with a second word of 0; then the words that are named."""
+
+    def __init__(self, place, following):
+        super().__init__(SEED)
+        self.place, self.following, self.begun = place, list(following), False
+
+    def words(self, n):
+        words = super().words(n).copy()
+        if not self.begun:
+            self.begun, words[:2] = True, (self.place << 2, 0)
+        return words
+
+    def word(self):
+        return self.following.pop(0) if self.following else super().word()
+
+
+@pytest.mark.parametrize("n", [200, 400, 1491, 1600])
+def test_small_probabilities_have_no_holes(n):
+    """The far end of the grid, down to weights that are 0 in doubles, is drawn as it should."""
+    mechanism = WassersteinGradient.calibrate(ORDINARY, F(1), Mean(UNIT), 65)
+    data = np.zeros(n)
+    logs = mechanism.log_density(data) - mechanism.log_density(data)[0]
+    weights = np.exp(logs)
+    scale = (2**62 - 4 * 65) / (math.fsum(weights) * (1 + 2.0**-40))
+    last = int((np.floor(weights * scale).astype(np.uint64) + np.uint64(1)).sum()) - 1
+    # accepted with probability 2^bits: after as many zero words, by the word that decides
+    bits = (logs[-1] + math.log(scale)) / math.log(2)
+    zeros, rest = divmod(-bits, 64)
+    limit = 2 ** (64 - rest)
+    for word, kept in ((int(limit * 0.999), True), (int(limit * 1.001) + 1, False)):
+        words = [0] * (int(zeros) - 1) + [word]
+        drawn = mechanism.draw(data, Chosen(last, words), 1)
+        assert (drawn[0, 0] == 1.0) == kept
+
+
 def test_mean_is_a_truncated_laplace():
     mechanism = WassersteinGradient.calibrate(ORDINARY, F(1), Mean(UNIT), 65)
     data = np.linspace(0, 1, 20)
@@ -102,6 +138,36 @@ def test_errors_fall_like_one_over_n():
         spread.append(n * np.abs(drawn[:, 0] - data.mean()).mean())
     assert spread[0] == pytest.approx(2, rel=0.1)  # Laplace of scale 2 / epsilon
     assert spread[1] == pytest.approx(2, rel=0.1)
+
+
+def test_logistic_responses_are_0_or_1():
+    """-1 and 1 would move the gradient by more than is accounted for: a loss of 1.42."""
+    line = Box((-10.0,), (20.0,))
+    mechanism = WassersteinGradient.calibrate(
+        ORDINARY, F(1), Regression(line, 1.0, kind="logistic"), 33
+    )
+    for response in (-1.0, 0.5, 2.0):
+        with pytest.raises(DataError, match=r"neither 0 nor 1|beyond the public bounds"):
+            mechanism.log_density(np.array([[1.0, 1.0], [0.5, response]]))
+    with pytest.raises(StructureError, match="response = 50"):
+        Regression(line, 1.0, 50.0, "logistic")
+    rest = np.random.default_rng(SEED).choice([-1.0, 0.5, 1.0], 60)
+    rest = np.column_stack([rest, rest > 0])
+    every = [[x, t] for x in (-1.0, 0.0, 1.0) for t in (0.0, 1.0)]
+    logs = [mechanism.log_density(np.vstack([rest, [one]])) for one in every]
+    assert max(np.abs(a - b).max() for a in logs for b in logs) <= 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_records_that_are_no_numbers_are_refused(bad):
+    for statistic in (Mean(UNIT), Quantile(UNIT)):
+        with pytest.raises(DataError, match="missing or infinite"):
+            statistic.gradient(np.array([0.2, bad]), np.array([[0.5]]))
+    for kind in ("linear", "logistic"):
+        regression = Regression(UNIT, 1.0, kind=kind)
+        for record in ([bad, 1.0], [0.5, bad]):
+            with pytest.raises(DataError, match="missing or infinite"):
+                regression.gradient(np.array([record]), np.array([[0.5]]))
 
 
 def test_promise_and_refusals():

@@ -196,6 +196,43 @@ def test_subordinate_counts(rate, squared):
         assert fit(drawn[:, [j]], [(int(v),) for v in d], p / p.sum()) > ALPHA
 
 
+@pytest.mark.parametrize(
+    ("rate", "squared"),
+    [(F(1, 50), False), (F(1, 2), False), (F(1, 900), True), (F(1, 9), True), (F(3), True)],
+)
+def test_subordinate_counts_around_a_centre_above_the_whole(rate, squared):
+    """The true part may be far above the drawn whole; every way of drawing is met."""
+    tops, centres = np.array([1, 3, 30, 5, 12, 40]), np.array([2, 90, 31, 2000, 13, 45])
+    drawn = draw_below(np.tile(tops, (DRAWS, 1)), centres, rate, SeededRandomness(SEED), squared)
+    for j, (top, e) in enumerate(zip(tops, centres, strict=True)):
+        d = np.arange(top + 1)
+        logs = -float(rate) * np.abs(d - e) ** (2.0 if squared else 1.0)
+        p = np.exp(logs - logs.max())
+        points = [(int(v),) for v in d]
+        assert fit(drawn[:, [j]], points, p / p.sum()) > ALPHA
+        if squared and top == 40 and rate < 1:  # planted: around the whole, as for the l1 loss
+            p = np.exp(-float(rate) * (d - top) ** 2.0)
+            assert fit(drawn[:, [j]], points, p / p.sum()) < ALPHA
+
+
+def test_a_part_far_above_its_whole_is_drawn_at_once():
+    words = CountedWords(SEED)
+    for squared in (False, True):
+        draw_below(np.full(100, 4), np.full(100, 120), F(1, 2), words, squared)
+        draw_below(np.full(100, 10**6), np.full(100, 10**9), F(1, 10**4), words, squared)
+    assert words.taken < 20_000
+
+
+class CountedWords(SeededRandomness):
+    taken = 0
+
+    def words(self, n):
+        self.taken += n
+        if self.taken > 10**6:
+            raise AssertionError("it does not end")
+        return super().words(n)
+
+
 @pytest.mark.parametrize("rate", [F(1), F(300), F(800), F(5000)])
 def test_rates_whose_weights_are_no_doubles(rate):
     """e^rate overflows: the law is the truth alone, or what the others leave, and draws end."""

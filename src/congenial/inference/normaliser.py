@@ -161,6 +161,13 @@ class Normaliser:
         return found
 
 
+def log_signed(x: Any, rate: float) -> Floats:
+    """log of the sum over y >= 0 of exp(-rate |y - x|), for each count x >= 0 in no sum."""
+    q = math.exp(-rate)
+    counts = np.asarray(x, dtype=float)
+    return np.asarray(np.log1p(-q * np.expm1(-rate * counts)) - math.log(-math.expm1(-rate)))
+
+
 def listed_law(tables: Ints, y: Any, eps: float) -> Floats:
     """log p(y | x) for every table x of a list of all that conform, y among them.
 

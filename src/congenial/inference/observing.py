@@ -7,7 +7,7 @@ signs, with a normaliser or a list of all tables; or the mechanism's own density
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from congenial.errors import InferenceError
 from congenial.inference.conforming import Conforming
 from congenial.inference.levels import Levels
 from congenial.inference.noise import Floats, Ints, Noise
-from congenial.inference.normaliser import Normaliser, listed_law
+from congenial.inference.normaliser import Normaliser, listed_law, log_signed
 from congenial.inference.observation import Observation
 from congenial.inference.outlook import outlook, outlook_of_values
 from congenial.mechanisms.additive import PlainContinuous, PlainDiscrete
@@ -92,6 +92,11 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
     found = outlook_of_values(release.loss, release.base)
     if not found.works:
         raise InferenceError(f"{found.why}.", remedy=found.remedy)
+    if not release.density_known:
+        raise InferenceError(
+            "the sums in the law of this release are not those that published figures fix.",
+            remedy="Ask for a release given the published figures.",
+        )
     known = release.published if public else Invariants(release.schema)
     y = release.counts.reshape(-1)
     change = 2 * release.description.law["factor"] * float(release.rate)
@@ -102,18 +107,28 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
         "conforming": Conforming.of_support(support(known, names)),
         "largest_change": change,
     }
-    if release.loss == "l1":
+    if release.loss == "l1" and found.way != "density":
         ones = np.ones(len(y), dtype=np.int64)
         noise = Noise.of_family("double_geometric", release.rate, ones)
         varies = not release.base.translation_invariant
         normaliser = Normaliser(release.base, y, release.rate) if varies else None
         return Observation(y.astype(float), noise=noise, normaliser=normaliser, **common)
-    rate = float(release.rate)
+    density = _density_of_values(release, y)
+    return Observation(y.astype(float), density=density, log_bound=0.0, **common)
+
+
+def _density_of_values(release: ValuesRelease, y: Ints) -> Callable[[Any], Floats]:
+    """log p(y | x), normalised under the l1 loss, where each count has a normaliser of its own."""
+    rate, signed = float(release.rate), release.loss == "l1"
 
     def density(x: Any) -> Floats:
-        return np.asarray(-rate * np.sqrt(((y - np.asarray(x)) ** 2.0).sum(axis=-1)))
+        table = np.asarray(x)
+        if signed:
+            away = rate * np.abs(y - table) + log_signed(table, rate)
+            return np.asarray(-away.sum(axis=-1))
+        return np.asarray(-rate * np.sqrt(((y - table) ** 2.0).sum(axis=-1)))
 
-    return Observation(y.astype(float), density=density, log_bound=0.0, **common)
+    return density
 
 
 def _notes(release: Release | ValuesRelease) -> tuple[str, ...]:

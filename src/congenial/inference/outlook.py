@@ -70,7 +70,7 @@ def outlook(mechanism: Mechanism) -> Outlook:
             "none",
             "the published figures tie the cells in a way for which no connecting moves are "
             f"proved ({known.structure})",
-            "Use public=False with a plain mechanism, or model a coarser table.",
+            "Release a table on which the figures are totals or margins, or a coarser one.",
         )
     if isinstance(mechanism, CongenialHierarchy):
         return Outlook("levels", model=model)
@@ -117,6 +117,15 @@ def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
 
 def outlook_of_values(loss: str, base: Base) -> Outlook:
     """The same for counts released given public information."""
+    if loss == "l1" and not base.normaliser_known(loss):
+        what = "parts of other counts" if base.parts else "cells in no public sum beside others"
+        return Outlook(
+            "none",
+            f"the normaliser of counts with {what} is not worked out, and it changes with the true "
+            "table",
+            "Ask for a release with base_measure = 'naive', or of a table whose cells are all in "
+            "public sums.",
+        )
     if not base.normaliser_known(loss):
         return Outlook(
             "none",
@@ -124,9 +133,9 @@ def outlook_of_values(loss: str, base: Base) -> Outlook:
             "out, and it changes with the true table",
             "Ask for loss = 'l1', or base_measure = 'naive'.",
         )
-    if loss == "l1":
+    if loss == "l1" and (base.translation_invariant or base.totals):
         return Outlook("cells" if base.translation_invariant else "counts")
-    return Outlook("density", f"the law of the {loss} loss is worked out one table at a time")
+    return Outlook("density", f"the law of this {loss} loss is worked out one table at a time")
 
 
 def _connected(mechanism: CongenialCounts) -> bool:

@@ -52,6 +52,7 @@ class Scenarios(ABC):
     """A class of beliefs about the data given the public figures."""
 
     kind: ClassVar[str]
+    conditioned: ClassVar[bool] = False  # whether the laws are stated given everything public
     secrets: Secrets = "replace-one"
     facts: tuple[str, ...] = ()  # the public figures the class is conditioned on, in words
 
@@ -89,7 +90,10 @@ class Scenarios(ABC):
 
 @dataclass(frozen=True)
 class IndependentRecords(Scenarios):
-    """No public figures: all laws under which records are independent (equations 7 to 9).
+    """All laws under which records are independent (equations 7 to 9).
+
+    No public figures, but for the number of records where replaced records are the secret: given
+    any other figure the records are not independent, and `SecretPairs` refuses them together.
 
     Two databases that differ in one record are then the worst there is: Delta is 1 database-wise,
     and the ordinary `sensitivity` of the statistic query-wise. A promise over this class is
@@ -148,6 +152,7 @@ class StatedLaws(Scenarios):
     digest: str = ""
 
     kind: ClassVar[str] = "stated laws"
+    conditioned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_secrets(self.secrets)

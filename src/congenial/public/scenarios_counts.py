@@ -139,6 +139,9 @@ class DependentCounts(Scenarios):
     Delta is W_inf(Bin(n-1, z0), 1 + Bin(n-1, z1)): the extreme law lies below, or above, every
     other in the class. Database-wise the others are taken to be equally likely (one p0, one
     p1): then a coupling of the counts gives nested sets of people, and Delta is the same.
+
+    Blocks of people count as dependent: the others are independent once that one person's answer
+    is known, but not once the answer of another one is, which is as much of a secret.
     """
 
     n: int
@@ -173,11 +176,6 @@ class DependentCounts(Scenarios):
         no_query(query, self)
         left, right = Binomial(self.n - 1, self.z0), Binomial(self.n - 1, self.z1, shift=1)
         yield Conditionals("one person's answer", f"z0 = {self.z0}, z1 = {self.z1}", left, right)
-
-    def independence(self, blocks: Sequence[Collection[int]]) -> Independence:
-        """Of everybody else, once one person's answer is known."""
-        del blocks
-        return "given the secret"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

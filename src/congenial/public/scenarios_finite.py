@@ -49,6 +49,7 @@ class FiniteScenarios(Scenarios):
     facts: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "finite table"
+    conditioned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_secrets(self.secrets)
@@ -122,6 +123,12 @@ class FiniteScenarios(Scenarios):
     def people(self) -> int:
         """Number of people."""
         return len(self.databases[0])
+
+    @property
+    def possible(self) -> tuple[Database, ...]:
+        """Databases that some scenario gives a chance."""
+        masses = zip(*(table for _, table in self.tables), strict=True)
+        return tuple(row for row, many in zip(self.databases, masses, strict=True) if any(many))
 
     @property
     def belief(self) -> str:
@@ -234,12 +241,12 @@ def _law(table: Table, query: Query | None) -> Law:
     return pmf(list(masses), list(masses.values()))
 
 
-def _point(value: Any) -> tuple[float, ...]:
+def _point(value: Any) -> tuple[Any, ...]:
     """A value of the query as a point."""
     try:
-        return tuple(float(v) for v in value)
+        return tuple(value)
     except TypeError:
-        return (float(value),)
+        return (value,)
 
 
 def _factorises(table: Table, blocks: Sequence[Collection[int]]) -> bool:

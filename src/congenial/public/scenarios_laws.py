@@ -262,7 +262,20 @@ def _points(points: Any) -> Floats:
         raise GuaranteeError(
             "a law has points that are not numbers.", remedy="Give numbers, or rows of numbers."
         ) from None
+    if where.size and np.abs(where).max() >= 2.0**53:
+        _check_whole(points, where)
     return where[:, 0] if where.ndim == 2 and where.shape[1] == 1 else where
+
+
+def _check_whole(points: Any, where: Floats) -> None:
+    """Refuse whole numbers that are not doubles: distances between them would be wrong."""
+    given = np.asarray(points, dtype=object).reshape(-1).tolist()
+    for value, taken in zip(given, where.reshape(-1).tolist(), strict=True):
+        if isinstance(value, int | np.integer) and int(value) != taken:
+            raise GuaranteeError(
+                "a law has a whole number beyond 2^53 that doubles cannot tell from its neighbour.",
+                remedy="Subtract a public constant from the statistic.",
+            )
 
 
 def _check_points(points: Floats, masses: int) -> None:

@@ -31,6 +31,7 @@ from congenial.public.scenarios import (
 )
 
 LEAKAGE = "what the public figures reveal by themselves"  # belongs to `Guarantee.not_covered`
+PEOPLE = (("", 1),)  # the terms of a statement about everybody
 OTHER_BELIEFS = "somebody whose belief about the data is none of those named"
 
 
@@ -69,6 +70,25 @@ class SecretPairs(Pairs):
         if self.published is not None and self.published.schema != self.schema:
             raise GuaranteeError(
                 "the mandates are about another schema.", remedy="Use one schema for both."
+            )
+        self._check_figures()
+
+    def _check_figures(self) -> None:
+        """Refuse a closed form given figures that it is not worked out for.
+
+        Records that are independent stay so given their number (where people are not added or
+        removed), but given no other figure: one answer then moves somebody else's.
+        """
+        figures = [*self.mandates.equalities, *self.mandates.bounds]
+        if self.secrets == "replace-one":
+            figures = [s for s in figures if s.terms != PEOPLE or s.by]
+        if figures and not all(one.conditioned for one in self.scenarios):
+            kind = next(one.kind for one in self.scenarios if not one.conditioned)
+            raise GuaranteeError(
+                f"given '{figures[0].label}' records are not independent, and how far one answer "
+                f"moves the others is not worked out for scenarios of kind '{kind}'.",
+                remedy="Publish the total only; or state laws or a distance given that figure (in "
+                "a plan: scenarios = { distance = 4 }).",
             )
 
     @property

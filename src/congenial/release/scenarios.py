@@ -43,8 +43,6 @@ from congenial.release.sections import Prior, ScenariosSection
 from congenial.sampling.randomness import Randomness
 from congenial.transport.secrets import Bound, delta_z
 
-PEOPLE = (("", 1),)  # a statement about everybody
-
 
 @dataclass(frozen=True)
 class ScenariosCheck:
@@ -155,7 +153,6 @@ def _pairs(plan: Plan, section: ScenariosSection, mandates: Invariants) -> Secre
         given.append(f"the counts in '{Path(section.base_measure.prior).name}'")
     scenario: Scenarios
     if told.distance is None:
-        _refuse_dependence(section, mandates)
         scenario = IndependentRecords("replace-one")
     else:
         ground = f" ({told.because})" if told.because else ""
@@ -170,18 +167,6 @@ def _pairs(plan: Plan, section: ScenariosSection, mandates: Invariants) -> Secre
         "query" if told.distance is not None else "database",
         mandates if mandates.statements else None,
     )
-
-
-def _refuse_dependence(section: ScenariosSection, mandates: Invariants) -> None:
-    """Records that are independent stay so given their number, but given no other figure."""
-    others = [s for s in mandates.equalities if s.terms != PEOPLE or s.by]
-    others += mandates.bounds
-    if others:
-        raise GuaranteeError(
-            f"release '{section.name}': given '{others[0].label}' records are not independent, and "
-            "how far one answer moves the table is not worked out.",
-            remedy="Publish the total only; or assume a distance: scenarios = { distance = 4 }.",
-        )
 
 
 def _distance(section: ScenariosSection, pairs: SecretPairs) -> Bound:

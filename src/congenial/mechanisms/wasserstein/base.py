@@ -16,8 +16,9 @@ import numpy as np
 
 from congenial.data.rational import fraction
 from congenial.errors import StructureError
+from congenial.public.invariants import Invariants
 from congenial.public.scenarios_laws import rational
-from congenial.public.support import FROZEN, Support
+from congenial.public.support import FROZEN, Support, support
 from congenial.sampling.exact import Ints
 
 Kind = Literal["naive", "congenial", "prior-congenial"]
@@ -112,8 +113,37 @@ class Base:
         return not (self.nonnegative or self.parts) and self.kind != "prior-congenial"
 
     def normaliser_known(self, loss: str) -> bool:
-        """Whether the normaliser is worked out (l1), or need not be because it is constant."""
-        return loss == "l1" or self.translation_invariant
+        """Whether the normaliser is worked out (l1), or need not be because it is constant.
+
+        It is where all cells are in sums, or none is; a part moves with its whole, and that is not.
+        """
+        if self.translation_invariant or loss != "l1":
+            return self.translation_invariant
+        grouped = sum(len(group) for group, _ in self.totals)
+        return not self.parts and grouped in (0, self.cells)
+
+    @property
+    def fixes_number_only(self) -> bool:
+        """Whether the sums fix no more than how many records there are: one, over all cells.
+
+        Cells that are part of others count none again; a sum of 0 says which cells are impossible.
+        """
+        sums = [set(group) for group, total in self.totals if total != 0]
+        empty = {i for group, total in self.totals if total == 0 for i in group}
+        every = set(range(self.cells)) - {part for part, _ in self.parts}
+        return not sums or (len(sums) == 1 and sums[0] | empty == every)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What is taken as public, in words; cells are numbered from 0."""
+        sums = [
+            f"the sum of values {_cells(group)}" + (f" is {total}" if total is not None else "")
+            for group, total in self.totals
+        ]
+        wholes = [i for _, i in self.parts]
+        parts = [i for i, _ in self.parts]
+        order = f"values {_cells(parts)} are parts of values {_cells(wholes)}, in this order"
+        return (*sums, *([order] if self.parts else []))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -138,6 +168,17 @@ class Base:
         )
 
 
+def _cells(numbers: Sequence[int]) -> str:
+    """Numbers in words, runs shortened."""
+    runs: list[list[int]] = []
+    for i in numbers:
+        if runs and runs[-1][-1] == i - 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else str(run)[1:-1] for run in runs)
+
+
 def published_sums(known: Support) -> list[Total]:
     """The groups of cells whose sums are published; refused unless every cell is in one.
 
@@ -155,6 +196,12 @@ def published_sums(known: Support) -> list[Total]:
         (tuple(np.flatnonzero(labels == group).tolist()), total) for group, total in enumerate(sums)
     ]
     return [*groups, *(((int(i),), 0) for i in np.flatnonzero(labels == FROZEN))]
+
+
+def sums_published(base: Base, figures: Invariants, table: Sequence[str]) -> bool:
+    """Whether the sums of the base measure are those that published figures fix in a table."""
+    known = support(figures, tuple(table))
+    return not (known.ties or known.loose) and set(base.totals) == set(published_sums(known))
 
 
 def naive(cells: int) -> Base:

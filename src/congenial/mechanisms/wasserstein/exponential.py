@@ -10,15 +10,16 @@ of 1.326 without it at epsilon = 1), and it stays.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import GuaranteeError
-from congenial.mechanisms.wasserstein.base import Base, published_sums
+from congenial.mechanisms.wasserstein.base import Base, sums_published
 from congenial.mechanisms.wasserstein.chain import LatticeChain
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.mechanisms.wasserstein.promise import assumed_delta, promise, usable
@@ -27,9 +28,9 @@ from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.words import number
 from congenial.public.scenarios import IndependentRecords, Query
+from congenial.public.scenarios_finite import FiniteScenarios
 from congenial.public.scenarios_laws import rational
 from congenial.public.secrets import SecretPairs
-from congenial.public.support import support
 from congenial.sampling.exact import Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.secrets import Bound, delta_z, meaning
@@ -48,7 +49,9 @@ class WassersteinExponential:
     ordinary: the ordinary sensitivity, which is how much one replaced record changes T(x) in the
     norm of the loss (l1 for the squared loss): a Delta_z in records is a multiple of it, and one
     below it is said to be. table: the axes of T(x), where it is a table of counts of the schema;
-    then nothing below what one record changes in such a table is taken for it.
+    then nothing below what one record changes in such a table is taken for it, and the sums of the
+    base measure must be those that published figures fix. Without a table nobody can look: the sums
+    are taken as known to everybody, and the promise says so among the public figures.
 
     Edge cases: the squared loss changes without bound on unbounded tables, so it needs a base in
     which every cell has a public sum and a sign; its sigma grows with the largest sum.
@@ -75,6 +78,7 @@ class WassersteinExponential:
                 f"loss '{self.loss}' is not known.", remedy=f"Use one of {', '.join(LOSSES)}."
             )
         self._check_records()
+        self._check_sums()
         _ = self.sigma  # refuses a bound that cannot be used
 
     def _check_records(self) -> None:
@@ -85,16 +89,44 @@ class WassersteinExponential:
                 f"'{self.pairs.level}'.",
                 remedy="Use one level for both.",
             )
-        free = [one for one in self.pairs.scenarios if isinstance(one, IndependentRecords)]
-        for told in (self.ordinary, *(one.sensitivity for one in free)):
-            if not self.table or told is None:
+        told = [(self.ordinary, 2)]
+        for one in self.pairs.scenarios:
+            if isinstance(one, IndependentRecords):
+                told.append((one.sensitivity, 1 if one.secrets == "presence" else 2))
+        for value, least in told:
+            if not self.table or value is None:
                 continue
-            if (told**2 if self.loss == "l2" else told) < 2:
+            if (value**2 if self.loss == "l2" else value) < least:
+                change = ORDINARY[self.loss] if least == 2 else 1
                 raise GuaranteeError(
-                    f"one record is said to change the table by {number(told)}; it changes a table "
-                    f"of counts by {number(ORDINARY[self.loss])} under the {self.loss} loss.",
+                    f"one record is said to change the table by {number(value)}; it changes a "
+                    f"table of counts by {number(change)} under the {self.loss} loss.",
                     remedy="Give that number.",
                 )
+
+    def _check_sums(self) -> None:
+        """Refuse sums and orders that are not public; name those that are taken as public."""
+        if self.table:
+            if self.base.parts or (self.base.totals and not self._sums_published):
+                what = "parts and wholes" if self.base.parts else "sums"
+                raise GuaranteeError(
+                    f"the base measure fixes {what} of the table over {', '.join(self.table)} that "
+                    "are not those that published figures fix; what a release fixes is revealed.",
+                    remedy="Publish them and take published_sums(support(figures, table)); or take "
+                    "the naive base.",
+                )
+            return
+        free = [one for one in self.pairs.scenarios if not one.conditioned]
+        number_only = self.base.fixes_number_only and self.pairs.secrets == "replace-one"
+        if free and self.base.totals and not number_only:
+            raise GuaranteeError(
+                f"scenarios of kind '{free[0].kind}' are not worked out given the sums in the base "
+                "measure: given them the records are not independent.",
+                remedy="Use one sum over all cells, the number of records; or laws that are stated "
+                "given the sums.",
+            )
+        told = (*self.pairs.given, *self.base.facts)
+        object.__setattr__(self, "pairs", replace(self.pairs, given=tuple(dict.fromkeys(told))))
 
     @classmethod
     def calibrate(
@@ -107,7 +139,11 @@ class WassersteinExponential:
         query: Query | None = None,
         ordinary: object | None = None,
     ) -> WassersteinExponential:
-        """Compute Delta_z of the scenarios in the norm of the loss, and build the mechanism."""
+        """Compute Delta_z of the scenarios in the norm of the loss, and build the mechanism.
+
+        Databases of finite scenarios that do not have the sums of the base measure are refused.
+        """
+        _check_databases(pairs, base, query)
         bound = delta_z(pairs, query, norm="l2" if loss == "l2" else "l1")
         return cls(pairs, bound, base, epsilon, loss, ordinary)  # type: ignore[arg-type]
 
@@ -156,7 +192,14 @@ class WassersteinExponential:
                 "the squared loss changes without bound on this base measure.",
                 remedy="Use loss 'l1', or a base with signs and public sums of all cells.",
             )
-        return max(1, *(total or 0 for _, total in self.base.totals))
+        sums = [total for _, total in self.base.totals if total is not None]
+        if len(sums) < len(self.base.totals):
+            raise GuaranteeError(
+                "the squared loss changes by as much as the sums are large, and they are not "
+                "published yet.",
+                remedy="Publish them first, or use loss 'l1'.",
+            )
+        return max(1, *sums)
 
     @property
     def factor(self) -> int:
@@ -183,6 +226,14 @@ class WassersteinExponential:
         told = [f"the loss is {self.loss}, and Delta_z = {self.bound.value:g} {unit}"]
         if self.base.kind == "prior-congenial":
             told.append("the prior's counts, alpha and kappa were chosen without these data")
+        if self.base.nonnegative and not self.table:
+            told.append("the values are counts: none is below 0")
+        if (
+            self.base.totals
+            and not self.table
+            and not all(s.conditioned for s in self.pairs.scenarios)
+        ):
+            told.append("the sum in the base measure counts every record once")
         return promise(
             self.pairs,
             self.epsilon,
@@ -231,12 +282,7 @@ class WassersteinExponential:
     @cached_property
     def _sums_published(self) -> bool:
         """Whether the sums of the base measure are those that published figures fix."""
-        if not self.table:
-            return False
-        known = support(self.pairs.mandates, self.table)
-        return not (known.ties or known.loose) and set(self.base.totals) == set(
-            published_sums(known)
-        )
+        return bool(self.table) and sums_published(self.base, self.pairs.mandates, self.table)
 
     # ---- law -----------------------------------------------------------------------------------
 
@@ -268,3 +314,20 @@ class WassersteinExponential:
             source.publishable,
             tuple(int(v) for v in values),
         )
+
+
+def _check_databases(pairs: SecretPairs, base: Base, query: Query | None) -> None:
+    """Refuse beliefs in databases that do not agree with what the base measure takes as public."""
+    if query is None:
+        return
+    for one in pairs.scenarios:
+        if isinstance(one, FiniteScenarios):
+            for row in one.possible:
+                value = np.atleast_1d(np.asarray(query(row), dtype=np.int64))
+                if value.size != base.cells or not base.holds(value):
+                    raise GuaranteeError(
+                        f"a scenario of kind '{one.kind}' believes in a database whose statistic "
+                        "does not have the sums, signs and number of cells of the base measure.",
+                        remedy="Condition the scenarios on the public figures (`given`), or take "
+                        "a base without them.",
+                    )

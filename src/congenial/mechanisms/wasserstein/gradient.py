@@ -5,8 +5,10 @@ records (partially-private-data, Theorem 10). It is Theorem 9 with the loss ||gr
 which changes by at most 1, so it holds on any base measure; here uniform on a public grid in the
 box. The release is a point of that grid: the promise is about the grid's law, not about a limit.
 
-Numerics: weights are doubles, right within H (`log_ratio_error`); the draw has integer weights out
-of 2^62 and accepts by their ratio, so small probabilities have no holes. The promise counts 2 H.
+Numerics: log weights are doubles, right within H (`log_ratio_error`). The draw proposes by integer
+weights out of 2^62 and accepts by the ratio; a ratio below `_SURE` is decided from the log weight
+in ball arithmetic, however small it is. So every point of the grid is drawn with its probability,
+within H, and none is left out. The promise counts 2 H.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,12 +29,13 @@ from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.public.scenarios_laws import rational
 from congenial.public.secrets import SecretPairs
-from congenial.sampling.exact import Floats
+from congenial.sampling.exact import Floats, _bernoulli, ball
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.secrets import Bound, delta_z
 
 _MOST = 1 << 20  # points of a grid
 _WHOLE = 1 << 62
+_SURE = 2.0**-30  # ratios above it are compared with a word of 64 bits: an error of 2^-34 of them
 H = Fraction(1, 2**20)  # bound on the error of a log density; data for which it fails are refused
 
 
@@ -141,9 +144,11 @@ class WassersteinGradient:
 
     def draw(self, data: Any, randomness: Randomness, draws: int) -> Floats:
         """Independent draws of y, shape (draws, dimension)."""
-        weights = np.exp(self._logs(data))
+        logs = self._logs(data)
+        weights = np.exp(logs)
         scale = (_WHOLE - 4 * weights.size) / (math.fsum(weights) * (1 + 2.0**-40))
         n = np.floor(weights * scale).astype(np.uint64) + np.uint64(1)
+        ratios = weights * scale / n  # far below 1 only where n = 1 stands for much less
         ends = np.cumsum(n)
         whole, found, missing = int(ends[-1]), [np.empty(0, dtype=np.int64)], draws
         while missing > 0:
@@ -151,8 +156,10 @@ class WassersteinGradient:
             u = words[:, 0] >> np.uint64(2)
             words, u = words[u < np.uint64(whole)], u[u < np.uint64(whole)]
             at = np.searchsorted(ends, u, side="right")
-            # w scale / n < 1 only where the integer stands for much less
-            kept = words[:, 1] * 2.0**-64 < weights[at] * scale / n[at]
+            kept = words[:, 1] * 2.0**-64 < ratios[at]
+            for i in np.flatnonzero(ratios[at] < _SURE).tolist():
+                ratio = partial(_log_ratio, float(logs[at[i]]), scale)
+                kept[i] = _bernoulli(ratio, randomness, words[i, 1])
             found.append(at[kept][:missing])
             missing -= found[-1].size
         return np.asarray(self.grid[np.concatenate(found)])
@@ -166,3 +173,8 @@ class WassersteinGradient:
         return ValuesRelease(
             name, self.description, self.guarantee, source.label, source.publishable, values
         )
+
+
+def _log_ratio(log_weight: float, scale: float) -> Any:
+    """log of the weight over its integer weight 1, as a ball."""
+    return ball(Fraction(log_weight)) + ball(Fraction(scale)).log()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from congenial.data.rational import fraction
 from congenial.errors import BundleError
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
-from congenial.mechanisms.wasserstein.base import Base
+from congenial.mechanisms.wasserstein.base import Base, sums_published
 from congenial.mechanisms.wasserstein.chain import LatticeChain
 from congenial.mechanisms.wasserstein.laws import TableLaw
 from congenial.mechanisms.wasserstein.promise import person_promise
@@ -56,7 +56,9 @@ class ValuesRelease(RecordRelease):
     @property
     def density_known(self) -> bool:
         """Whether p(y | x) is worked out as a function of x, which inference needs."""
-        return bool(self.table) and self.base.normaliser_known(self.loss)
+        if not self.table or not self.base.normaliser_known(self.loss):
+            return False
+        return not self.base.totals or sums_published(self.base, self.published, self.table)
 
     @property
     def table(self) -> tuple[str, ...]:

@@ -112,9 +112,30 @@ class Regression(Statistic):
     kind: Literal["linear", "logistic"] = "linear"
     norm: Norm = "l2"
 
+    def __post_init__(self) -> None:
+        if not (0 < self.reach < np.inf and 0 < self.response < np.inf):
+            raise StructureError(
+                f"reach = {self.reach} and response = {self.response}: both must be positive.",
+                remedy="Give finite bounds above 0.",
+            )
+        if self.kind == "logistic" and self.response != 1:
+            raise StructureError(
+                f"response = {self.response}: the responses of a logistic regression are 0 or 1.",
+                remedy="Leave response out, and code the responses as 0 and 1.",
+            )
+
     def gradient(self, data: Any, y: Floats) -> Floats:
         """X' (predicted - response)."""
-        rows = np.atleast_2d(np.asarray(data, dtype=float))
+        x, target = self._inside(data)
+        linear = y @ x.T
+        predicted = linear if self.kind == "linear" else 0.5 * (1 + np.tanh(linear / 2))
+        return np.asarray((predicted - target) @ x)
+
+    def _inside(self, data: Any) -> tuple[Floats, Floats]:
+        """Features and responses; records beyond the public bounds are refused."""
+        rows = _finite(np.atleast_2d(np.asarray(data, dtype=float)))
+        if rows.shape[1] != len(self.box.low) + 1:
+            raise DataError("records and box differ in the number of columns.")
         x, target = rows[:, :-1], rows[:, -1]
         largest = float(norm_of(x, self.norm).max(initial=0.0))
         if largest > self.reach or np.abs(target).max(initial=0.0) > self.response:
@@ -122,9 +143,12 @@ class Regression(Statistic):
                 "a record is beyond the public bounds of the regression.",
                 remedy="Widen the bounds without looking, or clip the records.",
             )
-        linear = y @ x.T
-        predicted = linear if self.kind == "linear" else 0.5 * (1 + np.tanh(linear / 2))
-        return np.asarray((predicted - target) @ x)
+        if self.kind == "logistic" and not np.isin(target, (0.0, 1.0)).all():
+            raise DataError(
+                "a response of a logistic regression is neither 0 nor 1.",
+                remedy="Code the two answers as 0 and 1.",
+            )
+        return x, target
 
     def spread(self, y: Floats) -> Floats:
         """Twice the largest gradient of one record: (|x' y| + |response|) |x|, or |x|."""
@@ -137,12 +161,20 @@ class Regression(Statistic):
 
 def _inside(data: Any, box: Box) -> Floats:
     x = np.asarray(data, dtype=float)
-    x = x[:, None] if x.ndim == 1 else x
+    x = _finite(x[:, None] if x.ndim == 1 else x)
     if x.ndim != 2 or x.shape[1] != len(box.low):
         raise DataError("records and box differ in the number of columns.")
     if (x < np.array(box.low)).any() or (x > np.array(box.high)).any():
         raise DataError(
             "a record is outside its public bounds.",
             remedy="Widen the bounds without looking, or clip the records.",
+        )
+    return x
+
+
+def _finite(x: Floats) -> Floats:
+    if not np.isfinite(x).all():
+        raise DataError(
+            "a record is missing or infinite.", remedy="Leave such records out, or clip them."
         )
     return x
