@@ -51,8 +51,8 @@ RECORDS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "mechanisms/wasserstein/exponential.py",
-        'self.loss == "l2" else told) < 2:',
-        'self.loss == "l2" else told) < 1.6:',
+        "told = [(self.ordinary, 2)]",
+        "told = [(self.ordinary, 1.6)]",
         "tests/wasserstein/test_exponential.py",
         "record_changes_a_table",
     ),
@@ -126,8 +126,8 @@ RECORDS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "mechanisms/distribution/wasserstein.py",
-        "return _everywhere(pairs, centre + 2 * radius, epsilon)",
-        "return _everywhere(pairs, centre + 1.6 * radius, epsilon)",
+        "return _everywhere(pairs, centre + 2 * widest, epsilon)",
+        "return _everywhere(pairs, centre + 1.6 * widest, epsilon)",
         "tests/distribution/test_formulas.py",
     ),
     Mutation(
