@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from congenial.data.schema import Schema
 from congenial.data.tabulate import tabulate
 from congenial.data.unit import Unit
+from congenial.errors import DataError
 from tests.fuzz.conftest import accepted, cases
 from tests.fuzz.hostile import mutated_bytes, mutated_text
 
@@ -52,6 +53,27 @@ def counts(content: bytes, name: str, unit: bool) -> None:
             assert found.min() >= 0
             assert found.sum() > 0
         assert [path.name for path in Path(place).iterdir()] == [name]
+
+
+def test_a_parquet_file_that_lies_about_its_values() -> None:
+    """Statistics say 1 to 4, a value is -1: the engine trusts them, and its codes are none of ours.
+
+    Found by `make audit` on new examples.
+    """
+    columns = {
+        "sex": ["f", "m"] * 6,
+        "age": [70] * 12,
+        "size": pa.array([1, 2, 3, 4] * 3, pa.int64()),
+    }
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "people.parquet"
+        pq.write_table(pa.table(columns), file, compression="none")
+        content = file.read_bytes()
+        three = (3).to_bytes(8, "little")
+        assert content.count(three) == 1  # in the dictionary of `size`
+        file.write_bytes(content.replace(three, b"\xff" * 8))
+        with pytest.raises(DataError, match="'size' cannot be counted"):
+            tabulate(file, SCHEMA)
 
 
 CSV_CASES = given(

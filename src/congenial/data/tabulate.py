@@ -282,6 +282,11 @@ def _check_type(attribute: Attribute, stored: ColumnType) -> None:
 
 def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
     """Raise DataError if some row has no level on this axis."""
+    if (codes >= axis.size).any():  # the engine trusts what a file says of its own values
+        raise DataError(
+            f"column {axis.base!r} cannot be counted: the file's own statistics of it are wrong.",
+            remedy="The file is damaged: write it anew from its source.",
+        )
     if not (codes < 0).any():
         return
     name = axis.base
