@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.commands import refused, run, write_plan
-from tests.plain_reports import plain_reports
 
 from congenial.errors import StructureError
 from congenial.public.invariants import Invariants
@@ -38,10 +36,7 @@ BY_G = '[publish."By g"]\ntotal = true\nby = ["g"]\n\n'
 EVERYBODY = '[publish."Everybody"]\ntotal = true\n\n'
 
 
-@pytest.fixture(autouse=True)
-def quick() -> Iterator[None]:
-    with plain_reports():
-        yield
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,10 +21,7 @@ PARTIAL = PLAN.replace("region = { floor = 0.02 }\n", "").replace(
 )
 
 
-@pytest.fixture(autouse=True)
-def without_pictures() -> Iterator[None]:
-    with plain_reports():
-        yield
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 @pytest.fixture(scope="module")

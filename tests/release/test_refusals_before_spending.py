@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people
-from tests.plain_reports import plain_reports
 
 from congenial import Table
 from congenial.errors import CongenialError, StructureError
@@ -29,10 +28,7 @@ CROSSING = TABLE.replace(
 PROJECTED = BOUNDED.replace('"condition"', '"project"')
 
 
-@pytest.fixture(autouse=True)
-def without_pictures() -> Iterator[None]:
-    with plain_reports():
-        yield
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 def ready(folder: Path, text: str) -> Plan:

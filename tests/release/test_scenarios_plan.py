@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import html
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction as F
 from itertools import product
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.commands import refused, run, write_plan
-from tests.plain_reports import plain_reports
 
 from congenial import read
 from congenial.errors import InferenceError
@@ -52,10 +50,7 @@ epsilon = 3
 """
 
 
-@pytest.fixture(autouse=True)
-def quick() -> Iterator[None]:
-    with plain_reports():
-        yield
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 @pytest.fixture

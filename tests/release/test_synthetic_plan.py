@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -59,10 +58,7 @@ epsilon = 10
 PUBLISH = '[publish]\n"By region" = { total = true, by = ["region"], because = "statute" }\n'
 
 
-@pytest.fixture(autouse=True)
-def without_pictures() -> Iterator[None]:
-    with plain_reports():
-        yield
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 def write(folder: Path, text: str = PLAN, **changed: Any) -> Path:

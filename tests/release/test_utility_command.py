@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +21,7 @@ from congenial.synthesis.combine import combine
 ASK = ("--regression", "income ~ kids")
 
 
-@pytest.fixture(autouse=True)
-def without_pictures() -> Iterator[None]:
-    with plain_reports():
-        yield
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 @pytest.fixture(scope="module")
