@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from congenial.cli.outlook import duration
 from congenial.cli.output import (
     BundleFolder,
     Document,
@@ -129,8 +130,8 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
         if minutes > LONG and told is None:
             told = now
             because = f": {why}" if why else ""
-            warn(f"this will take about {_long(minutes)} or more{because}.")
-        left = f", about {_long(minutes)} left" if minutes > 1 else ""
+            warn(f"this will take about {duration(minutes)} or more{because}.")
+        left = f", about {duration(minutes)} left" if minutes > 1 else ""
         words = f"inferring: step {done:,} of {of:,}{left}"
         progress(words)
         if told is not None and now - told > EVERY and not sys.stderr.isatty():
@@ -146,10 +147,6 @@ def _why_slow(release: Any) -> str:
     from congenial.mechanisms.release import Release
 
     return outlook(release.mechanism).why if isinstance(release, Release) else ""
-
-
-def _long(minutes: float) -> str:
-    return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.0f} hours"
 
 
 def _read(bundle: Path) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from congenial.cli import outlook
 from congenial.cli.output import Document, facts, heading, paragraph
-from congenial.cli.tables import inference, inference_words
 
 if TYPE_CHECKING:
     from congenial.release.scenarios import ScenariosCheck
@@ -42,7 +42,7 @@ def examine(one: ScenariosCheck) -> Document:
         "persons": one.persons.explain(),
         "belief": made.words,
         "errors": [],
-        "inference": inference(outlook_of_values(made.loss, made.base)),
+        "inference": outlook.examine(outlook_of_values(made.loss, made.base)),
         "wanted": None,
     }
 
@@ -66,7 +66,7 @@ def show(one: Document) -> None:
             "Rate": f"{number(one['rate'])} (a parameter of the noise, not the promise)",
             "Factor for the normaliser": one["factor"],
             "Per person, whatever is believed": one["per_person"],
-            "Inference": inference_words(one["inference"]),
+            "Inference": outlook.words(one["inference"]),
         }
     )
     paragraph("")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from congenial.cli import outlook as outlook_words
 from congenial.cli.output import Document, facts, heading, paragraph, table
 
 if TYPE_CHECKING:
-    from congenial.inference.outlook import Outlook
     from congenial.release.tables import ReleaseCheck
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
@@ -92,18 +92,7 @@ def _inference(one: ReleaseCheck) -> Document:
     from congenial.inference.outlook import expected_minutes, outlook
 
     found = outlook(one.mechanism)
-    return inference(found, expected_minutes(one.mechanism) if found.slow else None)
-
-
-def inference(found: Outlook, minutes: float | None = None) -> Document:
-    """What `congenial infer` can do with a bundle, as plain data."""
-    return {
-        "works": found.works,
-        "slow": found.slow,
-        "minutes": None if minutes is None else float(f"{minutes:.1g}"),
-        "why": found.why or None,
-        "remedy": found.remedy or None,
-    }
+    return outlook_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:
@@ -144,7 +133,7 @@ def show(one: Document, want: str | None) -> None:
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
-            "Inference": inference_words(one["inference"]),
+            "Inference": outlook_words.words(one["inference"]),
         }
     )
     paragraph("")
@@ -178,23 +167,6 @@ def _price_words(one: Document) -> Document:
         f"{number(price['gamma'])}; {price['basis']}{proved}",
         **more,
     }
-
-
-def inference_words(found: Document) -> str:
-    """What an analyst of the bundle can do."""
-    if not found["works"]:
-        return f"congenial infer will not work: {found['why']}. {found['remedy']}"
-    if not found["slow"]:
-        return "congenial infer works on it, quickly"
-    about = "" if found["minutes"] is None else f", about {_long(found['minutes'])} or more"
-    return f"congenial infer works on it, slowly{about}: {found['why']}"
-
-
-def _long(minutes: float) -> str:
-    """Minutes or hours, one figure."""
-    if minutes < 1:
-        return "a minute"
-    return f"{minutes:g} minutes" if minutes < 100 else f"{float(f'{minutes / 60:.1g}'):g} hours"
 
 
 def _show_errors(one: Document) -> None:
