@@ -52,9 +52,10 @@ def test_killed_at_random_moments(
     chance = random.Random(seed)
     population = populate(place, allowed=MANY)
     release = population.release if whole else population.quick_release
-    longest = 1.5 * length_of_a_run(release)
+    longest = 2 * length_of_a_run(release)
     found: Counter[str] = Counter()
     for kill in range(kills):
+        before = population.draws
         process = run(work_until_killed, population, release, 1000 * kill, seed + kill)
         time.sleep(chance.uniform(0.0, longest))
         os.kill(process.pid or 0, signal.SIGKILL)
@@ -65,6 +66,8 @@ def test_killed_at_random_moments(
         assert len(pending) <= 1  # what the killed process had in hand
         found.update(entry.status for entry in pending)
         population.recover()
+        # About every second run is to come as far as a draw, however busy the machine is.
+        longest *= 1 / 1.2 if population.draws > before else 1.2
     assert population.judge() == []
     print(f"{kills} kills, {population.draws} draws, found pending: {dict(found)}")
     assert population.draws > kills // 10  # the runs came far enough to be worth killing
