@@ -17,7 +17,7 @@ from congenial.public.adjacency import SemiAdjacent
 from congenial.public.invariants import publish
 from congenial.public.statements import count, margin, total
 from congenial.sampling import SeededRandomness
-from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.sums import Pmf
 from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
 from tests.sampling.conftest import ALPHA, p_value
@@ -26,7 +26,7 @@ SEED = 7
 CROSSING = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])
 
 
-def enumerated(along, sizes, taken, eps: float, reach: int):
+def enumerated(along, sizes, taken, log_weight, reach: int):
     """P(sum) from all noise with entries up to `reach`, T = t d."""
     mass: dict[int, float] = {}
     u = np.array(list(product(range(-reach, reach + 1), repeat=sum(sizes) - len(sizes))))
@@ -36,7 +36,7 @@ def enumerated(along, sizes, taken, eps: float, reach: int):
             free = u[:, at : at + size - 1]
             columns.append(np.column_stack([free, d * t - free.sum(axis=1)]))
             at += size - 1
-        weight = np.exp(-eps * np.abs(np.hstack(columns)).sum(axis=1))
+        weight = np.exp(log_weight(np.hstack(columns)).sum(axis=1))
         told = sum(c[:, :m].sum(axis=1) for c, m in zip(columns, taken, strict=True))
         for e in np.unique(told):
             mass[int(e)] = mass.get(int(e), 0.0) + float(weight[told == e].sum())
@@ -53,11 +53,51 @@ def enumerated(along, sizes, taken, eps: float, reach: int):
         ((2, -1), (2, 2), (1, 1)),
     ],
 )
-def test_the_law_is_that_of_the_definition(along, sizes, taken):
-    law = tied_sum_law(along, sizes, taken, DoubleGeometric(Fraction(2)))
-    for e, p in enumerated(along, sizes, taken, 2.0, 9).items():
+@pytest.mark.parametrize(
+    ("cell", "log_weight"),
+    [
+        (DoubleGeometric(Fraction(2)), lambda u: -2.0 * np.abs(u)),
+        (DiscreteGaussian(Fraction(3, 2)), lambda u: -(u**2) / 3),
+    ],
+    ids=["geometric", "gaussian"],
+)
+def test_the_law_is_that_of_the_definition(along, sizes, taken, cell, log_weight):
+    law = tied_sum_law(along, sizes, taken, cell)
+    for e, p in enumerated(along, sizes, taken, log_weight, 9).items():
         if abs(e) <= 6:
             assert law.probs[e - law.lo] == pytest.approx(p, abs=1e-6)
+
+
+@pytest.mark.parametrize("sigma2", [1, 25, 400])
+def test_laws_of_gaussian_ties_have_the_variance_of_the_normal_law(sigma2):
+    """Far above the grid a discrete Gaussian is a normal one, projected on the kernel."""
+    along, sizes, taken = (1, -1, -1, 1), (4, 19, 9, 14), (2, 3, 7, 2)
+    law = tied_sum_law(along, sizes, taken, DiscreteGaussian(Fraction(sigma2)))
+    d, k, m = map(np.array, (along, sizes, taken))
+    free = 1 / (d**2 / k).sum()  # variance of the free sum t
+    normal = (m * (k - m) / k).sum() + (m * d / k).sum() ** 2 * free
+    assert law.error < 1e-9
+    assert law.variance == pytest.approx(sigma2 * normal, rel=1e-6)
+
+
+def test_no_draw_is_used_twice_in_a_sum_over_many_ties():
+    """Planted once: the same draws in another order, whose sums have a common shift."""
+    schema = Schema.from_dict(
+        {"county": {"integers": [1, 90]}, "a": {"levels": list("12")}, "b": {"levels": list("345")}}
+    )
+    table = Table(schema, schema.names, np.full((90, 2, 3), 5))
+    under = SemiAdjacent(publish(table, margin("county", "a"), margin("county", "b")))
+    mechanism = calibrate("auto", Guarantee.pure(4, under), schema.names)
+    mask = np.zeros(mechanism.shape, dtype=bool)
+    mask[:, 0, 0] = True
+    law = mechanism.error_law(mask)
+    assert isinstance(law, SimulatedLaw)
+    one = mask & (np.arange(90) == 0)[:, None, None]
+    wanted = 90 * mechanism.error_law(one).variance
+    assert law.variance == pytest.approx(wanted, rel=0.4)
+    (pool,) = mechanism._tied_errors._pools
+    assert len(pool[2]) >= 90 * len(law.draws)
+    assert abs(law.draws.mean()) < 5 * (wanted / len(law.draws)) ** 0.5
 
 
 def test_the_free_sum_of_equations():

@@ -7,6 +7,7 @@ sample quantiles, so that intervals keep their level.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,6 @@ from scipy import stats
 from congenial.errors import StructureError
 from congenial.public.support import FROZEN, Support
 from congenial.sampling.conditioned import ConditionedNoise
-from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.sums import Pmf, subset_sum_law
 from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
@@ -26,6 +26,8 @@ from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_la
 DRAWS = 10_000
 CHAIN_STEPS = 500_000  # of a chain, over all draws from it; several microseconds each
 CHAIN_DRAWS = 500  # at least, however long a run is
+TIES = 40_000  # draws of single ties for a sum over several
+FEWEST = 400  # draws of such a sum: enough for a level of 0.96
 FALSE_ALARM = 1e-6
 NUMBERS = 20_000_000  # cells drawn at most when whole tables are simulated
 Draw = Callable[[Randomness, int], Any]
@@ -103,12 +105,12 @@ def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[Simu
 
 
 class TiedErrors:
-    """Laws of sums of noise on a table with ties: exact where each tie has one free sum and noise
-    is double geometric, otherwise from draws. Parts are independent, each with a pool of draws.
+    """Laws of sums of noise on a table with ties: exact where each tie has one free sum, otherwise
+    from draws. Parts are independent, each with draws of its own.
 
     Cells of one group are exchangeable, so what a sum's law depends on is how many cells it takes
-    of each group, tie by tie (its signature). Where a chain draws, there are
-    fewer draws the longer its runs are: half-widths are wider for it, and fewer levels are served.
+    of each group, tie by tie (its signature). Where a chain draws, there are fewer draws the longer
+    its runs are, half-widths are wider for it, and fewer levels are served; parts then share draws.
     """
 
     def __init__(self, noise: ConditionedNoise) -> None:
@@ -116,7 +118,12 @@ class TiedErrors:
         self._rng = np.random.default_rng(_SEED)
         self._makes = list(noise.ties())
         steps = max((one.steps for one, _ in self._makes), default=0)
+        self._chain = steps > 0
         self._count = max(CHAIN_DRAWS, min(DRAWS, CHAIN_STEPS // max(1, steps)))
+        self._pools: list[Any] = [
+            (one, SeededRandomness(_SEED + i), np.zeros((0, one.cells), np.int32))
+            for i, (one, _) in enumerate(self._makes)
+        ]
         self._laws: dict[tuple[Part, ...], Pmf | SimulatedLaw] = {}
 
     def laws(self, index: Any, sums: int) -> list[Pmf | SimulatedLaw]:
@@ -129,9 +136,15 @@ class TiedErrors:
         return found
 
     def _simulated(self, parts: tuple[Part, ...]) -> SimulatedLaw:
-        total = np.zeros(self._count, dtype=np.int64)
+        often = Counter(make for make, *_ in parts if make >= 0)
+        n = self._count
+        if not self._chain:  # fewer draws of the sum, of more parts each: no draw is used twice
+            n = min(n, max(FEWEST, TIES // max(often.values())))
+        total, used = np.zeros(n, dtype=np.int64), Counter[int]()
         for part in parts:
-            total += self._draws(part)
+            make = part[0]
+            total += self._draws(part, n, used[make])
+            used[make] += 1
         return SimulatedLaw(total, all(map(self._fixed, parts)))
 
     def _exact(self, parts: tuple[Part, ...]) -> Pmf | None:
@@ -145,12 +158,11 @@ class TiedErrors:
         return independent_sum(laws)
 
     def _tied(self, make: int, taken: Part) -> Pmf | None:
-        sampler, cell = self._makes[make][0], self._noise.cell
-        along = self._directions[make]
-        if along is None or not isinstance(cell, DoubleGeometric):
+        sampler, along = self._makes[make][0], self._directions[make]
+        if along is None:
             return None
         sizes = tuple(np.bincount(sampler.labels).tolist())
-        return tied_sum_law(tuple(along.tolist()), sizes, taken, cell)
+        return tied_sum_law(tuple(along.tolist()), sizes, taken, self._noise.cell)
 
     @cached_property
     def _directions(self) -> list[Any]:
@@ -162,10 +174,14 @@ class TiedErrors:
         groups, loose = ([(m, size)], 0) if size else ([], m)
         return subset_sum_law(groups, self._noise.cell, loose)
 
-    @cached_property
-    def _pools(self) -> list[Any]:
-        source = SeededRandomness(_SEED)
-        return [sampler.draw_many(source, self._count) for sampler, _ in self._makes]
+    def _pool(self, make: int, size: int) -> Any:
+        """At least so many independent draws of one tie; the first ones are always the same."""
+        sampler, source, drawn = self._pools[make]
+        if len(drawn) < size:
+            more = sampler.draw_many(source, size - len(drawn)).astype(np.int32)
+            drawn = np.concatenate([drawn, more])
+            self._pools[make] = (sampler, source, drawn)
+        return drawn
 
     def _signatures(self, index: Any, sums: int) -> list[tuple[Part, ...]]:
         support = self._noise.support
@@ -202,15 +218,16 @@ class TiedErrors:
             np.array(taken) > 0
         )
 
-    def _draws(self, part: Part) -> Any:
-        """Fresh draws of one part of a sum."""
+    def _draws(self, part: Part, n: int, place: int) -> Any:
+        """n draws of one part of a sum, the `place`-th of its make."""
         make, *taken = part
         if make < 0:
             law = self._alone(taken[0], taken[1])
             chances = law.probs / law.probs.sum()
-            return law.lo + self._rng.choice(len(law.probs), self._count, p=chances)
-        sampler, pool = self._makes[make][0], self._pools[make]
-        first = np.concatenate(
-            [np.flatnonzero(sampler.labels == g)[:m] for g, m in enumerate(taken)]
-        )
-        return pool[self._rng.permutation(self._count)][:, first].sum(axis=1)
+            return law.lo + self._rng.choice(len(law.probs), n, p=chances)
+        labels = self._makes[make][0].labels
+        first = np.concatenate([np.flatnonzero(labels == g)[:m] for g, m in enumerate(taken)])
+        if self._chain:  # too slow for more: the same draws in another order, with either sign
+            drawn = self._pool(make, n)[self._rng.permutation(n)]
+            return drawn[:, first].sum(axis=1) * self._rng.choice([-1, 1], n)
+        return self._pool(make, n * (place + 1))[n * place : n * (place + 1), first].sum(axis=1)

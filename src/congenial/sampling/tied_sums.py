@@ -2,11 +2,14 @@
 
 Groups of k_g cells whose totals are T_g = d_g t, t whole and free: total, female and voting age
 leave four groups with d = (1, -1, -1, 1). A sum takes m_g cells of each. Given t the groups are
-independent, so with D_m the law of the sum of m independent double geometrics
+independent, so with D_m the law of the sum of m independent cells
 
     P(e) ~ sum over t of the convolution over g of x -> D_m_g(x) D_(k_g - m_g)(d_g t - x).
 
-All terms are positive and every D has a small relative error (`sums`), so the law has one too.
+All terms are positive. For double geometric cells every D has a small relative error (`sums`), so
+the law has one too. For discrete Gaussian ones the error e of a D is absolute. Put in its place,
+the error has l1 norm 2 e at most and adds, over all t, at most 2 e times the largest probabilities
+of the other groups' totals: little, beside the mass that is left.
 """
 
 from __future__ import annotations
@@ -14,13 +17,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from math import gcd
+from math import gcd, prod
 
 import numpy as np
 
 from congenial.public.lattice import Ints
 from congenial.sampling.discrete import DoubleGeometric, Floats
-from congenial.sampling.sums import Pmf, _convolve, _power, iid_sum_law
+from congenial.sampling.sums import CellLaw, Pmf, _convolve, _power, iid_sum_law
 
 _MOST_WORK = 4e9  # products summed for one law
 _UNIT = 2.0**-52
@@ -48,7 +51,7 @@ def direction(equations: Ints) -> Ints | None:
 
 @lru_cache(maxsize=256)
 def tied_sum_law(
-    direction: tuple[int, ...], sizes: tuple[int, ...], taken: tuple[int, ...], law: DoubleGeometric
+    direction: tuple[int, ...], sizes: tuple[int, ...], taken: tuple[int, ...], law: CellLaw
 ) -> Pmf | None:
     """The law of the noise in a sum over taken[g] of the sizes[g] cells of each group; None where
     tabulating it takes too long or its error would be too large.
@@ -57,11 +60,11 @@ def tied_sum_law(
         (d, iid_sum_law(m, law), iid_sum_law(k - m, law))
         for d, k, m in zip(direction, sizes, taken, strict=True)
     ]
-    far = min((p.hi + q.hi) // abs(d) for d, p, q in parts if d)
+    far = min((_far(p) + _far(q)) // abs(d) for d, p, q in parts if d)
     widths = [len(p.probs) for _, p, q in parts if len(p.probs) > 1 and len(q.probs) > 1]
     if _work(widths) * (2 * far + 1) > _MOST_WORK:
         return None
-    reach = sum(p.hi for _, p, _ in parts)
+    reach = sum(_far(p) for _, p, _ in parts)
     found = np.zeros(2 * reach + 1)
     for t in range(-far, far + 1):
         term = _given(t, parts)
@@ -69,14 +72,33 @@ def tied_sum_law(
             lo, weights = term
             found[lo + reach : lo + reach + len(weights)] += weights
     mass = float(found.sum())
-    # relative: each D carries some (1 + 1/eps) roundings a step; cut off: relative to the mass left
-    steps = sum(p.hi + q.hi for _, p, q in parts)
-    error = 8 * _UNIT * (1 + 1 / float(law.eps)) * steps + 4 * len(parts) * _CUT / mass
-    inside = np.flatnonzero(found)
-    if error > 1e-6 or not len(inside):
+    if not mass:
         return None
+    error = 8 * _UNIT * sum(_far(p) + _far(q) for _, p, q in parts)
+    if isinstance(law, DoubleGeometric):  # each D carries some (1 + 1/eps) roundings a step
+        error = error * (1 + 1 / float(law.eps)) + 4 * len(parts) * _CUT / mass
+    else:
+        largest = [float(iid_sum_law(k, law).probs.max()) for k in sizes]
+        error += 2 * _missed(parts, largest) / mass
+    if error > 1e-6:
+        return None
+    inside = np.flatnonzero(found)
     kept = found[inside[0] : inside[-1] + 1]
     return Pmf(int(inside[0]) - reach, kept / mass, error)
+
+
+def _missed(parts: list[tuple[int, Pmf, Pmf]], largest: list[float]) -> float:
+    """What the errors of the D can add to all weights; `largest` probability of each total."""
+    missed = 0.0
+    for g, (d, p, q) in enumerate(parts):
+        others = 1.0 if d == 0 else prod(largest[:g] + largest[g + 1 :])
+        missed += 2 * (p.error + q.error + 2 * _CUT) * others
+    return missed
+
+
+def _far(law: Pmf) -> int:
+    """The largest size in its table; rounding may have cut one side more than the other."""
+    return max(law.hi, -law.lo)
 
 
 def _work(widths: Sequence[int]) -> float:
