@@ -69,7 +69,7 @@ def test_its_figures_cross_in_every_county(tmp_path: Path) -> None:
     known = support(plan.invariants, ("county", "sex", "age"))
     assert known.structure == "2 x 2 groups of which the margins are known"
     assert len(known.ties) == 24
-    assert all(len(tie.groups) - tie.rank == 1 for tie in known.ties)
+    assert all(len(tie.groups) - tie.pattern.rank == 1 for tie in known.ties)
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:

@@ -36,9 +36,7 @@ def part_totals(observation: Observation, parts: Ints) -> Ints | None:
         if np.any(labels == FREE) or np.any(parts[inside] != parts[cells[0]]):
             return None
         for tie in known.ties:
-            share = np.isin(tie.groups, groups).astype(np.int64)
-            rows = np.vstack([tie.equations, share])
-            if share.any() and np.linalg.matrix_rank(rows) > tie.rank:
+            if not tie.pattern.fixes(np.isin(tie.groups, groups)):
                 return None
     start = known.start(observation.y, np.full(observation.cells, np.inf))
     return np.bincount(parts, weights=start).astype(np.int64)

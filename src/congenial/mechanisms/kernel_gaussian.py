@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError
@@ -23,6 +24,7 @@ from congenial.mechanisms.kernel_grid import REMEDY, KernelGrid
 from congenial.mechanisms.protocol import ErrorLaw, register
 from congenial.privacy.tradeoff import Gaussian, Tradeoff
 from congenial.public.adjacency import Adjacency
+from congenial.public.lattice import Ints
 from congenial.public.support import LOOSE, Support
 from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.exact import Floats
@@ -32,12 +34,17 @@ _COARSE = 1 / 64  # of a standard deviation: rounding by less adds 1 / 4,000 to 
 _OFF = 1e-7  # a sum of real noise this far from zero, relative to the noise, is off the kernel
 
 
+def _inverse(equations: Ints, sizes: Ints) -> Floats:
+    """(E D E^T)^+ of one tie."""
+    return np.asarray(np.linalg.pinv((equations * sizes) @ equations.T))
+
+
 class KernelProjection:
     """Orthogonal projection of tables on { u : every published sum of u is zero }.
 
-    With s the group sums of u, D their sizes and E the equations of a tie, it takes E^T (E D E^T)^+
-    E s of a group from each of its cells; a group of known total loses its mean, frozen cells
-    become zero, loose cells stay.
+    With s the group sums of u, D their sizes and E all equations between them (of ties, and one
+    for each group of known total), each cell of a group loses the group's entry of E^T (E D E^T)^+
+    E s: of a group of known total, its mean. Frozen cells become zero, loose cells stay.
 
     Proposition 26: if phi(x) + e is f-private among conforming databases, so is phi(x) + P e,
     because phi(x) - P phi(x) is the same for all of them.
@@ -48,10 +55,16 @@ class KernelProjection:
         self._flat = support.labels.reshape(-1)
         self._inside = np.flatnonzero(self._flat >= 0)
         self._group = self._flat[self._inside]
-        self._solve = [
-            np.linalg.pinv((tie.equations * support.sizes[tie.groups]) @ tie.equations.T)
-            for tie in support.ties
-        ]
+        alone = np.flatnonzero(~support.tied)
+        rows = [sp.identity(support.groups, format="csr")[alone]]
+        solve = [sp.diags_array(1 / np.maximum(support.sizes[alone], 1))]
+        for tie in support.ties:
+            equations = sp.csr_matrix(tie.equations, dtype=np.float64)
+            at = (equations.data, tie.groups[equations.indices], equations.indptr)
+            rows.append(sp.csr_matrix(at, shape=(len(tie.equations), support.groups)))
+            solve.append(_inverse(tie.equations, support.sizes[tie.groups]))
+        self._E = sp.vstack(rows, format="csr")
+        self._solve = sp.block_diag(solve, format="csr")
 
     @property
     def rank(self) -> int:
@@ -68,10 +81,8 @@ class KernelProjection:
         """P u for tables of shape (..., cells)."""
         values = np.asarray(u, dtype=np.float64)
         sums = self.sums(values)
-        shift = sums / np.maximum(self.support.sizes, 1)
-        for tie, solve in zip(self.support.ties, self._solve, strict=True):
-            missed = sums[..., tie.groups] @ tie.equations.T
-            shift[..., tie.groups] = missed @ solve @ tie.equations
+        missed = self._E @ sums.reshape(math.prod(sums.shape[:-1]), sums.shape[-1]).T
+        shift = (self._E.T @ (self._solve @ missed)).T.reshape(sums.shape)
         out = np.where((self._flat >= 0) | (self._flat == LOOSE), values, 0.0)
         out[..., self._inside] -= shift[..., self._group]
         return np.asarray(out)
@@ -88,13 +99,9 @@ class KernelProjection:
         counted = (flat >= 0) & ((self._flat >= 0) | (self._flat == LOOSE))
         total = np.bincount(flat[counted], minlength=sums).astype(np.float64)
         inside = (flat >= 0) & (self._flat >= 0)
-        taken = np.zeros((sums, self.support.groups))
-        np.add.at(taken, (flat[inside], self._flat[inside]), 1.0)
-        alone = ~self.support.tied
-        total -= np.sum(taken[:, alone] ** 2 / np.maximum(self.support.sizes[alone], 1), axis=1)
-        for tie, solve in zip(self.support.ties, self._solve, strict=True):
-            missed = taken[:, tie.groups] @ tie.equations.T
-            total -= np.einsum("ij,jk,ik->i", missed, solve, missed)
+        at = (np.ones(np.count_nonzero(inside)), (flat[inside], self._flat[inside]))
+        missed = sp.csr_matrix(at, shape=(sums, self.support.groups)) @ self._E.T
+        total -= np.asarray(missed.multiply(missed @ self._solve).sum(axis=1)).reshape(-1)
         return np.where(total < 1e-9, 0.0, total)  # a published sum: zero up to rounding
 
 

@@ -19,7 +19,7 @@ from flint import fmpz_mat
 from congenial.errors import StructureError
 from congenial.public.integers import kernel
 from congenial.public.lattice import Ints, is_grid
-from congenial.public.support import LOOSE, Support, Tie
+from congenial.public.support import LOOSE, Pattern, Support
 from congenial.sampling.exact import Floats
 
 REMEDY = "Use mechanism = 'congenial_gaussian' with rho, or release fewer levels."
@@ -43,7 +43,8 @@ class KernelGrid:
         self._ends = np.flatnonzero(np.diff(label, append=-1))
         self._group = label[self._ends]
         self._place = np.searchsorted(self._group, label)  # which of the groups a cell is in
-        self._ties = [(tie, TieGrid(tie)) for tie in support.ties]
+        grids = {pattern: TieGrid(pattern) for pattern in {tie.pattern for tie in support.ties}}
+        self._ties = [(tie, grids[tie.pattern]) for tie in support.ties]
 
     @property
     def deviation(self) -> float:
@@ -83,20 +84,21 @@ class TieGrid:
     taken; a margin that is zero stays so. Otherwise coordinates in a short basis of the solutions.
     """
 
-    def __init__(self, tie: Tie) -> None:
-        features, shape = tie.features, tie.shape
+    def __init__(self, pattern: Pattern) -> None:
+        features, shape = pattern.features, pattern.shape
         self.shape: tuple[int, ...] | None = None
         if features is not None and shape is not None and is_grid(features):
             self.shape = shape
             self._places: Ints = np.ravel_multi_index(tuple(features.T), shape)
             return
-        if len(tie.groups) > LARGEST_TIE:
+        sums = pattern.equations.shape[1]
+        if sums > LARGEST_TIE:
             raise StructureError(
-                f"{len(tie.groups):,} sums are tied by equations other than margins, and noise on "
+                f"{sums:,} sums are tied by equations other than margins, and noise on "
                 f"real numbers is rounded for at most {LARGEST_TIE:,}.",
                 remedy=REMEDY,
             )
-        self._basis = short_basis(tie.equations).astype(np.float64)
+        self._basis = short_basis(pattern.equations).astype(np.float64)
         self._coordinates = np.linalg.pinv(self._basis)
 
     @property

@@ -130,7 +130,7 @@ def normaliser_price(eps_cell: Fraction, given: Conditions) -> Price:
         return Price(cap.value, f"{FACTOR_TWO}: nothing better is proved for bounds on sums")
     with localcontext(Context(prec=_DIGITS)):
         if known.ties:
-            balanced = all(tie.balanced for tie in known.ties) and not known.loose
+            balanced = all(tie.pattern.balanced for tie in known.ties) and not known.loose
             price = _partitions(eps_cell, distance, 2 if balanced else 1)
             basis = "a proved bound; enumerations show less"
         elif known.groups and int(known.sizes.max(initial=0)) > 1:

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from congenial.public import lattice
 from congenial.public.lattice import Ints
+
+MOST_ATOMS = 12  # of a block whose rows are tried in other words: all their sets are listed
+LARGEST_WEIGHT = 9  # in such rows: minors are then below 2^54 (Hadamard), and sums of 12 exact
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,6 @@ class Block:
 
 def blocks(matrix: sp.csr_matrix) -> list[Block]:
     """The blocks of two or more atoms; atoms in none of them have known totals."""
-    columns = matrix.tocsc()
     sides = lattice.partitions(matrix)
     if sides is not None and sides.shape[1] == 2:
         return _two_way(sides, matrix.shape[0])
@@ -47,14 +50,12 @@ def blocks(matrix: sp.csr_matrix) -> list[Block]:
         grid = [np.unique(side, return_inverse=True)[1] for side in sides.T]
         varying = [level for level in grid if level.max() > 0]
         return [Block(np.arange(len(sides)), np.stack(varying, axis=1))]
-    known: dict[bytes, Ints | None] = {}  # thousands of counties have the same few patterns
-    found = []
-    for atoms in _components(matrix):
-        dense = dense_rows(columns, atoms)
-        key = bytes(str(dense.shape), "ascii") + dense.tobytes()
-        if key not in known:
-            known[key] = _one_way(dense)
-        found.append(Block(atoms, known[key]))
+    known: dict[int, Ints | None] = {}
+    found, parts = [], _components(matrix)
+    for atoms, rows in zip(parts, rows_of(matrix, parts), strict=True):
+        if id(rows) not in known:
+            known[id(rows)] = _one_way(rows)
+        found.append(Block(atoms, known[id(rows)]))
     return found
 
 
@@ -75,14 +76,23 @@ def _two_way(edges: Ints, rows: int) -> list[Block]:
     return found
 
 
-def dense_rows(columns: sp.csc_matrix, atoms: Ints) -> Ints:
-    """The rows that touch some atoms, restricted to them."""
-    starts, stops = columns.indptr[atoms], columns.indptr[atoms + 1]
-    entries = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
-    rows, row = np.unique(columns.indices[entries], return_inverse=True)
-    dense = np.zeros((len(rows), len(atoms)), dtype=np.int64)
-    dense[row, np.repeat(np.arange(len(atoms)), stops - starts)] = columns.data[entries]
-    return dense
+def rows_of(matrix: sp.csr_matrix, parts: list[Ints]) -> list[sp.csr_matrix]:
+    """For each part of the atoms, the rows that touch it, restricted to it.
+
+    Parts of which the same is said share one matrix: thousands of counties have a few patterns.
+    """
+    columns, known, found = matrix.tocsc(), dict[tuple[Any, ...], sp.csr_matrix](), []
+    for atoms in parts:
+        starts, stops = columns.indptr[atoms], columns.indptr[atoms + 1]
+        entries = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
+        rows, row = np.unique(columns.indices[entries], return_inverse=True)
+        column = np.repeat(np.arange(len(atoms)), stops - starts)
+        data, shape = columns.data[entries], (len(rows), len(atoms))
+        key = (shape, row.tobytes(), column.tobytes(), data.tobytes())
+        if key not in known:
+            known[key] = sp.csr_matrix((data, (row, column)), shape=shape, dtype=np.int64)
+        found.append(known[key])
+    return found
 
 
 def _components(matrix: sp.csr_matrix) -> list[Ints]:
@@ -119,37 +129,62 @@ def _circuits(matrix: sp.csr_matrix) -> list[list[int]]:
     return list(circuits.values())
 
 
-def _one_way(rows: Ints) -> Ints | None:
+def margins(features: Ints) -> Ints:
+    """The margins of a one-way block as rows of 0 and 1 over its atoms, one for each level."""
+    return np.concatenate([np.arange(f.max() + 1)[:, None] == f for f in features.T]).astype(int)
+
+
+def _one_way(rows: sp.csr_matrix) -> Ints | None:
     """Levels of each atom on features whose margins are exactly what the rows say, if any.
 
-    Rows are sets of atoms; rows that nest or are disjoint belong to one feature, whose levels are
-    the parts they cut. The block is one-way when its atoms are all combinations of levels and the
-    rank is that of the margins.
+    Rows that are sets of atoms are taken as they are; others may say the same in other words
+    (sums and differences of margins), which is tried for small blocks.
     """
-    if not np.all((rows == 0) | (rows == 1)):
-        return None
+    sets = rows
+    if np.any(rows.data != 1):
+        if rows.shape[1] > MOST_ATOMS or np.abs(rows.data).max() > LARGEST_WEIGHT:
+            return None
+        sets = _least_sets(rows)
+    found = _features(sets)
+    same = found is not None and lattice.rank(rows) == int(found.max(axis=0).sum()) + 1
+    return found if same else None  # rows may say less or more than margins
+
+
+def _least_sets(rows: sp.csr_matrix) -> sp.csr_matrix:
+    """The smallest sets of atoms whose sums follow from the rows; of margins, their levels.
+
+    A sum of functions of one feature each that is 0 or 1 everywhere depends on one feature only.
+    """
+    bits = np.arange(1, 2 ** rows.shape[1])[:, None] >> np.arange(rows.shape[1]) & 1
+    moves = lattice.kernel(rows).toarray()
+    known = bits[~np.any(bits @ moves.T, axis=1)]
+    inside = (known @ (1 - known.T)) == 0  # [i, j]: set i lies in set j
+    return sp.csr_matrix(known[inside.sum(axis=0) == 1])
+
+
+def _features(rows: sp.csr_matrix) -> Ints | None:
+    """Features of which sets of atoms are levels, where the atoms are all combinations of them.
+
+    Sets that nest or are disjoint belong to one feature, whose levels are the parts they cut. From
+    large to small, a set does so with all before it if its atoms have the same smallest one.
+    """
     atoms = rows.shape[1]
-    sets = np.unique(rows[~rows.all(axis=1)].astype(bool), axis=0)  # the total says nothing more
-    features: list[list[np.ndarray]] = []
-    for row in sets[np.argsort(-sets.sum(axis=1), kind="stable")]:
-        for feature in features:
-            if all(_laminar(row, other) for other in feature):
-                feature.append(row)
+    sets = {row.tobytes(): row for row in np.split(rows.indices, rows.indptr[1:-1])}
+    features: list[Ints] = []  # of each atom, the smallest set that it is in
+    for number, row in enumerate(sorted(sets.values(), key=len, reverse=True)):
+        if len(row) == atoms:  # the total says nothing more
+            continue
+        for smallest in features:
+            if np.all(smallest[row] == smallest[row[0]]):
+                smallest[row] = number
                 break
         else:
-            features.append([row])
+            features.append(np.full(atoms, -1))
+            features[-1][row] = number
     if len(features) < 2:
         return None
-    grid = np.stack(
-        [np.unique(np.stack(one), axis=1, return_inverse=True)[1].reshape(-1) for one in features],
-        axis=1,
-    )
-    sizes = [int(column.max()) + 1 for column in grid.T]
-    complete = len(np.unique(grid, axis=0)) == atoms == prod(sizes)
-    rank = np.linalg.matrix_rank(np.vstack([sets, np.ones(atoms)])) if complete else 0
-    return grid if rank == sum(sizes) - len(sizes) + 1 else None
-
-
-def _laminar(one: np.ndarray, other: np.ndarray) -> bool:
-    both = one & other
-    return not both.any() or np.array_equal(both, one) or np.array_equal(both, other)
+    levels = [np.unique(smallest, return_inverse=True)[1].reshape(-1) for smallest in features]
+    grid = np.stack(levels, axis=1)
+    sizes = (grid.max(axis=0) + 1).tolist()
+    complete = atoms == prod(sizes) and len(np.unique(np.ravel_multi_index(levels, sizes))) == atoms
+    return grid if complete else None

@@ -8,7 +8,10 @@ so, keeps every bound. That gives bounds on distances which hold for every value
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 
 from congenial.public.integers import kernel
 from congenial.public.lattice import Ints
@@ -17,8 +20,8 @@ MOST_ELEMENTS = 2_000  # up to sign, those on the way included
 MOST_COLUMNS = 64
 
 
-def graver(matrix: Ints, most: int = MOST_ELEMENTS) -> Ints | None:
-    """The Graver basis of `matrix`, one of each pair +-g per row; None if that takes too long.
+def graver(matrix: Any, most: int = MOST_ELEMENTS) -> Ints | None:
+    """The Graver basis, one of each pair +-g per row; None if that takes too long.
 
     Pottier's completion: sums of two elements are reduced by smaller ones that agree with them in
     sign; what does not vanish is new. At the end, elements that another one fits into are dropped.
@@ -30,7 +33,7 @@ def graver(matrix: Ints, most: int = MOST_ELEMENTS) -> Ints | None:
     """
     if matrix.shape[1] > MOST_COLUMNS:
         return None
-    basis = kernel(matrix).basis
+    basis = kernel(matrix.toarray() if sp.issparse(matrix) else matrix).basis
     if len(basis) <= 1:
         return basis
     from congenial.public._graver_kernels import complete

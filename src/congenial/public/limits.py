@@ -16,7 +16,6 @@ import scipy.sparse as sp
 
 from congenial.data.selection import cell_index, select
 from congenial.errors import BundleError, PredicateError
-from congenial.public import lattice
 from congenial.public.invariants import Invariants
 from congenial.public.lattice import Ints
 from congenial.public.listing import LARGEST_LIST, list_tables
@@ -190,8 +189,7 @@ class _Reduce:
                 {weight.get(c, 0) for c in self.members(g).tolist()} for g in tie.groups.tolist()
             ]
             if all(len(values) == 1 for values in there):
-                whole = np.array([[values.pop() for values in there]], dtype=np.int64)
-                return lattice.rank(sp.csr_matrix(np.vstack([tie.equations, whole]))) == tie.rank
+                return tie.pattern.fixes([values.pop() for values in there])
         return False
 
 

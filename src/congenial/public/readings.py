@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from congenial.errors import StructureError
 from congenial.public import lattice, programme
-from congenial.public.blocks import blocks, dense_rows
+from congenial.public.blocks import blocks, rows_of
 from congenial.public.conforming import Conforming
 from congenial.public.graver import graver
 from congenial.public.groups import Groups
@@ -184,15 +184,17 @@ def _longest_move(of: Merged, with_sum: bool) -> int | None:
         matrix = sp.bmat([[matrix, None], [of.least, slack]], format="csr", dtype=np.int64)
     if lattice.rank(matrix) == matrix.shape[1]:  # one conforming table on atoms
         return 0
-    columns, longest, known = matrix.tocsc(), 0, dict[bytes, int | None]()
-    for block in blocks(matrix):
-        if block.features is not None:
+    longest, known = 0, dict[tuple[int, bytes], int | None]()
+    tied = blocks(matrix)
+    rows = rows_of(matrix, [block.atoms for block in tied])
+    for block, equations in zip(tied, rows, strict=True):
+        people = block.atoms < of.atoms
+        if block.features is not None and np.all(people):
             longest = max(longest, 2 * len(block.levels))
             continue
-        rows, people = dense_rows(columns, block.atoms), block.atoms < of.atoms
-        key = bytes(str(rows.shape), "ascii") + rows.tobytes() + people.tobytes()
-        if key not in known:  # thousands of counties have the same few patterns
-            basis = graver(rows)
+        key = (id(equations), people.tobytes())
+        if key not in known:
+            basis = graver(equations)
             norms = None if basis is None else np.abs(basis[:, people]).sum(axis=1)
             known[key] = None if norms is None else int(norms.max(initial=0))
         norm = known[key]

@@ -12,7 +12,7 @@ together (the margins of a table) are a `Tie`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from congenial.public import lattice
-from congenial.public.blocks import blocks, dense_rows
+from congenial.public.blocks import Block, blocks, margins, rows_of
 from congenial.public.invariants import Invariants
 from congenial.public.lattice import Ints
 
@@ -56,36 +56,40 @@ def images(invariants: Invariants, names: tuple[str, ...]) -> Images:
     return Images(key, keys, other)
 
 
-@dataclass(frozen=True)
-class Tie:
-    """Groups whose sums T are fixed only together: `equations @ T = values`.
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Equations between the sums of some groups. Ties of which the same is said share one.
 
     `features`, for the margins of a table of groups: each group's level on each feature.
     """
 
-    groups: Ints
     equations: Ints
-    values: Ints | None = field(repr=False)
     features: Ints | None = field(repr=False)
+    _fixed: dict[bytes, bool] = field(default_factory=dict, repr=False)
 
     @cached_property
     def rank(self) -> int:
         """Number of independent equations."""
         return lattice.rank(sp.csr_matrix(self.equations))
 
-    def fixes(self, taken: Ints) -> bool:
-        """Whether the sum over some whole groups (0 or 1 for each) follows from the equations."""
-        row = np.asarray(taken, dtype=np.int64)[None, :]
+    def fixes(self, weights: Any) -> bool:
+        """Whether a sum over whole groups (0 or 1 for each, or weights) follows from them."""
+        row = np.asarray(weights, dtype=np.int64)[None, :]
+        if row.tobytes() not in self._fixed:
+            self._fixed[row.tobytes()] = self._follows(row)
+        return self._fixed[row.tobytes()]
+
+    def _follows(self, row: Ints) -> bool:
         near = np.linalg.lstsq(self.equations.T.astype(float), row[0].astype(float), rcond=None)[0]
-        if np.abs(near @ self.equations - row).max() > 1e-6:  # cheap, and right when it says no
-            return False
+        size = max(1, int(np.abs(row).max()))
+        if np.abs(near @ self.equations - row).max() > 1e-6 * size:
+            return False  # cheap, and right when it says no
         return lattice.rank(sp.csr_matrix(np.vstack([self.equations, row]))) == self.rank
 
-    @cached_property
+    @property
     def balanced(self) -> bool:
-        """Whether the equations fix the total of all groups of the tie."""
-        more = np.vstack([self.equations, np.ones((1, len(self.groups)), dtype=np.int64)])
-        return lattice.rank(sp.csr_matrix(more)) == self.rank
+        """Whether the equations fix the total of all groups."""
+        return self.fixes(np.ones(self.equations.shape[1]))
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -93,6 +97,30 @@ class Tie:
         if self.features is None:
             return None
         return tuple(int(level.max()) + 1 for level in self.features.T)
+
+
+@dataclass(frozen=True)
+class Tie:
+    """Groups whose sums T are fixed only together: `equations @ T = values`."""
+
+    groups: Ints
+    pattern: Pattern
+    values: Ints | None = field(repr=False)
+
+    @property
+    def equations(self) -> Ints:
+        """One row for each equation, one column for each group."""
+        return self.pattern.equations
+
+    @property
+    def features(self) -> Ints | None:
+        """Each group's level on each feature, for the margins of a table of groups."""
+        return self.pattern.features
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Levels of each feature, for the margins of a table of groups."""
+        return self.pattern.shape
 
 
 @dataclass(frozen=True)
@@ -138,7 +166,7 @@ class Support:
     def degrees_of_freedom(self) -> int:
         """Independent directions in which conforming released tables differ."""
         alone = int(np.sum(np.maximum(self.sizes[~self.tied] - 1, 0)))
-        together = sum(int(self.sizes[tie.groups].sum()) - tie.rank for tie in self.ties)
+        together = sum(int(self.sizes[tie.groups].sum()) - tie.pattern.rank for tie in self.ties)
         return alone + together + self.loose
 
     @property
@@ -202,7 +230,7 @@ class Support:
             of_tie = np.isin(group, tie.groups) & fixed[which]
             for one in np.unique(which[of_tie]):
                 taken = np.isin(tie.groups, group[of_tie & (which == one)])
-                fixed[one] = tie.fixes(taken.astype(np.int64))
+                fixed[one] = tie.pattern.fixes(taken)
         return fixed
 
     def agrees(self, table: Any) -> bool:
@@ -223,6 +251,7 @@ def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+@lru_cache(maxsize=16)
 def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
     """The groups that the mandates make on the table over `names`.
 
@@ -236,25 +265,33 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
     matrix = _on_groups(invariants, of_atom, count, empty)
     labels, of_atom, matrix = _without_silent(labels, of_atom, matrix)
     count = matrix.shape[1]
-    found = list(blocks(matrix)) if lattice.rank(matrix) < count else []
+    found = blocks(matrix) if lattice.rank(matrix) < count else []
     sums = _some_sums(invariants, of_atom, count, empty)
     totals = None if sums is None else sums.copy()
     ties = []
-    for block in found:
-        equations = dense_rows(matrix.tocsc(), block.atoms)
-        values = None if sums is None else np.rint(equations @ sums[block.atoms])
-        ties.append(
-            Tie(
-                block.atoms,
-                equations,
-                None if values is None else values.astype(np.int64),
-                block.features,
-            )
-        )
+    for block, pattern in zip(found, _patterns(matrix, found), strict=True):
+        values = None if sums is None else np.rint(pattern.equations @ sums[block.atoms])
+        ties.append(Tie(block.atoms, pattern, None if values is None else values.astype(np.int64)))
         if totals is not None:
             totals[block.atoms] = -1
     fixed = None if totals is None else np.rint(totals).astype(np.int64)
     return Support(names, _over_table(invariants, names, shape, labels), fixed, tuple(ties))
+
+
+def _patterns(matrix: sp.csr_matrix, found: list[Block]) -> list[Pattern]:
+    """What is said of each block."""
+    known: dict[tuple[int, bytes], Pattern] = {}
+    patterns = []
+    rows = rows_of(matrix, [block.atoms for block in found])
+    for block, told in zip(found, rows, strict=True):
+        key = (id(told), b"" if block.features is None else block.features.tobytes())
+        if key not in known:
+            equations = told.toarray()
+            if block.features is not None and np.any((equations != 0) & (equations != 1)):
+                equations = margins(block.features)  # the figures say the same in other words
+            known[key] = Pattern(equations, block.features)
+        patterns.append(known[key])
+    return patterns
 
 
 def _empty_atoms(invariants: Invariants) -> Any:

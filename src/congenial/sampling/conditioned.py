@@ -97,7 +97,7 @@ class TiedNoise:
 
     def fixes(self, groups: Any) -> bool:
         """Whether the sum over these whole groups follows from the equations."""
-        return self._tie.fixes(groups)
+        return self._tie.pattern.fixes(groups)
 
     def holds(self, u: Ints) -> Any:
         """Whether the equations hold, for noise of shape (..., cells)."""
@@ -181,8 +181,7 @@ def _alike(
     for tie in support.ties:
         cells = np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
         sizes = support.sizes[tie.groups]
-        shape = None if tie.features is None else tie.features.tobytes()
-        key = (tie.equations.shape, tie.equations.tobytes(), sizes.tobytes(), shape)
+        key = (tie.pattern, sizes.tobytes())
         makes.setdefault(key, (tie, []))[1].append(cells)
     for tie, places in makes.values():
         yield TiedNoise(family, scale, tie, support.sizes[tie.groups], chain), np.stack(places)
