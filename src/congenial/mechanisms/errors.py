@@ -49,7 +49,7 @@ class SimulatedLaw:
     def _sizes(self) -> Any:
         return np.sort(np.abs(self.draws))
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """Estimated from the draws; the mean is zero by symmetry."""
         found = float(np.mean(self.draws.astype(float) ** 2))

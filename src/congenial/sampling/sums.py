@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -57,12 +57,12 @@ class Pmf:
     def _x(self) -> Floats:
         return np.arange(self.lo, self.hi + 1, dtype=float)
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """E X."""
         return float(self._x @ self.probs)
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """E X^2 - (E X)^2."""
         return float((self._x - self.mean) ** 2 @ self.probs)
