@@ -53,18 +53,44 @@ def test_margins_in_other_words(shape):
     assert other
 
 
+def wrong(said) -> int:
+    """How many blocks are taken for margins of which something else is known."""
+    found = 0
+    for block in blocks(sp.csr_matrix(said)):
+        if block.features is not None:
+            inside, known = said[:, block.atoms], margins(block.features)
+            found += len({rank(known), rank(inside), rank(np.vstack([known, inside]))}) > 1
+    return found
+
+
 @pytest.mark.parametrize("shape", SHAPES[1:])
 def test_figures_that_say_more_than_margins_are_not_taken_for_margins(shape):
     rng, features = np.random.default_rng(sum(shape)), cells_of(shape)
     for _ in range(10):
         more = rng.integers(-2, 4, size=(1, len(features)))
-        said = in_other_words(np.vstack([margins(features), more]), rng)
-        for block in blocks(sp.csr_matrix(said)):
-            if block.features is None:
-                continue
-            inside = said[:, block.atoms]
-            known = margins(block.features)
-            assert rank(np.vstack([known, inside])) == rank(known)
+        assert not wrong(in_other_words(np.vstack([margins(features), more]), rng))
+
+
+def random_figures(many: int):
+    rng = np.random.default_rng(1)
+    for _ in range(many):
+        yield rng.choice([0, 0, 0, 1, 1, 1, -1, 3], size=(rng.integers(2, 5), rng.integers(4, 7)))
+
+
+def test_random_figures_are_not_taken_for_margins():
+    assert sum(map(wrong, random_figures(800))) == 0
+
+
+def test_sets_that_leave_somebody_out_are_noticed(monkeypatch):
+    """Planted: sets that cross were taken for margins, whether or not the total is known."""
+    least = module._least_sets
+
+    def with_total(rows):
+        sets = least(rows).toarray()
+        return sp.csr_matrix(np.vstack([sets, np.ones((1, rows.shape[1]), dtype=np.int64)]))
+
+    monkeypatch.setattr(module, "_least_sets", with_total)
+    assert sum(map(wrong, random_figures(800))) > 0
 
 
 def test_sets_that_follow_are_not_all_that_is_said():
@@ -73,6 +99,12 @@ def test_sets_that_follow_are_not_all_that_is_said():
     sets = module._least_sets(sp.csr_matrix(said))
     assert module._features(sets) is not None
     assert rank(sets.toarray()) < rank(said)
+    assert [block.features for block in blocks(sp.csr_matrix(said))] == [None]
+
+
+def test_margins_need_the_total():
+    """Two sets that cross, of known sum, and a third figure that is not the total."""
+    said = np.array([[0, 1, 0, 1], [0, 0, 1, 1], [3, 0, 0, 1]])
     assert [block.features for block in blocks(sp.csr_matrix(said))] == [None]
 
 

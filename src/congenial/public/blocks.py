@@ -145,6 +145,8 @@ def _one_way(rows: sp.csr_matrix) -> Ints | None:
         if rows.shape[1] > MOST_ATOMS or np.abs(rows.data).max() > LARGEST_WEIGHT:
             return None
         sets = _least_sets(rows)
+    if np.any(np.diff(sets.tocsc().indptr) == 0):  # then the total need not follow
+        return None
     found = _features(sets)
     same = found is not None and lattice.rank(rows) == int(found.max(axis=0).sum()) + 1
     return found if same else None  # rows may say less or more than margins

@@ -361,7 +361,7 @@ class Invariants:
         read.refuse_clash()
         return read
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Identity of the universe these mandates leave: schema, statements and figures."""
         text = json.dumps([self.schema.digest, self.to_dict()], sort_keys=True)
