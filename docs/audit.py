@@ -76,13 +76,24 @@ def rows(attempts: list[dict[str, Any]]) -> list[str]:
     return found
 
 
-def write(attempts: list[dict[str, Any]], readme: Path = README) -> None:
+def outcome(told: dict[str, Any]) -> str:
+    """How the run ended, with every failure: a test may fail before it reports what it tried."""
+    ran = f"{told['run']:,} checks"
+    if not told["complete"]:
+        ran += " before it was **interrupted**"
+    failed = [f"`{name}`" for name in told["failed"]]
+    if failed:
+        return f"{ran}, **{len(failed)} failed**: {', '.join(failed)}"
+    return f"{ran}, none failed"
+
+
+def write(told: dict[str, Any], readme: Path = README) -> None:
     """Replace the table between its two marks."""
     text = readme.read_text()
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
-    lines = ["| Tried | How much | Result |", "|---|---|---|", *rows(attempts)]
-    day = f"Last run: {datetime.now(UTC):%Y-%m-%d}."
+    lines = ["| Tried | How much | Result |", "|---|---|---|", *rows(told["attempts"])]
+    day = f"Last run: {datetime.now(UTC):%Y-%m-%d}; {outcome(told)}."
     table = "\n".join([BEGIN, "", *lines, "", day, "", END])
     readme.write_text(before + table + after)
 

@@ -62,19 +62,28 @@ class Attempts:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: list[dict[str, Any]] = []
+        self.run: set[str] = set()
         self.failed: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.failed.add(report.nodeid)
+            self.failed.add(report.nodeid)  # also one that did not come as far as its report
+        if report.when == "call" and not report.skipped:
+            self.run.add(report.nodeid)
         if report.when == "teardown":  # everything is told by then
             for name, value in report.user_properties:
                 if name == "attempt":
                     assert isinstance(value, dict)
                     self.rows.append({"passed": report.nodeid not in self.failed, **value})
 
-    def pytest_sessionfinish(self) -> None:
-        self.path.write_text(json.dumps(self.rows, indent=1) + "\n")
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        told = {
+            "run": len(self.run | self.failed),
+            "failed": sorted(self.failed),
+            "complete": exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED),
+            "attempts": self.rows,
+        }
+        self.path.write_text(json.dumps(told, indent=1) + "\n")
 
 
 def pytest_configure(config: pytest.Config) -> None:
