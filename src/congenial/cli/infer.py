@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from congenial.cli.outlook import duration
 from congenial.cli.output import (
     BundleFolder,
     Document,
     Json,
     complain,
+    duration,
     emit,
     examples,
     heading,
