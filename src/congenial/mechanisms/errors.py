@@ -18,7 +18,7 @@ from scipy import stats
 
 from congenial.errors import StructureError
 from congenial.public.support import FROZEN, Support
-from congenial.sampling.conditioned import ConditionedNoise
+from congenial.sampling.conditioned import ConditionedNoise, TiedNoise
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.sums import Pmf, subset_sum_law
 from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
@@ -104,6 +104,21 @@ def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[Simu
     return [SimulatedLaw(one, sure) for one, sure in zip(found, fixed, strict=True)]
 
 
+class _Pool:
+    """Independent draws of the noise of one make of ties, as many as have been asked for."""
+
+    def __init__(self, sampler: TiedNoise, seed: int) -> None:
+        self._sampler, self._source = sampler, SeededRandomness(seed)
+        self.drawn = np.zeros((0, sampler.cells), dtype=np.int32)
+
+    def first(self, n: int) -> Any:
+        """The first n of them, always the same ones."""
+        if n > len(self.drawn):
+            more = self._sampler.draw_many(self._source, n - len(self.drawn))
+            self.drawn = np.concatenate([self.drawn, more.astype(np.int32)])
+        return self.drawn[:n]
+
+
 class TiedErrors:
     """Laws of sums of noise on a table with ties: exact where each tie has one free sum, otherwise
     from draws. Parts are independent, each with draws of its own.
@@ -120,10 +135,7 @@ class TiedErrors:
         steps = max((one.steps for one, _ in self._makes), default=0)
         self._chain = steps > 0
         self._count = max(CHAIN_DRAWS, min(DRAWS, CHAIN_STEPS // max(1, steps)))
-        self._pools: list[Any] = [
-            (one, SeededRandomness(_SEED + i), np.zeros((0, one.cells), np.int32))
-            for i, (one, _) in enumerate(self._makes)
-        ]
+        self._pools = [_Pool(one, _SEED + i) for i, (one, _) in enumerate(self._makes)]
         self._laws: dict[tuple[Part, ...], Pmf | SimulatedLaw] = {}
 
     def laws(self, index: Any, sums: int) -> list[Pmf | SimulatedLaw]:
@@ -174,15 +186,6 @@ class TiedErrors:
         groups, loose = ([(m, size)], 0) if size else ([], m)
         return subset_sum_law(groups, self._noise.cell, loose)
 
-    def _pool(self, make: int, size: int) -> Any:
-        """At least so many independent draws of one tie; the first ones are always the same."""
-        sampler, source, drawn = self._pools[make]
-        if len(drawn) < size:
-            more = sampler.draw_many(source, size - len(drawn)).astype(np.int32)
-            drawn = np.concatenate([drawn, more])
-            self._pools[make] = (sampler, source, drawn)
-        return drawn
-
     def _signatures(self, index: Any, sums: int) -> list[tuple[Part, ...]]:
         support = self._noise.support
         flat = support.labels.reshape(-1)
@@ -228,6 +231,6 @@ class TiedErrors:
         labels = self._makes[make][0].labels
         first = np.concatenate([np.flatnonzero(labels == g)[:m] for g, m in enumerate(taken)])
         if self._chain:  # too slow for more: the same draws in another order, with either sign
-            drawn = self._pool(make, n)[self._rng.permutation(n)]
+            drawn = self._pools[make].first(n)[self._rng.permutation(n)]
             return drawn[:, first].sum(axis=1) * self._rng.choice([-1, 1], n)
-        return self._pool(make, n * (place + 1))[n * place : n * (place + 1), first].sum(axis=1)
+        return self._pools[make].first(n * (place + 1))[n * place :, first].sum(axis=1)
