@@ -63,6 +63,15 @@ UNIVERSES = {
         (3, 4),
         2,
     ),
+    "margins in other words": (
+        TWO,
+        (
+            linear({"x = '0'": 1, "y = '0'": 1}),
+            linear({"x = '0'": 1, "y = '0'": -1}),
+        ),
+        (3, 4),
+        2,
+    ),
     "structural zero": (
         SQUARE,
         (margin("x"), margin("y"), structural_zeros("x = '0' and y = '0'")),
