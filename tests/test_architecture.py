@@ -16,6 +16,7 @@ ORDER = (
     "privacy",
     "sampling",
     "transport",
+    "tables",
     "mechanisms",
     "synthesis",
     "inference",
