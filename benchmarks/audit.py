@@ -14,7 +14,7 @@ from typing import Any
 from congenial.audit.black_box import black_box
 from congenial.audit.universes import FURTHER, UNIVERSES
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.protocol import Mechanism
+from congenial.mechanisms.mechanism import Mechanism
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import SeededRandomness
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.mechanisms.baselines import Conforming, least_squares, nearest_in, topdown, whole
+from congenial.mechanisms.projection import whole_tables
 from congenial.papers.congenial_dp.example import TABLE1, A
+from congenial.papers.post_processing import ConformingTables, least_squares, nearest_in, topdown
 from congenial.sampling import DoubleGeometric, SeededRandomness
 
 EPS = Fraction(1, 4)
@@ -57,20 +58,20 @@ def timed(part: str, what: str, action: Callable[[], Any], cells: int) -> dict[s
     }
 
 
-def as_integers(values: Any, conforming: Conforming, randomness: SeededRandomness) -> Any:
+def as_integers(values: Any, conforming: ConformingTables, randomness: SeededRandomness) -> Any:
     """The general route: least squares by the solver, rounding as an integer programme."""
     y = np.asarray(values, dtype=float)
     x = y + whole_displacement(y, conforming)
-    recognised = whole.unimodular
-    whole.unimodular = lambda _: False  # type: ignore[assignment]
+    recognised = whole_tables.unimodular
+    whole_tables.unimodular = lambda _: False  # type: ignore[assignment]
     try:
-        return whole.rounded(x, conforming, randomness)
+        return whole_tables.rounded(x, conforming, randomness)
     finally:
-        whole.unimodular = recognised
+        whole_tables.unimodular = recognised
 
 
-def whole_displacement(y: Any, conforming: Conforming) -> Any:
-    from congenial.mechanisms.baselines.quadratic import _displacement
+def whole_displacement(y: Any, conforming: ConformingTables) -> Any:
+    from congenial.mechanisms.projection.least_squares import _displacement
 
     return _displacement(y, conforming)
 
@@ -79,7 +80,7 @@ def run() -> list[dict[str, Any]]:
     """Measure everything; one row per line of the table."""
     randomness, rows = SeededRandomness(1), []
     for part, (matrix, counts) in cases().items():
-        conforming = Conforming.of(matrix, matrix @ counts)
+        conforming = ConformingTables.of(matrix, matrix @ counts)
         y = counts + DoubleGeometric(EPS).draw(randomness, counts.size)
         ways: dict[str, Callable[[], Any]] = {
             "least squares": lambda c=conforming, y=y: least_squares(y, c),

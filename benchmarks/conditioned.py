@@ -17,13 +17,13 @@ from typing import Any
 import numba
 import numpy as np
 
-from congenial.papers.congenial_dp.chain import Algorithm1, acceptance, effective_share
 from congenial.papers.congenial_dp.example import ATOMS, PROPOSAL, TABLE1
 from congenial.papers.congenial_dp.gamma import EQUATIONS
+from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
-from congenial.sampling.bounded import BoundedGroups
-from congenial.sampling.elimination import CrossingGroups
-from congenial.sampling.tree import HierarchicalNoise
+from congenial.sampling.crossing.elimination import CrossingGroups
+from congenial.sampling.tree.bounded import BoundedGroups
+from congenial.sampling.tree.levels import HierarchicalNoise
 
 EPS = Fraction(1, 2)
 

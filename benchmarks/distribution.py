@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from congenial.data.schema import Schema
-from congenial.data.statistics import Statistic, Statistics
 from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.fit import fit_pairs
+from congenial.pairs.distributions import DistributionPairs
+from congenial.pairs.properties import share
+from congenial.pairs.vector_laws import GaussianLaw
 from congenial.papers.catalogue import run as reproduce
 from congenial.papers.distribution_privacy.adult import DELTA, FILE, PAPER, Adult
 from congenial.papers.item import Study
-from congenial.public.distributions import DistributionPairs
-from congenial.public.properties import share
-from congenial.public.vector_laws import GaussianLaw
 from congenial.sampling.randomness import SeededRandomness
 
 NAMES = "abcde"

@@ -18,8 +18,8 @@ import numpy as np
 
 import congenial as cg
 from congenial.inference import Chain, Gamma, Poisson, infer
-from congenial.public.adjacency import ReplaceOne
-from congenial.release import bundle
+from congenial.pairs.adjacency import ReplaceOne
+from congenial.publication import bundle
 
 COUNTIES = 67
 SEED = 1

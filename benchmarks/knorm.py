@@ -15,11 +15,11 @@ import numpy as np
 
 from congenial.sampling import Randomness, SystemRandomness
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.gauge import Gauge
-from congenial.sampling.knorm import KNormNoise
-from congenial.sampling.knorm_cones import Cones, table_cones
-from congenial.sampling.knorm_real import KNormReal
-from congenial.sampling.two_way import TwoWayNoise
+from congenial.sampling.gauge.cones import Cones, table_cones
+from congenial.sampling.gauge.gauge import Gauge
+from congenial.sampling.gauge.knorm_noise import KNormNoise
+from congenial.sampling.gauge.real_knorm import KNormReal
+from congenial.sampling.two_way.two_way import TwoWayNoise
 
 EPS = Fraction(1)
 INTEGERS = {  # shape: draws, target per second under A_2

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from congenial.synthesis.mixture import Prior, Run
-from congenial.synthesis.mixture.chains import compress, diagnose, functionals, sample
+from congenial.synthesis.mixture import MixturePrior, Run
+from congenial.synthesis.mixture.gibbs_chains import compress, diagnose, functionals, sample
 from congenial.synthesis.mixture.parameters import Parameters
 
 SIZES = (2, 5, 8, 5, 2, 5, 5, 11, 2)  # levels of nine categories: 36 indicators
 N, K, SEED = 6426, 10, 5
-PRIOR = Prior(least_sd=0.05)
+PRIOR = MixturePrior(least_sd=0.05)
 RUN = Run(chains=2, warmup=1500, thin=4)
 DRAWS = 4000  # kept, in all chains
 TARGET = 1000

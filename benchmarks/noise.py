@@ -20,7 +20,7 @@ from congenial.sampling import (
     GroupedNoise,
     Randomness,
     SystemRandomness,
-    tables,
+    cdf_bounds,
 )
 
 DRAWS = 10_000_000
@@ -118,10 +118,10 @@ def set_up_rows(randomness: Randomness) -> list[dict[str, Any]]:
     start = time.perf_counter()
     noise.draw(randomness)
     ours = sizes.size / (time.perf_counter() - start)
-    from congenial.sampling.laminar import SharedTotal
+    from congenial.sampling.tree.laminar import SharedTotal
 
     few = [SharedTotal(int(k), Fraction(1, 4)) for k in sizes[::100]]
-    balls = len(few) / seconds(lambda: [tables.boundaries(law, 1) for law in few], 1)
+    balls = len(few) / seconds(lambda: [cdf_bounds.boundaries(law, 1) for law in few], 1)
     part = "set-up, group sizes 2 .. 1001"
     return [
         {"part": part, "what": "sizes, first draw included", "per_second": ours, "ratio": 1.0},

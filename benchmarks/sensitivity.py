@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from congenial import Schema, Table, linear, margin, publish, total
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.graver import graver
-from congenial.public.invariants import Invariants
-from congenial.public.sensitivity import sensitivity
+from congenial.figures.invariants import Invariants
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.graver import graver
+from congenial.pairs.sensitivity import sensitivity
 
 SEED = 20240901
 

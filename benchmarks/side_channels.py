@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.mechanisms.additive import PlainDiscreteGaussian, PlainGeometric, PlainLaplace
+from congenial.figures.invariants import publish
+from congenial.figures.statements import margin, total
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
 from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.knorm import KNorm
-from congenial.mechanisms.projection import project
-from congenial.mechanisms.protocol import Mechanism
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainGeometric, PlainLaplace
+from congenial.mechanisms.projection.projection import project
+from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import Adjacency, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import margin, total
 from congenial.sampling.randomness import SeededRandomness, Words
 
 RUNS = 40

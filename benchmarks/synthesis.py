@@ -25,20 +25,20 @@ import pyarrow as pa
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import tabulate
+from congenial.pairs.adjacency import ReplaceOne
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import ITEMS
-from congenial.public.adjacency import ReplaceOne
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
-from congenial.synthesis.curve import Measure, risk_utility_curve
-from congenial.synthesis.model import Grid
-from congenial.synthesis.models import Multinomial, Normal, Spike
+from congenial.synthesis.models import MultinomialColumn, NormalColumn, Spike
+from congenial.synthesis.record_model import Grid
+from congenial.synthesis.risk_utility import Measure, risk_utility_curve
 
 FILE = Path("ce") / "ce_2016q1_table1_like.csv.gz"
 EDGES = [-100_000, -10_000, 0, 1, *((20 * k) ** 2 for k in range(2, 87)), 10_000_000]
 SCHEMA = Schema.from_dict({"family_income": {"edges": EDGES}})
-NORMAL = Normal(Grid(50, 500, 46), Grid(60, 300, 25), "root")
+NORMAL = NormalColumn(Grid(50, 500, 46), Grid(60, 300, 25), "root")
 MODEL = Spike(NORMAL, "0", Grid(0.02, 0.3, 15))
 EPSILONS = ("1/10", "1/4", "1/2", "1", "2", "4")
 REPLICATES, SEED = 100, 7
@@ -89,7 +89,10 @@ def speed_rows(table: Table) -> list[dict[str, Any]]:
     """Seconds of exact draws of theta, tables included; no target."""
     rows = []
     one = Synthesizer(ReplaceOne(SCHEMA), (Column("family_income", MODEL),), Fraction(1, 2))
-    for what, model in (("17,250 points of Theta", MODEL), ("lattice, 90 levels", Multinomial())):
+    for what, model in (
+        ("17,250 points of Theta", MODEL),
+        ("lattice, 90 levels", MultinomialColumn()),
+    ):
         made = replace(one, columns=(Column("family_income", model),))
         source = SeededRandomness(SEED)
         counts, _ = made.fetch(table)

@@ -66,7 +66,7 @@ def generate(folder: Path, rows: int) -> Path:
 
 def count(method: str, folder: Path) -> int:
     """Count once; the number of rows found."""
-    from congenial.data import counting
+    from congenial.data.engines import parquet_count
     from congenial.data.tabulate import tabulate
 
     if method == "plain GROUP BY":
@@ -77,7 +77,7 @@ def count(method: str, folder: Path) -> int:
         return int(found["n"].to_numpy().sum())
     if method == "spark local[2]":
         return tabulate(f"spark:{folder}", schema()).total
-    counting.MIN_ROWS = 0 if method == "counting" else 2**62
+    parquet_count.MIN_ROWS = 0 if method == "counting" else 2**62
     return tabulate(folder, schema()).total
 
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from congenial.public.scenarios_laws import Discrete, pmf, sample
+from congenial.pairs.scenarios.statistic_laws import StatedDiscrete, pmf, sample
 from congenial.transport.flow import Edges, largest
 from congenial.transport.wasserstein import distance
 
@@ -102,7 +102,7 @@ def plane_rows(rng: np.random.Generator) -> list[dict[str, Any]]:
     return rows
 
 
-def _all_pairs(left: Discrete, right: Discrete, w: float) -> int:
+def _all_pairs(left: StatedDiscrete, right: StatedDiscrete, w: float) -> int:
     apart = cdist(left.points, right.points)
     i, j = np.nonzero(apart <= w)
     return largest(left, right, Edges(i, j, apart[i, j])).amount  # type: ignore[arg-type]

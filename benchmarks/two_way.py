@@ -19,10 +19,10 @@ from congenial.sampling import (
     Randomness,
     SystemRandomness,
 )
-from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
-from congenial.sampling.two_way import TwoWayNoise
-from congenial.sampling.two_way_chain import HeatBath
-from congenial.sampling.two_way_counts import TwoWayCounts
+from congenial.sampling.two_way.heat_bath import HeatBath
+from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.two_way.margin_counts import TwoWayCounts
+from congenial.sampling.two_way.two_way import TwoWayNoise
 
 EPS = Fraction(1, 4)
 

@@ -23,10 +23,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from congenial.inference.diagnostics import effective
 from congenial.papers.item import Study
 from congenial.papers.partially_private_data import pennsylvania as pa
-from congenial.sampling.prior import CountCell, CountsGivenTotal
+from congenial.sampling.convergence import effective
+from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20_240_612

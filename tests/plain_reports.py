@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from congenial.release import pictures
+from congenial.report import pictures
 
 
 @contextmanager

@@ -12,8 +12,10 @@ import congenial
 ROOT = Path(congenial.__file__).parent
 ORDER = (
     "data",
-    "public",
+    "figures",
+    "pairs",
     "privacy",
+    "ledger",
     "sampling",
     "transport",
     "tables",
@@ -21,7 +23,9 @@ ORDER = (
     "synthesis",
     "inference",
     "audit",
-    "release",
+    "report",
+    "kinds",
+    "publication",
     "papers",
     "cli",
 )
@@ -63,5 +67,5 @@ def test_every_package_has_its_place():
 
 def test_a_downward_import_would_be_noticed(tmp_path):
     bad = tmp_path / "bad.py"
-    bad.write_text("def f():\n    from congenial.release import plan\n")
-    assert imported(bad) == {"release"}
+    bad.write_text("def f():\n    from congenial.publication import plan\n")
+    assert imported(bad) == {"publication"}

@@ -20,17 +20,8 @@ if TYPE_CHECKING:
     from congenial.data.tabulate import tabulate
     from congenial.data.unit import Unit
     from congenial.errors import CongenialError
-    from congenial.inference.samplers import infer
-    from congenial.mechanisms.calibrate import calibrate
-    from congenial.mechanisms.congenial import Congenial
-    from congenial.mechanisms.projection import project
-    from congenial.mechanisms.release import Release
-    from congenial.privacy.budget import Budget
-    from congenial.privacy.guarantee import Guarantee
-    from congenial.privacy.ledger import Ledger
-    from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-    from congenial.public.invariants import Invariants, publish
-    from congenial.public.statements import (
+    from congenial.figures.invariants import Invariants, publish
+    from congenial.figures.statements import (
         at_least,
         at_most,
         count,
@@ -39,9 +30,18 @@ if TYPE_CHECKING:
         structural_zeros,
         total,
     )
-    from congenial.release.bundle import read
-    from congenial.release.plan import Plan
-    from congenial.release.verification import verify
+    from congenial.inference.inference import infer
+    from congenial.ledger.budget import Budget
+    from congenial.ledger.ledger import Ledger
+    from congenial.mechanisms.calibrate import calibrate
+    from congenial.mechanisms.congenial import Congenial
+    from congenial.mechanisms.projection.projection import project
+    from congenial.mechanisms.table_release import Release
+    from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+    from congenial.privacy.guarantee import Guarantee
+    from congenial.publication.bundle import read
+    from congenial.publication.plan import Plan
+    from congenial.publication.verification import verify
     from congenial.sampling.randomness import SeededRandomness
 
 _HOME = {
@@ -49,29 +49,29 @@ _HOME = {
     "Table": "data.table",
     "Unit": "data.unit",
     "tabulate": "data.tabulate",
-    "Invariants": "public.invariants",
-    "publish": "public.invariants",
-    "total": "public.statements",
-    "margin": "public.statements",
-    "count": "public.statements",
-    "linear": "public.statements",
-    "structural_zeros": "public.statements",
-    "at_least": "public.statements",
-    "at_most": "public.statements",
-    "AddRemove": "public.adjacency",
-    "ReplaceOne": "public.adjacency",
-    "SemiAdjacent": "public.adjacency",
+    "Invariants": "figures.invariants",
+    "publish": "figures.invariants",
+    "total": "figures.statements",
+    "margin": "figures.statements",
+    "count": "figures.statements",
+    "linear": "figures.statements",
+    "structural_zeros": "figures.statements",
+    "at_least": "figures.statements",
+    "at_most": "figures.statements",
+    "AddRemove": "pairs.adjacency",
+    "ReplaceOne": "pairs.adjacency",
+    "SemiAdjacent": "pairs.adjacency",
     "Guarantee": "privacy.guarantee",
-    "Budget": "privacy.budget",
-    "Ledger": "privacy.ledger",
+    "Budget": "ledger.budget",
+    "Ledger": "ledger.ledger",
     "Congenial": "mechanisms.congenial",
     "calibrate": "mechanisms.calibrate",
-    "project": "mechanisms.projection",
-    "Release": "mechanisms.release",
-    "infer": "inference.samplers",
-    "Plan": "release.plan",
-    "read": "release.bundle",
-    "verify": "release.verification",
+    "project": "mechanisms.projection.projection",
+    "Release": "mechanisms.table_release",
+    "infer": "inference.inference",
+    "Plan": "publication.plan",
+    "read": "publication.bundle",
+    "verify": "publication.verification",
     "SeededRandomness": "sampling.randomness",
     "CongenialError": "errors",
 }

@@ -13,25 +13,25 @@ from pathlib import Path
 import numpy as np
 from flint import arb, ctx
 
-from congenial.audit.exact import audit_laws, exact_audit
+from congenial.audit.exact_audit import audit_laws, exact_audit
 from congenial.audit.universes import UNIVERSES
+from congenial.figures.invariants import publish
+from congenial.figures.statements import structural_zeros, total
+from congenial.ledger.budget import Budget
+from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import calibrate
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.pairs.selector import selected
+from congenial.pairs.universe import Universe
 from congenial.papers.congenial_dp.stopped import StoppedChain
-from congenial.privacy.budget import Budget
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.ledger import Ledger
 from congenial.privacy.tradeoff import Pure
-from congenial.public.adjacency import ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.selector import selected
-from congenial.public.statements import structural_zeros, total
-from congenial.public.universe import Universe
-from congenial.sampling.exact import ball
-from congenial.sampling.lattice_gaussian import TwoWayGaussian
+from congenial.sampling.inversion import ball
 from congenial.sampling.randomness import SeededRandomness
-from tests.public.brute import table_of
-from tests.public.universes import levels
+from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
+from tests.pairs.brute import table_of
+from tests.pairs.universes import levels
 from tests.sampling.conftest import p_value
 from tests.sampling.test_lattice_gaussian import SMALL, enumerated, tally
 

@@ -14,19 +14,19 @@ from fractions import Fraction
 import numpy as np
 
 from congenial.audit.black_box import black_box
-from congenial.audit.exact import exact_audit
+from congenial.audit.exact_audit import exact_audit
 from congenial.audit.neighbours import hostile_pairs
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
 from congenial.data.table import Table
-from congenial.mechanisms.additive import PlainDiscreteGaussian, PlainGeometric
+from congenial.figures.statements import total
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
 from congenial.mechanisms.kernel_gaussian import KernelGaussian
 from congenial.mechanisms.knorm import FAMILIES, KNorm
+from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainGeometric
+from congenial.pairs.adjacency import ReplaceOne
 from congenial.papers.congenial_dp.defects import printed_log_pmf
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
-from congenial.public.adjacency import ReplaceOne
-from congenial.public.statements import total
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import SeededRandomness
 from tests.audit.broken import (
@@ -40,11 +40,9 @@ from tests.audit.broken import (
     stand_ins,
     stopped_chain,
 )
-from tests.public.universes import levels
+from tests.pairs.universes import levels
 from tests.sampling.test_knorm_real import test_planted_radius_from_gamma_s
-from tests.synthesis.test_certificate import (
-    test_planted_weights_that_see_the_whole_data_are_caught,
-)
+from tests.synthesis.test_certificate import test_planted_weights_that_see_the_whole_data_are_caught
 
 DRAWS = {"pure": 40_000, "zero-concentrated": 160_000, "gaussian": 40_000}  # per pair
 EPSILON = Fraction(4)

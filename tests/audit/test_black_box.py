@@ -17,16 +17,16 @@ from congenial.audit.summary import table_cases
 from congenial.audit.universes import FURTHER, UNIVERSES
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, margin, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import Congenial
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.public.adjacency import ReplaceOne, SemiAdjacent
-from congenial.public.invariants import Invariants, publish
-from congenial.public.statements import count, margin, total
 from congenial.sampling.randomness import SeededRandomness
 from tests.audit.planted import neighbours
-from tests.public.universes import levels
+from tests.pairs.universes import levels
 
 ALPHA = 1e-6
 SEED = 20_261_117

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
-from congenial.release import pictures
+from congenial.report import pictures
 from tests.cli.conftest import PLAN, write_people
 from tests.plain_reports import plain_reports
 

@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.audit.exact import ALPHAS, audit_laws, exact_audit, outputs
-from congenial.audit.laws import LAWS
+from congenial.audit.exact_audit import ALPHAS, audit_laws, exact_audit, outputs
+from congenial.audit.law_audits import LAWS
 from congenial.audit.summary import Row, run, table_cases
 from congenial.audit.universes import FURTHER, UNIVERSES
-from congenial.mechanisms.protocol import REGISTRY
+from congenial.mechanisms.mechanism import REGISTRY
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
 
 ALL = {universe.label: universe for universe in (*UNIVERSES, *FURTHER)}

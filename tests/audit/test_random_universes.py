@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from congenial.audit.exact import exact_audit
+from congenial.audit.exact_audit import exact_audit
 from congenial.audit.summary import Row, table_cases
 from congenial.audit.universes import SmallUniverse
 from congenial.data.table import Table
 from congenial.errors import CongenialError, StructureError
-from congenial.public.invariants import publish
-from congenial.public.statements import at_least, at_most, count, structural_zeros
-from tests.public.random_figures import condition, figures
-from tests.public.universes import levels
+from congenial.figures.invariants import publish
+from congenial.figures.statements import at_least, at_most, count, structural_zeros
+from tests.pairs.random_figures import condition, figures
+from tests.pairs.universes import levels
 
 SEED = 71
 SCHEMAS = (levels(a=2, b=3), levels(a=2, b=2, c=2), levels(x=5), levels(a=3, b=2))

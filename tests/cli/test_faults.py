@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from congenial.release import steps
+from congenial.publication import workflow
 from tests.cli.conftest import write_people
 
 MARKER = "S3CR3T-9137"
@@ -188,7 +188,7 @@ def test_a_locked_ledger(
     run: Callable[..., Any], plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("publish", plan).code == 0
-    monkeypatch.setattr(steps, "open_ledger", partial(steps.open_ledger, timeout=0.2))
+    monkeypatch.setattr(workflow, "open_ledger", partial(workflow.open_ledger, timeout=0.2))
     other = sqlite3.connect(plan.parent / "ledger.sqlite", isolation_level=None)
     try:
         other.execute("BEGIN EXCLUSIVE")
@@ -228,7 +228,7 @@ def test_an_unexpected_error_says_only_its_type(
     def fail(*_: object, **__: object) -> None:
         raise ValueError(MARKER)
 
-    monkeypatch.setattr(steps, "check", fail)
+    monkeypatch.setattr(workflow, "check", fail)
     ran = run("check", plan)
     assert ran.code == 70
     assert ran.err == "unexpected error: ValueError; run with --debug\n"

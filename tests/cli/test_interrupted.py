@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from congenial.release import steps
-from congenial.release.plan import Plan
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
 
 KILLED = """
 import os, signal, sys
-from congenial.release import bundle, pictures, steps
+from congenial.publication import bundle, workflow
+from congenial.report import pictures
 from congenial.cli import main
 
 pictures.available = lambda: False
-publish = bundle.Prepared.publish
+publish = bundle.PreparedBundle.publish
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -29,7 +30,8 @@ for moment, plan in zip(sys.argv[1::2], sys.argv[2::2]):
     child = os.fork()  # each child is a process of its own that dies at its moment
     if child == 0:
         early = moment == "before its name"
-        bundle.Prepared.publish = die if early else lambda prepared: (publish(prepared), die())
+        late = lambda prepared: (publish(prepared), die())
+        bundle.PreparedBundle.publish = die if early else late
         sys.argv[1:] = ["release", plan, "--name", "detail"]
         main()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -74,7 +76,7 @@ def test_an_interrupt(run: Callable[..., Any], plan: Path, monkeypatch: pytest.M
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(steps, "check", interrupt)
+    monkeypatch.setattr(workflow, "check", interrupt)
     assert run("check", plan).code == 130
 
 
@@ -100,7 +102,7 @@ def test_control_c_waits_until_what_was_drawn_is_published(
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        steps.release(Plan.load(plan), "detail", progress=press)
+        workflow.release(Plan.load(plan), "detail", progress=press)
     assert any("press again" in text for text in told)
     assert (plan.parent / "bundles" / "detail" / "report.html").exists()
     listed = run("ledger", "show", plan, "--json").document["releases"]

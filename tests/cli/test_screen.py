@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from congenial.cli import check_table
 from congenial.cli import infer as infer_command
-from congenial.cli import tables
-from congenial.inference.chains import ChainSampler
-from congenial.inference.regressions import Linear
-from congenial.inference.samplers import Chain, _Clock, bind
-from congenial.release import pictures
-from congenial.release.bundle import KINDS, read
+from congenial.inference.inference import Chain, _Clock, bind
+from congenial.inference.models.regressions import Linear
+from congenial.inference.samplers.chains import ChainSampler
+from congenial.publication.bundle import KINDS, read
+from congenial.report import pictures
 
 REPORT = pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
 
@@ -117,7 +117,7 @@ def test_long_chains_are_announced_once(
 def test_the_first_step_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may wait for code to be compiled; before it, the sampler's own guess is all there is."""
     times = iter([0.0, 30.0, 31.0])  # before, after the first step, after the second
-    monkeypatch.setattr("congenial.inference.samplers.time.perf_counter", lambda: next(times))
+    monkeypatch.setattr("congenial.inference.inference.time.perf_counter", lambda: next(times))
     told: list[float] = []
     clock = _Clock(Chain(progress=lambda _, __, seconds: told.append(seconds)), 0.5)
     for done in range(3):
@@ -181,7 +181,7 @@ def test_names_in_a_list_are_not_broken(run: Callable[..., Any]) -> None:
 
 
 def test_half_widths_and_notes_of_mandates() -> None:
-    assert [tables._within(x) for x in (12.0, 20.3685, 9.601)] == ["12", "20.37", "9.61"]
+    assert [check_table._within(x) for x in (12.0, 20.3685, 9.601)] == ["12", "20.37", "9.61"]
     cost = {"loss_without": None, "deviation_without": None, "trivial": False}
-    assert tables._cost_note(cost) == "cannot be built without it"
-    assert tables._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"
+    assert check_table._cost_note(cost) == "cannot be built without it"
+    assert check_table._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from congenial.data.engine_duckdb import DuckDBSource
+from congenial.data.engines.duckdb_source import DuckDBSource
 from congenial.errors import BundleError, DataError
-from congenial.mechanisms.protocol import Mechanism
-from congenial.release import steps
-from congenial.release.plan import Plan
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
 from congenial.sampling.randomness import SystemRandomness
 from tests.confidentiality.conftest import Watch
 from tests.confidentiality.scan import COUNT, MARK, NUMBER, leaks, shown
@@ -94,7 +94,7 @@ def test_no_marker_leaves_a_failing_run(
     assert not (plan.parent / "bundles").exists()
     loaded = Plan.load(plan)
     with pytest.raises(DataError) as caught:
-        steps.publish(loaded) if loaded.statements else steps.release(loaded, "made")
+        workflow.publish(loaded) if loaded.statements else workflow.release(loaded, "made")
     chain = "".join(traceback.format_exception(caught.value))
     assert leaks(chain) == []  # Python's own traceback, causes and contexts included
     assert caught.value.__context__ is None

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.audit.exact import claimed_tight, exact_audit, outputs
+from congenial.audit.exact_audit import claimed_tight, exact_audit, outputs
 from congenial.data.table import Table
 from congenial.errors import MandateError
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import LOOSE, support
 from congenial.mechanisms.calibrate import rebuild
-from congenial.mechanisms.errors import SimulatedLaw
+from congenial.mechanisms.error_laws import SimulatedLaw
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.public.invariants import Invariants
-from congenial.public.support import LOOSE, support
 from congenial.sampling.randomness import SeededRandomness
 from tests.contracts.cases import cases
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.data import checkpoint, counting
-from congenial.data.counting import ParquetCount, Progress
+from congenial.data.engines import checkpoint, parquet_count
+from congenial.data.engines.parquet_count import ParquetCount, Progress
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata, tabulate
 from congenial.errors import DataError
@@ -73,8 +73,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count without SQL however small the files are, in batches smaller than a row group."""
-    monkeypatch.setattr(counting, "MIN_ROWS", 0)
-    monkeypatch.setattr(counting, "BATCH", 300)
+    monkeypatch.setattr(parquet_count, "MIN_ROWS", 0)
+    monkeypatch.setattr(parquet_count, "BATCH", 300)
 
 
 def no_sql(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +83,8 @@ def no_sql(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_equal_to_sql(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [tabulate(folder, SCHEMA, names).counts for names in EVERY]
-    monkeypatch.setattr(counting, "MIN_ROWS", 0)
-    monkeypatch.setattr(counting, "BATCH", 300)
+    monkeypatch.setattr(parquet_count, "MIN_ROWS", 0)
+    monkeypatch.setattr(parquet_count, "BATCH", 300)
     no_sql(monkeypatch)
     for names, counts in zip(EVERY, expected, strict=True):
         assert np.array_equal(tabulate(folder, SCHEMA, names).counts, counts), names
@@ -115,7 +115,7 @@ def test_refused_in_the_same_words(
     schema = Schema((SCHEMA.attribute(column),))
     with pytest.raises(DataError) as fast:
         tabulate(tmp_path, schema)
-    monkeypatch.setattr(counting, "MIN_ROWS", 2**62)
+    monkeypatch.setattr(parquet_count, "MIN_ROWS", 2**62)
     with pytest.raises(DataError) as slow:
         tabulate(tmp_path, schema)
     assert str(fast.value) == str(slow.value)

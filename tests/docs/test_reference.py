@@ -14,14 +14,9 @@ from congenial import errors
 from congenial.cli import app, program
 from congenial.cli.verify import FAILED
 from congenial.data.schema import KEYS
+from congenial.kinds.sections import KINDS
 from congenial.mechanisms.calibrate import REGISTRY
-from congenial.release.plan import (
-    BudgetSection,
-    DataSection,
-    Plan,
-    PublishEntry,
-)
-from congenial.release.sections import KINDS
+from congenial.publication.plan import BudgetSection, DataSection, Plan, PublishEntry
 from tests.docs.pages import DOCS, ROOT, first_column, sections
 
 REFERENCE = DOCS / "reference"

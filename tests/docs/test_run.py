@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from congenial import read
-from congenial.release.demo import PLAN, STATES
-from congenial.release.plan import Plan
-from congenial.release.steps import check
+from congenial.publication.demo_population import PLAN, STATES
+from congenial.publication.plan import Plan
+from congenial.publication.workflow import check
 from tests.docs.pages import DOCS, PAGES, ROOT, Block, blocks, run_page, run_shell
 
 TUTORIAL = DOCS / "tutorial" / "first-release.md"

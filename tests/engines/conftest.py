@@ -119,7 +119,7 @@ def engine(request: pytest.FixtureRequest) -> Callable[[pa.Table], Any]:
     if request.param == "postgres":
         server = request.getfixturevalue("postgres")
         return lambda table: server.load("people", table)
-    from congenial.data.engine_spark import quiet
+    from congenial.data.engines.spark_source import quiet
 
     session = request.getfixturevalue("spark")
     return lambda table: quiet(lambda: session.createDataFrame(table))

@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata, tabulate
+from congenial.figures.invariants import publish
+from congenial.figures.statements import total
+from congenial.kinds import by_group
 from congenial.mechanisms.congenial import Congenial
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import total
-from congenial.release import by_group
 
 GROUPS = 12
 

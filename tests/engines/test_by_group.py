@@ -11,22 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from congenial.data.engine_spark import quiet
+from congenial.data.engines.spark_source import quiet
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata, tabulate
 from congenial.data.unit import Unit
 from congenial.errors import DataError, MandateError, RandomnessError, StructureError
-from congenial.mechanisms.additive import PlainDiscreteGaussian, PlainLaplace
+from congenial.figures.invariants import publish
+from congenial.figures.statements import count, total
+from congenial.figures.support import LOOSE
+from congenial.kinds import by_group
+from congenial.kinds.by_group import ByGroup
+from congenial.kinds.slices import stream
 from congenial.mechanisms.congenial import Congenial
-from congenial.mechanisms.protocol import Mechanism
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainLaplace
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import count, total
-from congenial.public.support import LOOSE
-from congenial.release import by_group
-from congenial.release.by_group import ByGroup
-from congenial.release.slices import stream
 from congenial.sampling.randomness import SystemRandomness
 
 SEED = 5_071

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from congenial.data import engine_spark
+from congenial.data.engines import spark_source
 from congenial.data.schema import Schema
 from congenial.data.source import resolve
 from congenial.data.tabulate import Microdata, tabulate
@@ -122,10 +122,10 @@ def test_missing_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"Java 17 or newer, and there is none on the PATH\. Install"
     ):
-        engine_spark._need_java()
+        spark_source._need_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DataError, match="none in JAVA_HOME"):
-        engine_spark._need_java()
+        spark_source._need_java()
 
 
 def test_spark_sources_that_are_not_there(spark: Any, tmp_path: Path) -> None:

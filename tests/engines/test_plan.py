@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.release import steps
-from congenial.release.demo import write_demo
-from congenial.release.plan import Plan
-from congenial.release.verification import verify
+from congenial.publication import workflow
+from congenial.publication.demo_population import write_demo
+from congenial.publication.plan import Plan
+from congenial.publication.verification import verify
 from tests.plain_reports import plain_reports
 
 
@@ -35,9 +35,9 @@ def run(plan: Path, source: str, ledger: str, by: str = "") -> dict[str, Any]:
     path.write_text(text)
     loaded = Plan.load(path)
     with plain_reports():
-        published = steps.publish(loaded, plan.with_name(f"published-{ledger}"))
+        published = workflow.publish(loaded, plan.with_name(f"published-{ledger}"))
         out = plan.with_name(f"bundle-{ledger}")
-        released = steps.release(loaded, "sex-by-age", out)
+        released = workflow.release(loaded, "sex-by-age", out)
     assert all(check.holds for check in verify(out, released.digest))
     return {
         "figures": published.mandates.to_dict(),

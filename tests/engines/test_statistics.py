@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.data.statistics import Statistic, Statistics
 from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import Statistic, Statistics
 
 SCHEMA = Schema.from_dict(
     {

@@ -10,10 +10,10 @@ from typing import Any
 
 from congenial.cli.explain import of_bundle
 from congenial.errors import CongenialError
-from congenial.release import steps
-from congenial.release.bundle import DIGEST, INDEX, read, sha256
-from congenial.release.plan import Plan
-from congenial.release.verification import verify
+from congenial.publication import workflow
+from congenial.publication.bundle import DIGEST, INDEX, read, sha256
+from congenial.publication.plan import Plan
+from congenial.publication.verification import verify
 from tests.confidentiality.scenes import SCENES, people
 
 
@@ -26,8 +26,8 @@ def make(folder: Path) -> dict[str, Path]:
             type(scene)(scene.kind, scene.plan, columns, ()).write(folder / scene.kind)
         )
         if plan.statements:
-            steps.publish(plan)
-        made[scene.kind] = steps.release(plan, "made").folder
+            workflow.publish(plan)
+        made[scene.kind] = workflow.release(plan, "made").folder
         assert all(check.holds for check in verify(made[scene.kind]))
     return made
 

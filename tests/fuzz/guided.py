@@ -13,11 +13,11 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["congenial.data", "congenial.release", "tomllib"]):
+with atheris.instrument_imports(include=["congenial.data", "congenial.publication", "tomllib"]):
     from congenial.data.predicate import parse
     from congenial.data.schema import Schema
     from congenial.errors import CongenialError
-    from congenial.release.plan import Plan
+    from congenial.publication.plan import Plan
     from tests.fuzz.test_plans import CONDITIONS, PLANS, SCHEMA, read
 
 

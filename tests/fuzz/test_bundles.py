@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.errors import BundleError, CongenialError
 from congenial.mechanisms.distribution import sampling_error
-from congenial.release.bundle import DIGEST, INDEX, read, sha256
-from congenial.release.verification import verify
+from congenial.publication.bundle import DIGEST, INDEX, read, sha256
+from congenial.publication.verification import verify
 from tests.fuzz.bundles import forge, make, use
 from tests.fuzz.conftest import accepted, cases
 from tests.fuzz.hostile import mutated_bytes, mutated_json

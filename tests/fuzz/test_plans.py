@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.errors import PredicateError
-from congenial.release import steps
-from congenial.release.plan import Plan
-from congenial.release.sections import ReleaseSection, ScenariosSection
+from congenial.kinds.sections import ReleaseSection, ScenariosSection
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
 from tests.cli.conftest import PLAN
 from tests.confidentiality.scenes import GIVEN, SCENES
 from tests.fuzz.conftest import accepted, cases
@@ -40,7 +40,7 @@ def survives(text: str, check: bool = False) -> None:
         with accepted():
             plan = read(text, folder)
             if check and _small(plan):
-                steps.check(plan)
+                workflow.check(plan)
         assert list(folder.iterdir()) == []  # nothing was made, not even a ledger
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from congenial.mechanisms.distribution import sampling_error
-from congenial.release import steps
-from congenial.release.plan import Plan
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
 from tests.confidentiality.scenes import EARLIER, SCENES, Columns, Scene, save
 
 ATTACKS = (
@@ -93,8 +93,8 @@ def test_labels_are_shown_and_not_run(
     monkeypatch.setattr(sampling_error, "DRAWS", 19)
     plan = hostile(scene, tmp_path, attack)
     if plan.statements:
-        steps.publish(plan)
-    folder = steps.release(plan, "made").folder
+        workflow.publish(plan)
+    folder = workflow.release(plan, "made").folder
     report = (folder / "report.html").read_text()
     tags = found(report)
     assert tags.scripts == tags.handlers == tags.images == []

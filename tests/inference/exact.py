@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 import congenial as cg
-from congenial.mechanisms.release import Release
+from congenial.mechanisms.table_release import Release
 
 ALPHA = 1e-6
 
@@ -61,7 +61,7 @@ def one_axis(levels: int) -> cg.Schema:
 
 def mechanism(schema, counts, statements=(), name="auto", eps: Fraction | int | str = 1):
     """A mechanism on a small table, and the table."""
-    from congenial.public.adjacency import ReplaceOne
+    from congenial.pairs.adjacency import ReplaceOne
 
     table = cg.Table(schema, schema.names, np.asarray(counts))
     under = cg.SemiAdjacent(cg.publish(table, *statements)) if statements else ReplaceOne(schema)

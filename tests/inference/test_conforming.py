@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import congenial as cg
+from congenial.figures.support import support
 from congenial.inference import InferenceError
-from congenial.inference.conforming import Conforming
-from congenial.public.support import support
+from congenial.inference.latent_tables import LatentTables
 
 SEED = 5
 NO_LIMIT = np.inf
 MOST = 3  # the largest count in any of the tables below
 
 
-def conforming(schema, counts, *statements, names=None) -> tuple[Conforming, np.ndarray]:
+def conforming(schema, counts, *statements, names=None) -> tuple[LatentTables, np.ndarray]:
     table = cg.Table(schema, schema.names, np.asarray(counts))
     names = schema.names if names is None else names
-    known = Conforming.of_support(support(cg.publish(table, *statements), names))
+    known = LatentTables.of_support(support(cg.publish(table, *statements), names))
     return known, table.marginal(names).counts.reshape(-1)
 
 
@@ -80,7 +80,7 @@ def test_moves_of_one_unit_reach_every_conforming_table(name):
 def test_planted_without_exchanges_two_margins_stay_where_they_are():
     known, _ = conforming(*CASES["two margins"][:2], *CASES["two margins"][2])
     assert len(known.lines(np.random.default_rng(SEED))) > 0
-    alone = Conforming(known.labels, known.known, known.totals)
+    alone = LatentTables(known.labels, known.known, known.totals)
     assert len(alone.lines(np.random.default_rng(SEED))) == 0
 
 

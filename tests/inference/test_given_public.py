@@ -10,6 +10,7 @@ import pytest
 from scipy.special import gammaln
 
 import congenial as cg
+from congenial.figures.support import support
 from congenial.inference import (
     Chain,
     Gamma,
@@ -21,18 +22,17 @@ from congenial.inference import (
     naive,
     observe,
 )
-from congenial.inference.normaliser import Normaliser
-from congenial.inference.outlook import outlook_of_values
-from congenial.inference.priors import Dirichlet
-from congenial.mechanisms.wasserstein.base import congenial, prior_congenial, published_sums
-from congenial.mechanisms.wasserstein.base import naive as naive_base
+from congenial.inference.feasibility import outlook_of_values
+from congenial.inference.models.priors import Dirichlet
+from congenial.inference.samplers.log_normaliser import Normaliser
+from congenial.mechanisms.wasserstein.base_measure import congenial, prior_congenial, published_sums
+from congenial.mechanisms.wasserstein.base_measure import naive as naive_base
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
-from congenial.mechanisms.wasserstein.laws import TableLaw
-from congenial.mechanisms.wasserstein.release import ValuesRelease
-from congenial.public.scenarios import IndependentRecords
-from congenial.public.secrets import SecretPairs
-from congenial.public.support import support
-from congenial.transport.secrets import delta_z
+from congenial.mechanisms.wasserstein.table_law import TableLaw
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.secrets import SecretPairs
+from congenial.transport.delta_z import delta_z
 from tests.inference.exact import ALPHA, agrees, one_axis, tables, weighted_mean
 
 SEED = 29

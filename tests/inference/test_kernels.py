@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from congenial.inference import _kernels, _lines
+from congenial.inference.samplers import count_kernels, line_kernels
 from tests.inference.exact import ALPHA
 from tests.sampling.conftest import p_value
 
@@ -46,7 +46,7 @@ def test_the_law_of_a_count_equals_its_sum(name, noise):
     cell, (kind, scale) = np.array(CELLS[name], dtype=float), NOISES[noise]
     x = np.arange(20_000 if cell[2] < 0 else int(cell[2]) + 1)
     for y in (-30.0, 0.0, 7.0, 60.0, 400.0, 55.5):
-        first, length, second, weights, unit = _kernels.cell_law(
+        first, length, second, weights, unit = count_kernels.cell_law(
             y, cell, kind, argument(kind, scale), NO_TABLE[0]
         )
         at = np.concatenate([first + np.arange(length), second + np.arange(len(weights) - length)])
@@ -57,7 +57,7 @@ def test_the_law_of_a_count_equals_its_sum(name, noise):
         assert np.abs(found - exact / exact.sum()).sum() < 1e-10
         log_sum = logs.max() + np.log(exact.sum())
         assert unit + np.log(weights.sum()) == pytest.approx(log_sum, abs=1e-9)
-        marginal = _kernels.log_marginals(
+        marginal = count_kernels.log_marginals(
             np.array([y]),
             cell[None, None],
             kind,
@@ -128,7 +128,7 @@ def moves(name, rng, chains=20_000):
     totals = np.zeros((1, 0), np.int64) if parts is None else np.bincount(part, x)[None].astype(int)
     tables = np.tile(x, (chains, 1))
     above, rates, gaps = sums_of(name, len(x))
-    _lines.sweep(
+    line_kernels.sweep(
         tables,
         np.array([line]),
         rng,

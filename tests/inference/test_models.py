@@ -13,7 +13,7 @@ from congenial.inference import (
     Binomial,
     Chain,
     Gamma,
-    Gaussian,
+    GaussianPrior,
     InferenceError,
     Linear,
     Logistic,
@@ -25,22 +25,14 @@ from congenial.inference import (
     Poisson,
     infer,
 )
-from tests.inference.exact import (
-    agrees,
-    l1,
-    mechanism,
-    one_axis,
-    release_of,
-    tables,
-    weighted_mean,
-)
+from tests.inference.exact import agrees, l1, mechanism, one_axis, release_of, tables, weighted_mean
 
 SEED = 13
 MANY = Chain(chains=20, warmup=150)
 Z = np.array([-1.0, 0.0, 0.5, 1.0, 2.0])
 EXPOSURE = np.array([5.0, 10.0, 8.0, 20.0, 10.0])
 DRAWN = np.array([4, 14, 3, 30, 33])
-PRIOR = Gaussian(0.0, 1.5)
+PRIOR = GaussianPrior(0.0, 1.5)
 COUNTS = np.arange(400)
 NOISE = np.exp(-0.5 * np.abs(DRAWN[:, None] - COUNTS))  # eps per cell is 1/2 below
 
@@ -177,7 +169,7 @@ def test_a_normal_law_seen_through_bins():
     )
     spread = np.log(2) + norm.logpdf(sd[:, 0], 0, 20) + points[:, 1]
     logs = np.log(likelihood) + norm.logpdf(mean[:, 0], 10, 8) + spread
-    model = Normal("age", prior=Gaussian(10, 8))
+    model = Normal("age", prior=GaussianPrior(10, 8))
     posterior = infer(release_of(made, drawn), model, draws=5000, seed=SEED, chain=MANY)
     exact = mean_on(points, logs, lambda q: np.column_stack([q[:, 0], np.exp(q[:, 1])]))
     assert agrees(posterior, "mean", exact[0])
@@ -220,7 +212,7 @@ def test_published_figures_serve_as_trials():
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        (Poisson(prior=Gaussian(0, 1)), "takes a Gamma prior per cell"),
+        (Poisson(prior=GaussianPrior(0, 1)), "takes a Gamma prior per cell"),
         (Poisson(prior=Gamma(1, 1), covariates=("x",)), "takes a Gaussian prior"),
         (Poisson(exposure=0.0), "not positive"),
         (Poisson(exposure=[1.0, 2.0]), "shape"),
@@ -243,7 +235,7 @@ def test_bad_models_are_refused_with_a_reason(free, model, told):
     [
         (lambda: Gamma(0, 1), "Gamma"),
         (lambda: Beta(1, 0), "Beta"),
-        (lambda: Gaussian(0, 0), "Gaussian"),
+        (lambda: GaussianPrior(0, 0), "Gaussian"),
     ],
 )
 def test_bad_priors_are_refused(prior, told):

@@ -21,7 +21,7 @@ from congenial.inference import (
     infer,
     observe,
 )
-from congenial.inference.noise import Noise
+from congenial.inference.cell_noise import Noise
 from congenial.inference.observing import _change_of_one_record
 from tests.inference.exact import agrees, mechanism, one_axis, release_of, weighted_mean
 
@@ -169,7 +169,7 @@ def test_a_law_known_for_the_released_table_only():
 
 def test_what_one_record_can_change():
     """The promise's epsilon for replaced records, twice that where rows are added or removed."""
-    from congenial.public.adjacency import AddRemove
+    from congenial.pairs.adjacency import AddRemove
 
     made, _ = mechanism(one_axis(3), [3, 1, 2], (cg.total(),), name="congenial_counts")
     assert observe(in_bundle(made, [3, 1, 2])).largest_change == 1
@@ -208,7 +208,7 @@ def test_impossible_cells_have_no_share():
 
 
 def test_a_bundle_is_enough(tmp_path):
-    from congenial.release import bundle
+    from congenial.publication import bundle
 
     made, table = mechanism(GROUPED, COUNTS + 5, (cg.total(by="g"),))
     release = made.release(table, cg.SeededRandomness(SEED))

@@ -12,27 +12,23 @@ from scipy import stats
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
-from congenial.inference.odds_ratio import (
-    OddsRatioTest,
-    from_release,
-    lemma_34_excess,
-)
+from congenial.figures.invariants import publish
+from congenial.figures.statements import margin, total
+from congenial.inference.odds_ratio import OddsRatioTest, from_release, lemma_34_excess
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
 from congenial.mechanisms.kernel_gaussian import KernelGaussian
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.semi_dp.odds import best_power
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import margin, total
-from congenial.sampling.canonical import Constructed, Normal, Tulap
+from congenial.sampling.canonical import CanonicalNormal, Constructed, Tulap
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 51_007
 ALPHA = 1e-6
 ROWS, COLUMNS = (7, 5), (6, 6)
-NOISES = [Tulap(1), Tulap(0.5, 0.01), Normal(1), Constructed(Pure(2))]
+NOISES = [Tulap(1), Tulap(0.5, 0.01), CanonicalNormal(1), Constructed(Pure(2))]
 each = pytest.mark.parametrize("noise", NOISES, ids=lambda n: n.tradeoff.words)
 
 
@@ -54,7 +50,7 @@ def test_oracle_values():
         (Tulap(1), 0.05, 6.192447142223054, 0.084188498703264088, 0.028965708837465996),
         (Tulap(1), 0.1, 5.4233706474205101, 0.16648916641596055, 0.058204528296576258),
         (Tulap(0.5, 0.01), 0.05, 7.8152630408762783, 0.070106051383659725, 0.034303652494335575),
-        (Normal(1), 0.05, 5.7049304303312333, 0.10602792030811401, None),
+        (CanonicalNormal(1), 0.05, 5.7049304303312333, 0.10602792030811401, None),
     ]
     for noise, alpha, m, power, wrong in known:
         test = OddsRatioTest(ROWS, COLUMNS, noise)
@@ -90,7 +86,7 @@ def test_power_is_the_optimum_of_the_linear_programme(eps, delta, w):
         test = OddsRatioTest(rows, columns, Tulap(eps, delta))
         best = best_power(test, eps, delta, 0.05, w)
         assert test.power(0.05, w) == pytest.approx(best, abs=1e-9)
-    clumsy = OddsRatioTest(ROWS, COLUMNS, Normal(1))
+    clumsy = OddsRatioTest(ROWS, COLUMNS, CanonicalNormal(1))
     assert clumsy.power(0.05, w) > 0  # another promise: not compared
 
 
@@ -191,7 +187,7 @@ def test_gaussian_releases():
     assert noise.var() == pytest.approx(seen.test.noise.variance, rel=0.15)
     real = KernelGaussian.calibrate(Guarantee.gaussian(1, adjacency()), ("g", "x"))
     seen = from_release(real.release(TABLE, SeededRandomness(SEED)))
-    assert isinstance(seen.test.noise, Normal)
+    assert isinstance(seen.test.noise, CanonicalNormal)
     noise = real.noise(SeededRandomness(SEED), 4000)[:, 0, 0]
     assert stats.kstest(noise, seen.test.noise.cdf).pvalue > ALPHA
     assert 0 < seen.p_value() < 1

@@ -31,8 +31,8 @@ RUN = {"draws": "400", "seed": "1"}
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     """These tests are about words, not about chains."""
-    monkeypatch.setattr("congenial.inference.samplers.MOST_ROUNDS", 1)
-    monkeypatch.setattr("congenial.inference.samplers.refuse_unconverged", lambda found: found)
+    monkeypatch.setattr("congenial.inference.inference.MOST_ROUNDS", 1)
+    monkeypatch.setattr("congenial.inference.inference.refuse_unconverged", lambda found: found)
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,21 @@ import pytest
 
 import congenial as cg
 from congenial.errors import StructureError
+from congenial.figures.limits import conforming_tables
+from congenial.figures.statements import at_least, at_most, count, margin, total
 from congenial.inference import (
     Chain,
     Dirichlet,
-    Gaussian,
+    GaussianPrior,
     InferenceError,
     Multinomial,
     Poisson,
     infer,
+    inference,
     observe,
-    samplers,
 )
-from congenial.inference.outlook import expected_minutes, outlook
-from congenial.public.adjacency import ReplaceOne
-from congenial.public.limits import conforming_tables
-from congenial.public.statements import at_least, at_most, count, margin, total
+from congenial.inference.feasibility import expected_minutes, outlook
+from congenial.pairs.adjacency import ReplaceOne
 from tests.inference.exact import agrees, l1, release_of, tables, weighted_mean
 from tests.inference.test_samplers import dirichlet_multinomial, eps_cell
 
@@ -100,7 +100,7 @@ def test_before_figures_are_published_structure_alone_decides():
 
 
 def test_cells_in_no_published_sum_are_for_another_model(monkeypatch):
-    monkeypatch.setattr(samplers, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(inference, "MOST_ROUNDS", 1)
     target = cg.Guarantee.pure(3, under=ReplaceOne(SCHEMA))
     law = cg.calibrate("congenial_counts", target, ("g", "x"))
     found = outlook(law)
@@ -143,9 +143,9 @@ def test_bounds_across_groups_where_few_tables_conform(across, method):
 
 
 def test_a_regression_over_listed_tables(across, monkeypatch):
-    monkeypatch.setattr(samplers, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(inference, "MOST_ROUNDS", 1)
     release, every, law = across
-    model = Poisson(prior=Gaussian(0, 1), covariates=("g",))
+    model = Poisson(prior=GaussianPrior(0, 1), covariates=("g",))
     chain = Chain(10, 20, check=False)
     found = infer(release, model, draws=1000, seed=SEED, counts=True, chain=chain)
     assert "list" in found.notes[0]

@@ -9,8 +9,8 @@ import pytest
 from scipy.signal import lfilter
 
 from congenial.inference import Chain, InferenceError, Observation, Poisson, Posterior, infer
-from congenial.inference.diagnostics import effective, r_hat, standard_error
 from congenial.inference.posterior import refuse_unconverged
+from congenial.sampling.convergence import effective, r_hat, standard_error
 from tests.inference.exact import mechanism, one_axis, release_of
 
 SEED = 41

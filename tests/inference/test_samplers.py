@@ -20,15 +20,7 @@ from congenial.inference import (
     infer,
     observe,
 )
-from tests.inference.exact import (
-    agrees,
-    l1,
-    mechanism,
-    one_axis,
-    release_of,
-    tables,
-    weighted_mean,
-)
+from tests.inference.exact import agrees, l1, mechanism, one_axis, release_of, tables, weighted_mean
 
 SEED = 3
 MANY = Chain(chains=40, warmup=100)
@@ -320,7 +312,7 @@ def test_any_model_with_that_law(counts_given_total, method):
 
 
 def test_too_small_an_acceptance_rate_is_estimated_and_an_alternative_offered(monkeypatch, plain):
-    monkeypatch.setattr("congenial.inference.rejection.MOST", 200_000)
+    monkeypatch.setattr("congenial.inference.samplers.data_rejection.MOST", 200_000)
     release = release_of(plain, [4000, 0, 3])
     with pytest.raises(InferenceError, match=r"accepts (about|below) .*augmentation"):
         infer(release, Poisson(prior=Gamma(1, 1)), method="rejection", draws=1000, seed=SEED)

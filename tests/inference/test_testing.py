@@ -8,8 +8,8 @@ from scipy.stats import binom, poisson
 
 import congenial as cg
 from congenial.inference import Family, InferenceError, Model, one_sided, power
-from congenial.inference.testing import by_simulation, joint
-from congenial.public.adjacency import ReplaceOne
+from congenial.inference.hypothesis_tests import by_simulation, joint
+from congenial.pairs.adjacency import ReplaceOne
 from congenial.sampling.sums import Pmf
 from tests.inference.exact import ALPHA, mechanism, one_axis, release_of, z_test
 

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from congenial.inference import (
     Chain,
-    Gaussian,
+    GaussianPrior,
     HalfNormal,
     Model,
     Observation,
@@ -133,7 +133,7 @@ def with_proposal():
 
 @pytest.mark.parametrize("method", ["importance", "augmentation"])
 def test_a_normal_mean_has_its_closed_form(method):
-    people, sd, noise, prior = 25, 2.0, 0.3, Gaussian(1.0, 1.5)
+    people, sd, noise, prior = 25, 2.0, 0.3, GaussianPrior(1.0, 1.5)
     seen = 2.2
     observed = Observation.of_values([seen], "gaussian", noise**2, whole=False)
     posterior = infer(
@@ -152,7 +152,7 @@ def test_a_normal_mean_has_its_closed_form(method):
 
 def test_a_wrong_noise_scale_would_be_noticed():
     observed = Observation.of_values([2.2], "gaussian", 0.6**2, whole=False)
-    model = normal_mean(25, 2.0, Gaussian(1.0, 1.5))
+    model = normal_mean(25, 2.0, GaussianPrior(1.0, 1.5))
     posterior = infer(observed, model, method="importance", draws=40_000, seed=SEED)
     precision = 1 / (2.0**2 / 25 + 0.3**2)
     expected = (2.2 * precision + 1.0 / 1.5**2) / (precision + 1 / 1.5**2)
@@ -161,7 +161,7 @@ def test_a_wrong_noise_scale_would_be_noticed():
 
 def test_mean_and_variance_from_laplace_noise_agree_between_samplers():
     observed = Observation.of_values([2.0, 4.5], "laplace", 2.0, whole=False)
-    model = normal_mean_variance(20, Gaussian(0.0, 5.0), HalfNormal(3.0))
+    model = normal_mean_variance(20, GaussianPrior(0.0, 5.0), HalfNormal(3.0))
     chain = infer(observed, model, method="augmentation", draws=8000, seed=SEED, chain=MANY)
     weighted = infer(observed, model, method="importance", draws=60_000, seed=SEED)
     for name in ("mean", "sd"):

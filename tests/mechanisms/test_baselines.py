@@ -11,8 +11,12 @@ from scipy.stats import binom
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import MandateError, StructureError
-from congenial.mechanisms.baselines import (
-    Conforming,
+from congenial.figures.invariants import publish
+from congenial.figures.statements import count, structural_zeros, total
+from congenial.figures.support import support
+from congenial.mechanisms.projection.water_levels import WaterLevels
+from congenial.papers.post_processing import (
+    ConformingTables,
     compare,
     least_absolute,
     least_squares,
@@ -22,11 +26,7 @@ from congenial.mechanisms.baselines import (
     topdown,
     unimodular,
 )
-from congenial.mechanisms.baselines.levels import Levels
-from congenial.mechanisms.baselines.methods import METHODS
-from congenial.public.invariants import publish
-from congenial.public.statements import count, structural_zeros, total
-from congenial.public.support import support
+from congenial.papers.post_processing.methods import METHODS
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6
@@ -84,7 +84,7 @@ def test_nearest_and_rounded_against_brute_force(name, boxes):
     rows, nested = MATRICES[name]
     randomness = SeededRandomness(3)
     for s, y in cases(rows, 6):
-        conforming = Conforming.of(rows, rows @ s, upper=3)
+        conforming = ConformingTables.of(rows, rows @ s, upper=3)
         assert unimodular(conforming.merged) == nested
         box = boxes[rows.shape[1]]
         tables = box[(box @ rows.T == rows @ s).all(axis=1)]
@@ -115,9 +115,9 @@ def test_quadratic_programme_agrees_with_closed_form():
     """The optimality conditions hold, by the closed form and by the solver."""
     rows = np.array([[1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 1]])
     y = np.array([9, -4, 2, 1, -7, 0, 3])
-    closed = Conforming.of(rows, [5, 2])
+    closed = ConformingTables.of(rows, [5, 2])
     # the same set written with a bound that does nothing goes to the solver
-    general = Conforming.of(rows, [5, 2], B=np.ones((1, 7)), b=[0])
+    general = ConformingTables.of(rows, [5, 2], B=np.ones((1, 7)), b=[0])
     assert closed.totals is not None
     assert general.totals is None
     x = least_squares(y, closed)
@@ -131,7 +131,7 @@ def test_quadratic_programme_agrees_with_closed_form():
 
 def test_bounds_on_statistics_are_kept():
     rows, y = [[1, 1, 1, 1]], np.array([5, 0, 1, 4])
-    conforming = Conforming.of(rows, [10], B=[[0, 1, 1, 0]], b=[4])
+    conforming = ConformingTables.of(rows, [10], B=[[0, 1, 1, 0]], b=[4])
     m = nearest_in(y, conforming, SeededRandomness(1))
     assert m.sum() == 10
     assert m[1] + m[2] == 4
@@ -149,7 +149,7 @@ def test_impossible_and_loose_cells():
     table = Table(schema, schema.names, [[8, 0, 3, 6, 1], [2, 4, 0, 1, 30]])
     zero = structural_zeros("sex = 'm' and age = 3")
     mandates = publish(table, count("age <= 2"), zero)
-    conforming = Conforming.given(support(mandates, schema.names))
+    conforming = ConformingTables.given(support(mandates, schema.names))
     y = np.array([[9, -3, -1, 4, 2], [-5, 6, 7, -2, 31]])
     m = nearest_in(y.reshape(-1), conforming, SeededRandomness(1)).reshape(2, 5)
     assert m[:, :2].sum() == 14
@@ -161,7 +161,7 @@ def test_impossible_and_loose_cells():
 def test_levels_fill_any_total_within_bounds():
     labels, v = np.array([0, 0, 1, -1, 1, 1]), np.array([3, 9, -2, 5, 0, 4])
     low, high = np.full(6, -1), np.array([9, 4, 2, 0, 2, 9])
-    levels = Levels(labels, v, low, high)
+    levels = WaterLevels(labels, v, low, high)
     for a, b in product(range(-2, 14), range(-3, 14)):
         cells = levels.fill(np.array([a, b]), SeededRandomness(1))
         assert np.bincount(levels.label, cells).tolist() == [a, b]
@@ -176,7 +176,7 @@ def test_ties_favour_no_cell(rows):
     y = np.full(4, len(rows) == 1, dtype=int)
     figures = [2] if len(rows) == 1 else [1, 1, 1, 1]
     randomness, draws = SeededRandomness(7), 400
-    together = Conforming.of(rows, figures).repeated(draws)
+    together = ConformingTables.of(rows, figures).repeated(draws)
     first = int(nearest_in(np.tile(y, draws), together, randomness)[::4].sum())
     low, high = binom.ppf([ALPHA / 2, 1 - ALPHA / 2], draws, 0.5)
     print(f"seed 7: first cell {first} of {draws}")
@@ -202,18 +202,18 @@ def test_bad_input_is_refused():
     with pytest.raises(StructureError, match="whole"):
         nearest([0.5, 1], [[1, 1]], [1])
     with pytest.raises(StructureError, match="not whole"):
-        Conforming.of([[0.5, 1]], [1])
+        ConformingTables.of([[0.5, 1]], [1])
     with pytest.raises(StructureError, match="one per cell"):
         nearest([1, 2, 3], [[1, 1]], [1])
     with pytest.raises(StructureError, match="share"):
-        least_absolute([1, 2], Conforming.of([[1, 1]], [2]), beta=2)
+        least_absolute([1, 2], ConformingTables.of([[1, 1]], [2]), beta=2)
     with pytest.raises(MandateError, match="above"):
-        Conforming.of([[1, 1]], [2], lower=3, upper=1)
+        ConformingTables.of([[1, 1]], [2], lower=3, upper=1)
 
 
 def test_two_bins_give_the_papers_family():
     """m_1 = s_1 + beta u_1 - (1 - beta) u_2, and beta = 1/2 is the l2 projection."""
-    conforming = Conforming.of([[1, 1]], [30], lower=None)
+    conforming = ConformingTables.of([[1, 1]], [30], lower=None)
     for u1, u2, beta in product((-3, 2), (-1, 4), (0.0, 0.3, 1.0)):
         m = least_absolute([10 + u1, 20 + u2], conforming, beta)
         assert m[0] == pytest.approx(10 + beta * u1 - (1 - beta) * u2)
@@ -230,7 +230,7 @@ CROSSING = (total(), count("sex = 'f'"), count("age >= 3"))
 def test_every_method_keeps_what_it_says(statements):
     mandates = publish(TABLE, *statements)
     found = compare(TABLE, mandates, 1, list(METHODS), 12, SeededRandomness(1))
-    known = Conforming.given(support(mandates, SCHEMA.names))
+    known = ConformingTables.given(support(mandates, SCHEMA.names))
     assert known.holds(TABLE.counts)
     for name, method in METHODS.items():
         row = found.overall(name)
@@ -269,7 +269,7 @@ def test_topdown_scales_with_large_counts():
     rng = np.random.default_rng(1)
     rows, s = margins(3, 4), rng.integers(0, 4_000_000, 12)
     y = s + rng.integers(-9, 10, 12)
-    conforming = Conforming.of(rows, rows @ s)
+    conforming = ConformingTables.of(rows, rows @ s)
     for m in (topdown(y, conforming, SeededRandomness(1)), nearest_in(y, conforming)):
         assert np.array_equal(rows @ m, rows @ s)
         assert np.abs(m - y).max() <= 30

@@ -8,13 +8,13 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
+from congenial.figures.invariants import publish
+from congenial.figures.statements import at_least, at_most, count, margin, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.projection import project
+from congenial.mechanisms.projection.projection import project
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import at_least, at_most, count, margin, total
 from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})

@@ -13,15 +13,15 @@ from scipy import stats
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.mechanisms import pilot
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.limits import conforming_tables, limits, no_limits
+from congenial.figures.statements import at_least, at_most, count, linear, margin, total
+from congenial.mechanisms import acceptance_pilot
 from congenial.mechanisms.congenial import CongenialCounts
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.normaliser import Conditions, largest_eps_cell
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import Invariants, publish
-from congenial.public.limits import conforming_tables, limits, no_limits
-from congenial.public.statements import at_least, at_most, count, linear, margin, total
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test
@@ -199,7 +199,7 @@ def test_a_hopeless_bound_is_refused_on_public_grounds(monkeypatch):
     """180 people and no room: both margins, one met by the tree, one by drawing again. Which of
     the conforming tables the data are does not matter.
     """
-    monkeypatch.setattr(pilot, "LEAST", 0.1)
+    monkeypatch.setattr(acceptance_pilot, "LEAST", 0.1)
     six = Schema.from_dict({"a": {"levels": list("12")}, "b": {"levels": list("456")}})
     bounds = (total(), at_most(total(by="a"), 90), at_most(total(by="b"), 60))
     said = []
@@ -207,12 +207,12 @@ def test_a_hopeless_bound_is_refused_on_public_grounds(monkeypatch):
         mandates = publish(Table(six, six.names, counts), *bounds)
         under = Guarantee.pure(Fraction(1, 10), SemiAdjacent(mandates))
         mechanism = CongenialCounts.calibrate(under, six.names)
-        assert 0 < pilot.acceptance(mechanism) < 0.1
+        assert 0 < acceptance_pilot.acceptance(mechanism) < 0.1
         with pytest.raises(StructureError, match="published bounds on sums") as error:
-            pilot.refuse_hopeless(mechanism)
+            acceptance_pilot.refuse_hopeless(mechanism)
         said.append(str(error.value))
     assert said[0] == said[1]
-    pilot.refuse_hopeless(built("a sum across groups"))
+    acceptance_pilot.refuse_hopeless(built("a sum across groups"))
 
 
 def test_parts_that_no_bound_joins_are_met_apart():
@@ -229,7 +229,7 @@ def test_parts_that_no_bound_joins_are_met_apart():
     drawn = mechanism.draw(table.counts, SeededRandomness(SEED), 50)
     assert drawn[..., :2].sum(axis=-1).max() == 3
     assert np.all(drawn.sum(axis=-1) == 4)
-    assert pilot.acceptance(mechanism) == 1
+    assert acceptance_pilot.acceptance(mechanism) == 1
     assert np.all(np.isfinite(mechanism.log_density(drawn, table)))  # nested: its law is known
 
 

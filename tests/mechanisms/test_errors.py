@@ -7,12 +7,12 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.errors import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, SimulatedLaw
+from congenial.mechanisms.error_laws import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, SimulatedLaw
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import Invariants
-from congenial.public.statements import margin
 
 SEED = 20_261_116
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.contracts.cases import UNIVERSES
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
+from congenial.figures.integers import kernel
+from congenial.figures.invariants import publish
+from congenial.figures.statements import count, linear, margin, total
+from congenial.figures.support import FROZEN, support
 from congenial.mechanisms import kernel_grid
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
 from congenial.mechanisms.kernel_grid import KernelGrid, short_basis
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.integers import kernel
-from congenial.public.invariants import publish
-from congenial.public.statements import count, linear, margin, total
-from congenial.public.support import FROZEN, support
 from congenial.sampling.randomness import SeededRandomness
+from tests.contracts.cases import UNIVERSES
 
 SEED = 77_113
 STEP = 2.0**-11

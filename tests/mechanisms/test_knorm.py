@@ -12,18 +12,18 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, margin, total
 from congenial.inference.odds_ratio import from_release
 from congenial.mechanisms.knorm import FAMILIES, KNorm
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.sensitivity import sensitivity
+from congenial.pairs.universe import Universe
 from congenial.privacy.composition import largest_gauge, moves
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import Invariants, publish
-from congenial.public.sensitivity import sensitivity
-from congenial.public.statements import count, margin, total
-from congenial.public.universe import Universe
-from congenial.sampling.gauge import Gauge
-from congenial.sampling.knorm_real import KNormReal
+from congenial.sampling.gauge.gauge import Gauge
+from congenial.sampling.gauge.real_knorm import KNormReal
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 51_005

@@ -7,20 +7,20 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tests.contracts.cases import UNIVERSES
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError
+from congenial.figures.invariants import publish
+from congenial.figures.statements import margin
+from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
-from congenial.mechanisms.norms import NormNoise
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.papers.semi_dp.norms import NormNoise
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import margin
-from congenial.public.support import support
 from congenial.sampling.randomness import SeededRandomness
+from tests.contracts.cases import UNIVERSES
 
 SEED = 51_006
 ALPHA = 1e-6
@@ -84,7 +84,7 @@ def test_gaussian_on_the_kernel(universe):
 
 @each
 def test_pairs_lose_at_most_mu(universe):
-    from congenial.audit.exact import adjacent_pairs
+    from congenial.audit.exact_audit import adjacent_pairs
 
     mechanism, worst = gaussian(universe), 0.0
     for left, right in adjacent_pairs(universe.adjacency, universe.people):
@@ -160,7 +160,7 @@ def test_norm_noise_density_is_normalised():
 
 def test_projected_noise_is_shorter_in_l2_only():
     """Proposition 26's remark holds for l2; ||P e_11||_1 = 16/9 on 3 x 3 tables (docs/errata)."""
-    from congenial.papers.semi_dp.figures import projection
+    from congenial.papers.semi_dp.semi_figures import projection
 
     onto = projection(3)
     one = np.zeros(9)

@@ -11,8 +11,8 @@ import pytest
 from scipy.integrate import quad
 
 from congenial.errors import GuaranteeError
-from congenial.mechanisms.monotone import TwoBins, attained, attained_curve
 from congenial.papers.congenial_dp.defects import printed_log_pmf
+from congenial.papers.congenial_dp.monotone import TwoBins, attained, attained_curve
 from congenial.sampling.discrete import DoubleGeometric
 
 BETAS = (0.0, 0.2, 0.37, 0.4999, 0.5, 0.5 + 1e-9, 0.81, 1.0)

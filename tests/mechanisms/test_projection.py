@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
+from congenial.figures.invariants import publish
+from congenial.figures.statements import total
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.projection import project, project_group
+from congenial.mechanisms.projection.projection import project, project_group
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import total
 from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"integers": [1, 5]}})

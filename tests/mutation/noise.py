@@ -6,42 +6,42 @@ from tests.mutation.mutation import Mutation
 
 NOISE: tuple[Mutation, ...] = (
     Mutation(
-        "mechanisms/additive.py",
+        "mechanisms/plain.py",
         "return Fraction(target.eps) / adjacency.l1(table).value",
         "return Fraction(6, 5) * Fraction(target.eps) / adjacency.l1(table).value",
         "tests/mechanisms/test_calibration.py",
         "plain_geometric",
     ),
     Mutation(
-        "mechanisms/additive.py",
+        "mechanisms/plain.py",
         "return Fraction(target.eps) / adjacency.l1(table).value",
         "return Fraction(4, 5) * Fraction(target.eps) / adjacency.l1(table).value",
         "tests/mechanisms/test_calibration.py",
         "plain_geometric",
     ),
     Mutation(
-        "mechanisms/additive.py",
+        "mechanisms/plain.py",
         "return adjacency.l2_squared(table).value / (2 * rho)",
         "return adjacency.l2_squared(table).value / (Fraction(12, 5) * rho)",
         "tests/mechanisms/test_calibration.py",
         "plain_discrete_gaussian",
     ),
     Mutation(
-        "mechanisms/additive.py",
+        "mechanisms/plain.py",
         "return adjacency.l2_squared(table).value / mu**2",
         "return Fraction(4, 5) * adjacency.l2_squared(table).value / mu**2",
         "tests/mechanisms/test_calibration.py",
         "plain_gaussian",
     ),
     Mutation(
-        "mechanisms/additive.py",
+        "mechanisms/plain.py",
         "rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))",
         "rho = _round_down(1.2 * zcdp_rho(float(target.eps), float(target.dlt)))",
         "tests/mechanisms/test_calibration.py",
         "Approximate",
     ),
     Mutation(
-        "mechanisms/additive.py",
+        "mechanisms/plain.py",
         "return self.law.draw(randomness, draws * cells)",
         "return cell_law(self.family, Fraction(6, 5) * self.description.scale)"
         ".draw(randomness, draws * cells)",
@@ -49,7 +49,7 @@ NOISE: tuple[Mutation, ...] = (
         "sampler_and_density and plain",
     ),
     Mutation(
-        "mechanisms/additive.py",
+        "mechanisms/plain.py",
         "return self.law.ppf(uniform).reshape(size)",
         "return 0.8 * self.law.ppf(uniform).reshape(size)",
         "tests/contracts/test_mechanisms.py",
@@ -120,31 +120,31 @@ NOISE: tuple[Mutation, ...] = (
         "kernel or Kernel or law_of_the_noise",
     ),
     Mutation(
-        "sampling/knorm.py",
+        "sampling/gauge/knorm_noise.py",
         "log_p = partial(self._log_acceptance, self._excess(tables[t]))",
         "log_p = partial(self._log_acceptance, self._excess(tables[t]) * 4 / 5)",
         "tests/sampling/test_knorm_noise.py",
     ),
     Mutation(
-        "mechanisms/norms.py",
+        "papers/semi_dp/norms.py",
         "return self.sensitivity / self.epsilon",
         "return 0.8 * self.sensitivity / self.epsilon",
         "tests/mechanisms/test_knorm_baselines.py",
     ),
     Mutation(
-        "mechanisms/norms.py",
+        "papers/semi_dp/norms.py",
         "np.asarray(self.scale * (radius / ",
         "np.asarray(0.8 * self.scale * (radius / ",
         "tests/mechanisms/test_knorm_baselines.py",
     ),
     Mutation(
-        "mechanisms/norms.py",
+        "papers/semi_dp/norms.py",
         "np.asarray(self.scale * radius[:, None]",
         "np.asarray(0.8 * self.scale * radius[:, None]",
         "tests/mechanisms/test_knorm_baselines.py",
     ),
     Mutation(
-        "sampling/knorm_real.py",
+        "sampling/gauge/real_knorm.py",
         "reshape(n, d) / float(self.eps)",
         "reshape(n, d) / (1.2 * float(self.eps))",
         "tests/sampling/test_knorm_real.py",
@@ -162,7 +162,7 @@ NOISE: tuple[Mutation, ...] = (
         "tests/sampling/test_canonical.py",
     ),
     Mutation(
-        "mechanisms/monotone.py",
+        "papers/congenial_dp/monotone.py",
         "return self.epsilon if beta is None else self.epsilon / (2 *",
         "return self.epsilon if beta is None else self.epsilon / (2.5 *",
         "tests/mechanisms/test_monotone.py",

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import total
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy import conversions
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import Invariants
-from congenial.public.statements import total
 from congenial.sampling.discrete import DoubleGeometric
 
 

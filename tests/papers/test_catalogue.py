@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from congenial.errors import CongenialError, DataError
-from congenial.papers import catalogue, charts, item
-from congenial.papers.charts import KINDS, chart
+from congenial.papers import catalogue, item
 from congenial.papers.item import Item, Study
-from congenial.release import pictures
+from congenial.report import charts, pictures
+from congenial.report.charts import KINDS, chart
 
 RESULT = {
     "paper": "congenial-dp",

@@ -12,10 +12,10 @@ from scipy.stats import chi2, norm
 
 from congenial.errors import DataError, StructureError
 from congenial.papers.congenial_dp import ITEMS, counties, defects, gamma
-from congenial.papers.congenial_dp._chain_kernels import OPEN, decided, invert
-from congenial.papers.congenial_dp.chain import Algorithm1, acceptance, effective_share
+from congenial.papers.congenial_dp.congenial_figures import index_sets
 from congenial.papers.congenial_dp.example import ATOMS, EPS_CELL, TABLE1, A, conditional, published
-from congenial.papers.congenial_dp.figures import index_sets
+from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
+from congenial.papers.congenial_dp.printed_chain_kernels import OPEN, decided, invert
 from congenial.papers.congenial_dp.stopped import StoppedChain
 from congenial.papers.item import Study
 from congenial.sampling.discrete import DoubleGeometric

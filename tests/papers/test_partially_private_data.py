@@ -11,7 +11,7 @@ import pytest
 from congenial.errors import DataError
 from congenial.papers import catalogue
 from congenial.papers.item import Study
-from congenial.papers.partially_private_data import ITEMS, algorithms, figures, theory
+from congenial.papers.partially_private_data import ITEMS, algorithms, partial_figures, theory
 from congenial.papers.partially_private_data import pennsylvania as pa
 
 SEED = 11
@@ -69,13 +69,13 @@ def test_releases_agree_with_what_is_public(study):
 
 
 def test_prior_helps_most_where_epsilon_is_small(study):
-    rows = figures.figure2(study)["rows"]
+    rows = partial_figures.figure2(study)["rows"]
     errors = {(eps, method): value for eps, method, q, value in rows if q == "99 %"}
     assert errors["epsilon = 0.01", "prior-congenial"] < errors["epsilon = 0.01", "post-processing"]
 
 
 def test_only_post_processing_contracts(study):
-    for effect, _, _, method, share, contracted in figures.figure3(study)["rows"]:
+    for effect, _, _, method, share, contracted in partial_figures.figure3(study)["rows"]:
         assert contracted <= share
         assert method == "post-processing" or contracted == 0
         assert effect

@@ -9,7 +9,7 @@ import pytest
 from congenial.errors import DataError
 from congenial.papers import catalogue
 from congenial.papers.item import Study
-from congenial.papers.semi_dp import ITEMS, figures
+from congenial.papers.semi_dp import ITEMS, semi_figures
 from congenial.papers.semi_dp.examples import literal, robust
 
 QUICK = Study(quick=True, seed=7)
@@ -75,7 +75,7 @@ def test_figure_2_expectations():
         10: (42.32047508926148, 17.94453149684206, 21.977472920282148),
     }
     for k, values in known.items():
-        lines = figures.gaussian_lines(k, 1.0)
+        lines = semi_figures.gaussian_lines(k, 1.0)
         assert [line.expected for line in lines] == pytest.approx(values, rel=1e-10)
         printed = lines[1].promise
         assert printed == pytest.approx(1.0 if k == 2 else 1.224744871391589)
@@ -95,7 +95,7 @@ def test_figure_3(results):
     for row in found["rows"]:
         if row[1] == 3:
             by_name.setdefault(row[3], []).append(row)
-    true, printed = by_name["K-norm, true S"][0], by_name[figures.PRINTED][0]
+    true, printed = by_name["K-norm, true S"][0], by_name[semi_figures.PRINTED][0]
     assert (true[6], printed[6]) == (1.0, 2.0)  # what each really promises
     assert true[5] == pytest.approx((452 / 7) ** 0.5)
     assert printed[5] == pytest.approx((516 / 11) ** 0.5)

@@ -7,17 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.audit.exact import adjacent_pairs
+from congenial.audit.exact_audit import adjacent_pairs
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
+from congenial.figures.invariants import publish
+from congenial.figures.statements import count, total
 from congenial.mechanisms.calibrate import calibrate, rebuild
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
-from congenial.public.adjacency import ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import count, total
 
 SCHEMA = Schema.from_dict(
     {"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}, "y": {"levels": ["0", "1"]}}

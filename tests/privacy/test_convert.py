@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from congenial.errors import GuaranteeError
+from congenial.privacy.conversion_table import convert
 from congenial.privacy.conversions import pure_to_gdp
-from congenial.privacy.convert import convert
 from congenial.privacy.piecewise import from_pair
 from congenial.privacy.tradeoff import Approximate, Gaussian, Nothing, Pure, ZeroConcentrated
 

@@ -10,11 +10,11 @@ from flint import arb, ctx
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.privacy.enumerated import MOST_TABLES, enumerate_pairs
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.limits import conforming_tables
+from congenial.figures.statements import at_most, count, linear, margin, total
+from congenial.privacy.enumerated_price import MOST_TABLES, enumerate_pairs
 from congenial.privacy.normaliser import Conditions, largest_eps_cell
-from congenial.public.invariants import Invariants, publish
-from congenial.public.limits import conforming_tables
-from congenial.public.statements import at_most, count, linear, margin, total
 
 FOUR = Schema.from_dict({"x": {"levels": list("abcd")}})
 SQUARE = Schema.from_dict({"a": {"levels": list("12")}, "b": {"levels": list("345")}})

@@ -12,12 +12,12 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
+from congenial.figures.invariants import publish
+from congenial.figures.statements import count, total
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import BASES, Guarantee
+from congenial.privacy.rounding_words import number, odds
 from congenial.privacy.tradeoff import Pure
-from congenial.privacy.words import number, odds
-from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import count, total
 
 SCHEMA = Schema.from_dict(
     {"county": {"levels": ["a", "b", "c"]}, "age": {"edges": [0, 18], "top": "18+"}}

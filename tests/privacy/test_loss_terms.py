@@ -10,14 +10,14 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import margin, total
 from congenial.mechanisms.knorm import KNorm
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import Description, RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure
-from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import Invariants, publish
-from congenial.public.statements import margin, total
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q", "r"]}, "x": {"levels": ["a", "b", "c"]}})
 NOTHING = Invariants(SCHEMA)

@@ -14,11 +14,11 @@ from scipy.special import gammaln
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.limits import FAR, Limits, no_limits
+from congenial.figures.statements import linear, margin, total
+from congenial.figures.support import support
 from congenial.privacy.normaliser import Conditions, largest_eps_cell, normaliser_price
-from congenial.public.invariants import Invariants, publish
-from congenial.public.limits import FAR, Limits, no_limits
-from congenial.public.statements import linear, margin, total
-from congenial.public.support import support
 
 EPS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2))
 

@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
+from congenial.figures.limits import no_limits
+from congenial.figures.statements import margin
+from congenial.figures.support import support
 from congenial.privacy.normaliser import Conditions, normaliser_price
-from congenial.public.invariants import Invariants
-from congenial.public.limits import no_limits
-from congenial.public.statements import margin
-from congenial.public.support import support
 
 EPS = (Fraction(1, 4), Fraction(1), Fraction(2))
 SCHEMA = Schema.from_dict({"a": {"levels": ["p", "q"]}, "b": {"levels": ["x", "y", "z"]}})

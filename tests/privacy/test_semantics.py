@@ -9,13 +9,13 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.figures.invariants import publish
+from congenial.figures.statements import margin, total
 from congenial.mechanisms.calibrate import calibrate
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.semantics import belief, belief_words, neighbourhood
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
-from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import margin, total
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b"]}})
 TABLE = Table(SCHEMA, SCHEMA.names, np.array([[1, 1], [0, 2]]))

@@ -11,8 +11,9 @@ import pytest
 from flint import ctx
 
 from congenial.errors import MandateError, StructureError
-from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness, messages
-from congenial.sampling.bounded import BoundedGroups
+from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
+from congenial.sampling.tree import messages
+from congenial.sampling.tree.bounded import BoundedGroups
 from tests.sampling.conditioned import attempt, constant, counts_and_probs, log_sum, tables, weights
 
 SEED = 5150

@@ -10,15 +10,9 @@ from scipy import stats
 
 from congenial.errors import GuaranteeError
 from congenial.privacy.piecewise import from_pair
-from congenial.privacy.tradeoff import (
-    Approximate,
-    Gaussian,
-    Nothing,
-    Pure,
-    ZeroConcentrated,
-)
+from congenial.privacy.tradeoff import Approximate, Gaussian, Nothing, Pure, ZeroConcentrated
 from congenial.sampling import SeededRandomness
-from congenial.sampling.canonical import Constructed, Normal, Tulap, canonical_noise
+from congenial.sampling.canonical import CanonicalNormal, Constructed, Tulap, canonical_noise
 from tests.sampling.conftest import ALPHA
 
 SEED = 51_004
@@ -29,7 +23,7 @@ LOPSIDED = from_pair(
 NOISES = [
     Tulap(1),
     Tulap(0.5, 0.05),
-    Normal(1.3),
+    CanonicalNormal(1.3),
     Constructed(Gaussian(1)),
     Constructed(Approximate(0, 0.1)),
     Constructed(ZeroConcentrated(0.5)),
@@ -96,7 +90,7 @@ def test_lemma_36_gives_tulap_and_not_the_normal():
     assert np.abs(Constructed(Pure(1)).cdf(x) - Tulap(1).cdf(x)).max() < 1e-14
     tulap = Tulap(0.5, 0.05)
     assert np.abs(Constructed(Approximate(0.5, 0.05)).cdf(x) - tulap.cdf(x)).max() < 1e-14
-    assert np.abs(Constructed(Gaussian(1)).cdf(x) - Normal(1).cdf(x)).max() > 2e-3
+    assert np.abs(Constructed(Gaussian(1)).cdf(x) - CanonicalNormal(1).cdf(x)).max() > 2e-3
 
 
 def test_planted_lemma_36_without_symmetry():
@@ -144,7 +138,7 @@ def test_opendp_draws_the_same_tulap():
 def test_choice_and_refusals():
     assert isinstance(canonical_noise(Pure("1/2")), Tulap)
     assert isinstance(canonical_noise(Approximate(1, 0.01)), Tulap)
-    assert isinstance(canonical_noise(Gaussian(2)), Normal)
+    assert isinstance(canonical_noise(Gaussian(2)), CanonicalNormal)
     assert isinstance(canonical_noise(Approximate(0, 0.1)), Constructed)
     assert isinstance(canonical_noise(ZeroConcentrated(1)), Constructed)
     for f in (Pure(0), Nothing(), Gaussian(0)):

@@ -17,10 +17,10 @@ from congenial.sampling import (
     RecordedRandomness,
     SeededRandomness,
     bernoulli_exp,
-    exact,
+    inversion,
     uniform_below,
 )
-from congenial.sampling.laminar import SharedTotal
+from congenial.sampling.tree.laminar import SharedTotal
 from tests.sampling.conftest import ALPHA
 from tests.sampling.laws import LAWS, WIDE, weight
 
@@ -42,7 +42,9 @@ def test_draws_have_the_law(law, fits):
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_staircase_rejection_has_the_law(law, fits):
-    assert fits(*counts_and_probs(law, exact._draw_staircase(law, SeededRandomness(SEED), 4000)))
+    assert fits(
+        *counts_and_probs(law, inversion._draw_staircase(law, SeededRandomness(SEED), 4000))
+    )
 
 
 WIDE_LAWS = [
@@ -58,11 +60,11 @@ def test_staircase_in_doubles_and_in_balls_agree_bit_for_bit(law, monkeypatch):
     """With the allowed error of doubles raised, balls decide: the same draws."""
     n, tape = 60, SeededRandomness(SEED).words(2000)
     fast, slow = RecordedRandomness(tape), RecordedRandomness(tape)
-    usual = exact._draw_staircase(law, fast, n)
-    calls, real = [], exact._bernoulli
-    monkeypatch.setattr(exact, "_bernoulli", lambda *a: calls.append(1) or real(*a))
-    monkeypatch.setattr(exact, "_LOG_ERROR", 1e6)
-    assert np.array_equal(usual, exact._draw_staircase(law, slow, n))
+    usual = inversion._draw_staircase(law, fast, n)
+    calls, real = [], inversion._bernoulli
+    monkeypatch.setattr(inversion, "_bernoulli", lambda *a: calls.append(1) or real(*a))
+    monkeypatch.setattr(inversion, "_LOG_ERROR", 1e6)
+    assert np.array_equal(usual, inversion._draw_staircase(law, slow, n))
     assert fast.remaining == slow.remaining
     assert len(calls) >= n
 
@@ -70,15 +72,17 @@ def test_staircase_in_doubles_and_in_balls_agree_bit_for_bit(law, monkeypatch):
 def test_planted_defect_careless_acceptance(monkeypatch):
     """Doubles that decide by log weights off by 1e-3 take some word for another."""
     law, tape = WIDE_LAWS[0], SeededRandomness(SEED).words(60_000)
-    right = exact._draw_staircase(law, RecordedRandomness(tape), 10_000)
+    right = inversion._draw_staircase(law, RecordedRandomness(tape), 10_000)
     real = DoubleGeometric._log_weights
     monkeypatch.setattr(DoubleGeometric, "_log_weights", lambda self, x: real(self, x) - 1e-3)
-    assert not np.array_equal(right, exact._draw_staircase(law, RecordedRandomness(tape), 10_000))
+    assert not np.array_equal(
+        right, inversion._draw_staircase(law, RecordedRandomness(tape), 10_000)
+    )
 
 
 @pytest.mark.parametrize("law", [*LAWS, *WIDE_LAWS], ids=str)
 def test_log_weights_keep_their_contract(law):
-    steps = exact._stair(law) * np.array([-9, -3, -1, 0, 1, 2, 5, 40], dtype=np.int64)
+    steps = inversion._stair(law) * np.array([-9, -3, -1, 0, 1, 2, 5, 40], dtype=np.int64)
     x = law.mode + steps
     x = x[x >= (law.lowest if law.lowest is not None else -(2**62))]
     with ctx.workprec(256):
@@ -91,7 +95,7 @@ def test_log_weights_keep_their_contract(law):
 def test_uniform_words_are_those_of_uniform_below(n, fits):
     """Same integers as the plain definition where no word is in the surplus, and no bias by it."""
     source, plain = SeededRandomness(SEED), SeededRandomness(SEED)
-    got = exact._uniform_words(n, source, 4000)
+    got = inversion._uniform_words(n, source, 4000)
     if n < 2**50:
         assert got.tolist() == [uniform_below(n, plain) for _ in range(4000)]
     assert fits(np.histogram(got, np.linspace(0, n, 3))[0], [(n + 1) // 2 / n, n // 2 / n])
@@ -115,7 +119,7 @@ def test_negative_control_hole_at_plus_one(fits):
 
 def test_negative_control_staircase_counts_zero_twice(fits):
     law = DiscreteGaussian(Fraction(9, 2))
-    draws = exact._draw_staircase(law, SeededRandomness(SEED), 4000)
+    draws = inversion._draw_staircase(law, SeededRandomness(SEED), 4000)
     doubled = np.append(draws, draws[draws == 0])
     assert not fits(*counts_and_probs(law, doubled))
 
@@ -124,7 +128,7 @@ def test_negative_control_staircase_counts_zero_twice(fits):
     "law", [DoubleGeometric(Fraction(1, 10**6)), DiscreteGaussian(Fraction(10**12))], ids=str
 )
 def test_wide_laws_are_drawn_without_a_table(law, fits):
-    assert not exact._fits_a_table(law)
+    assert not inversion._fits_a_table(law)
     draws = law.draw(SeededRandomness(SEED), 3000)
     edges = np.array([-2e6, -1e6, -3e5, 0, 3e5, 1e6, 2e6])
     inside = np.histogram(draws, np.concatenate([[-np.inf], edges + 0.5, [np.inf]]))[0]

@@ -16,10 +16,10 @@ from congenial.sampling import (
     RecordedRandomness,
     SeededRandomness,
     SystemRandomness,
-    _kernels,
     cell_variance,
+    word_kernels,
 )
-from congenial.sampling.laminar import SharedTotal, log_normaliser
+from congenial.sampling.tree.laminar import SharedTotal, log_normaliser
 
 SEED = 90210
 LABELS = np.array([0, 1, 0, -1, 1, 1, 2])  # groups of 2, 3 and 1 cells, one cell that is not free
@@ -204,7 +204,7 @@ def compose(words, at, q, k):
     """The kernel's composition as parts, and the next unread word."""
     marks = np.zeros(64 * k + k, np.uint8)
     bars, picks = np.empty(k, np.int64), np.empty(k, np.uint64)
-    at = _kernels.draw_bars(words, at, q, k, bars, picks, marks)
+    at = word_kernels.draw_bars(words, at, q, k, bars, picks, marks)
     assert not marks.any()
     return np.diff(np.concatenate([[-1], bars[: k - 1], [q + k - 1]])) - 1, at
 
@@ -230,7 +230,7 @@ def test_a_word_in_the_surplus_is_thrown_away(n, size):
     """x = 0 leaves the low word 0, below 2^64 mod N: rejected, and rejected again."""
     words = np.array([0, 0, *SeededRandomness(SEED).words(60)], dtype=np.uint64)
     picks = np.empty(size, np.uint64)
-    used = _kernels._draw_picks(words, 0, n, size, picks)
+    used = word_kernels._draw_picks(words, 0, n, size, picks)
     expected, read = reference_picks([int(w) for w in words], n, size)
     assert picks.tolist() == expected
     assert used == read
@@ -257,11 +257,11 @@ def test_several_integers_from_one_word_are_uniform(bounds):
 
 @pytest.mark.parametrize("n", [2, 3, 63, 64, 1023, 1024, 1025, 2**20, 2**30, 2**30 + 1, 2**61])
 def test_integers_per_word(n):
-    m = _kernels.per_word(n)
+    m = word_kernels.per_word(n)
     assert m == 1 or n**m <= 2**60
     assert n ** (m + 1) > 2**60
-    if n < _kernels._PER_WORD.size:
-        assert _kernels._PER_WORD[n] == m
+    if n < word_kernels._PER_WORD.size:
+        assert word_kernels._PER_WORD[n] == m
 
 
 @pytest.mark.parametrize(("q", "k"), [(3, 4), (5, 3), (2, 5), (200, 2)])
@@ -303,7 +303,7 @@ def test_draw_many_is_a_stated_function_of_the_words():
 
 def test_running_out_of_a_block_changes_nothing(monkeypatch):
     """A kernel that stops inside a group and resumes with more words gives the same draws."""
-    from congenial.sampling import laminar
+    from congenial.sampling.tree import laminar
 
     noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4))
     whole = noise.draw_many(SeededRandomness(SEED), 50)
@@ -312,7 +312,7 @@ def test_running_out_of_a_block_changes_nothing(monkeypatch):
 
 
 def test_chunks_are_independent(monkeypatch):
-    from congenial.sampling import laminar
+    from congenial.sampling.tree import laminar
 
     monkeypatch.setattr(laminar, "_CHUNK", 46 * 3)
     noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4))

@@ -17,13 +17,13 @@ from congenial.sampling import (
     DoubleGeometric,
     RecordedRandomness,
     SeededRandomness,
-    _kernels,
-    exact,
-    tables,
+    cdf_bounds,
+    inversion,
+    word_kernels,
 )
-from congenial.sampling.exact import ExactLaw
-from congenial.sampling.laminar import SharedTotal
-from congenial.sampling.precision import working_precision
+from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.inversion import ExactLaw
+from congenial.sampling.tree.laminar import SharedTotal
 from tests.sampling.laws import LAWS, WIDE, Reference
 
 SEED = 1618
@@ -62,11 +62,11 @@ def hard_tape(reference: Reference, n: int) -> np.ndarray:
 @pytest.mark.parametrize("enough", [0, 1 << 14], ids=["table", "search"])
 @pytest.mark.parametrize("bits", [2, 12, 20, 64])
 def test_same_draws_as_the_reference_bit_for_bit(law, bits, enough, monkeypatch):
-    monkeypatch.setattr(exact, "_ENOUGH", enough)
+    monkeypatch.setattr(inversion, "_ENOUGH", enough)
     reference, n = Reference(law), 90
     tape = hard_tape(reference, n)
     fast, slow = RecordedRandomness(tape), RecordedRandomness(tape)
-    assert exact._draw_inverse(law, fast, n, bits).tolist() == reference.draw(slow, n)
+    assert inversion._draw_inverse(law, fast, n, bits).tolist() == reference.draw(slow, n)
     assert fast.remaining == slow.remaining
     # the tape is hard: rounds 1, 2 and 3 were all needed
     assert len(tape) - fast.remaining > -(-n // 4) + n // 3
@@ -74,14 +74,14 @@ def test_same_draws_as_the_reference_bit_for_bit(law, bits, enough, monkeypatch)
 
 def test_the_tape_reaches_every_round(monkeypatch):
     levels, law = [], LAWS[0]
-    real = exact.boundaries
-    monkeypatch.setattr(exact, "boundaries", lambda *a: levels.append(a[1]) or real(*a))
+    real = inversion.boundaries
+    monkeypatch.setattr(inversion, "boundaries", lambda *a: levels.append(a[1]) or real(*a))
     tape = hard_tape(Reference(law), 90)
-    exact._draw_inverse(law, RecordedRandomness(tape), 90)
+    inversion._draw_inverse(law, RecordedRandomness(tape), 90)
     assert {1, 2, 3} <= set(levels)
     assert 0 not in levels  # sharp bounds settle round 0 without balls
     levels.clear()
-    exact._draw_inverse(law, RecordedRandomness(tape), 90, bits=6)
+    inversion._draw_inverse(law, RecordedRandomness(tape), 90, bits=6)
     assert {0, 1, 2, 3} <= set(levels)
 
 
@@ -89,36 +89,38 @@ def test_planted_defect_an_ambiguous_word_taken_as_decided(monkeypatch):
     """A table that answers for an undecided word, as a plain look-up would, is noticed."""
     law, reference = LAWS[0], Reference(LAWS[0])
     tape = hard_tape(reference, 90)
-    careless = np.maximum(exact._answers(law, 64), 0)
-    monkeypatch.setattr(exact, "_ENOUGH", 0)
-    monkeypatch.setattr(exact, "_answers", lambda law, bits: careless)
-    got = exact._draw_inverse(law, RecordedRandomness(tape), 90).tolist()
+    careless = np.maximum(inversion._answers(law, 64), 0)
+    monkeypatch.setattr(inversion, "_ENOUGH", 0)
+    monkeypatch.setattr(inversion, "_answers", lambda law, bits: careless)
+    got = inversion._draw_inverse(law, RecordedRandomness(tape), 90).tolist()
     assert got != reference.draw(RecordedRandomness(tape), 90)
 
 
 @pytest.mark.parametrize("law", [*LAWS, *BROAD, BROADEST], ids=str)
 def test_table_and_search_agree_on_every_word(law):
-    bounds = tables.word_bounds(law)
+    bounds = cdf_bounds.word_bounds(law)
     words = np.arange(1 << 16, dtype=np.uint16).view(np.uint64)
     if np.little_endian is False:
         words = words.byteswap()
     words.flags.writeable = False
     size = (1 << 16) - 3  # not a multiple of four
     by_table, by_search = np.empty(size, np.int64), np.empty(size, np.int64)
-    answers = exact._answers(law, 64)
-    open_table = _kernels.look_up(words, answers, by_table)
-    open_search = _kernels.search_lanes(words, bounds.lower, bounds.upper, bounds.guide, by_search)
+    answers = inversion._answers(law, 64)
+    open_table = word_kernels.look_up(words, answers, by_table)
+    open_search = word_kernels.search_lanes(
+        words, bounds.lower, bounds.upper, bounds.guide, by_search
+    )
     assert np.array_equal(by_table, by_search)
     assert np.array_equal(open_table, open_search)
     assert np.array_equal(open_table, np.flatnonzero(by_table < 0))
     assert answers.dtype == (np.int32 if law is BROADEST else np.int16)
-    assert not np.any(by_table == _kernels.UNSURE) or law is BROADEST
+    assert not np.any(by_table == word_kernels.UNSURE) or law is BROADEST
 
 
 def test_chunks_follow_each_other(monkeypatch):
     """Two draws of 8 are one draw of 16 made in chunks of 8."""
     law = LAWS[0]
-    monkeypatch.setattr(exact, "_CHUNK", 8)
+    monkeypatch.setattr(inversion, "_CHUNK", 8)
     whole = law.draw(SeededRandomness(SEED), 20)
     source = SeededRandomness(SEED)
     pieces = [law.draw(source, n) for n in (8, 8, 4)]
@@ -131,10 +133,10 @@ def test_chunks_follow_each_other(monkeypatch):
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_ball_bounds_hold_and_are_tight(law, level):
-    table, reference = tables.boundaries(law, level), Reference(law)
+    table, reference = cdf_bounds.boundaries(law, level), Reference(law)
     with ctx.workprec(500):
         for i, (low, high) in enumerate(zip(table.lower, table.upper, strict=True)):
-            f = reference.F[table.first + i + WIDE] * arb(2) ** tables.bits_at(level)
+            f = reference.F[table.first + i + WIDE] * arb(2) ** cdf_bounds.bits_at(level)
             assert f >= low
             assert f <= high
             assert high - low <= 1
@@ -142,7 +144,7 @@ def test_ball_bounds_hold_and_are_tight(law, level):
 
 def gaps(law: ExactLaw) -> tuple[int, int, float]:
     """How many word bounds are wrong, how many there are, and the widest pair (as probability)."""
-    fast, balls = tables.word_bounds.__wrapped__(law), tables.boundaries(law, 1)
+    fast, balls = cdf_bounds.word_bounds.__wrapped__(law), cdf_bounds.boundaries(law, 1)
     wrong, shift = 0, fast.first - balls.first
     lower, upper = fast.lower.tolist(), fast.upper.tolist()
     for i in range(len(lower)):
@@ -164,7 +166,7 @@ def test_word_bounds_hold_and_are_sharp(law):
 
 def test_planted_defect_bounds_without_rounding_errors(monkeypatch):
     """With the unit round-off taken as 0 the doubles are not bounds: the same check says so."""
-    monkeypatch.setattr(tables, "_U", 0.0)
+    monkeypatch.setattr(cdf_bounds, "_U", 0.0)
     assert gaps(BROAD[0])[0] > 100
 
 
@@ -205,7 +207,7 @@ def test_ratios_keep_their_contract(law):
 def test_huge_ratios_leave_a_single_point():
     """exp(-1000) underflows in doubles; the law is drawn all the same, and tails are balls."""
     law = DoubleGeometric(Fraction(1000))
-    bounds = tables.word_bounds(law)
+    bounds = cdf_bounds.word_bounds(law)
     assert bounds.first == 0
     assert bounds.lower.size == 1
     # 1488 zero bits: U is below F(-1), about 2^-1443, and above F(-2), about 2^-2885

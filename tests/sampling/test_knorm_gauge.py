@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from congenial.errors import StructureError
-from congenial.sampling import SeededRandomness, gauge_kernels
-from congenial.sampling.gauge import Gauge, hexagons, swaps
-from congenial.sampling.gauge_exact import exact_gauge
-from congenial.sampling.two_way import TwoWayNoise
+from congenial.sampling import SeededRandomness
+from congenial.sampling.gauge import gauge_kernels
+from congenial.sampling.gauge.exact_gauge import exact_gauge
+from congenial.sampling.gauge.gauge import Gauge, hexagons, swaps
+from congenial.sampling.two_way.two_way import TwoWayNoise
 
 SEED = 51_001
 HEXAGON = np.array([[1, -1, 0], [0, 1, -1], [-1, 0, 1]])

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.sampling import RecordedRandomness, SeededRandomness, gauge_kernels
-from congenial.sampling.gauge import Gauge
-from congenial.sampling.knorm import KNormNoise, numerator
-from congenial.sampling.two_way import TwoWayNoise
+from congenial.sampling import RecordedRandomness, SeededRandomness
+from congenial.sampling.gauge import gauge_kernels
+from congenial.sampling.gauge.gauge import Gauge
+from congenial.sampling.gauge.knorm_noise import KNormNoise, numerator
+from congenial.sampling.two_way.two_way import TwoWayNoise
 from tests.sampling.test_two_way_noise import tally
 
 SEED = 51_002

@@ -14,9 +14,9 @@ from scipy.special import exp1
 
 from congenial.errors import StructureError
 from congenial.sampling import SeededRandomness
-from congenial.sampling.gauge import Gauge
-from congenial.sampling.knorm_cones import set_cones, table_cones
-from congenial.sampling.knorm_real import KNormReal
+from congenial.sampling.gauge.cones import set_cones, table_cones
+from congenial.sampling.gauge.gauge import Gauge
+from congenial.sampling.gauge.real_knorm import KNormReal
 from tests.sampling.conftest import ALPHA
 
 SEED = 51_003

@@ -15,8 +15,7 @@ from scipy.stats import chi2
 
 from congenial.errors import GuaranteeError, RandomnessError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness
-from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian, log_normaliser
-from congenial.sampling.two_way_klein import (
+from congenial.sampling.two_way.klein import (
     LINE,
     Klein,
     _log_ratio,
@@ -25,7 +24,12 @@ from congenial.sampling.two_way_klein import (
     log_rho,
     table_noise,
 )
-from congenial.sampling.two_way_klein_kernels import _one_minus_ratio, log_acceptance
+from congenial.sampling.two_way.klein_kernels import _one_minus_ratio, log_acceptance
+from congenial.sampling.two_way.lattice_gaussian import (
+    GroupedGaussian,
+    TwoWayGaussian,
+    log_normaliser,
+)
 
 SEED = 60601
 ALPHA = 1e-6

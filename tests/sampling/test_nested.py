@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from congenial.public.limits import FAR, Limits
-from congenial.public.support import LOOSE, Support
+from congenial.figures.limits import FAR, Limits
+from congenial.figures.support import LOOSE, Support
 from congenial.sampling import SeededRandomness
-from congenial.sampling.counts import ConditionedCounts
+from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.kept import KeptBounds, parts_of
-from congenial.sampling.nested import BoundedSum, NestedGroups, nested_sums
+from congenial.sampling.rejection import KeptBounds, parts_of
+from congenial.sampling.tree.nested import BoundedSum, NestedGroups, nested_sums
 
 SEED = 61_207
 CENTRE = np.array([2, 0, 3, 1, 0, 2])

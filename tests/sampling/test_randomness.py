@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import RandomnessError
-from congenial.sampling import (
-    RecordedRandomness,
-    SeededRandomness,
-    SystemRandomness,
-    uniform_below,
-)
+from congenial.sampling import RecordedRandomness, SeededRandomness, SystemRandomness, uniform_below
 
 SEED = 20260701
 

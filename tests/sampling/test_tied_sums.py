@@ -11,12 +11,12 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.figures.invariants import publish
+from congenial.figures.statements import count, margin, total
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.errors import SimulatedLaw
+from congenial.mechanisms.error_laws import SimulatedLaw
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import count, margin, total
 from congenial.sampling import SeededRandomness
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.sums import Pmf

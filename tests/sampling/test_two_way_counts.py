@@ -12,17 +12,13 @@ import pytest
 from flint import ctx
 
 from congenial.errors import MandateError, RandomnessError, StructureError
-from congenial.sampling import (
-    RecordedRandomness,
-    SeededRandomness,
-    two_way_divide,
-    two_way_kernels,
-)
-from congenial.sampling.exact import ball
-from congenial.sampling.two_way_chain import HeatBath, corner
-from congenial.sampling.two_way_counts import Columns, TwoColumns, TwoWayCounts
-from congenial.sampling.two_way_divide import Divide
-from congenial.sampling.two_way_given_sum import Intervals
+from congenial.sampling import RecordedRandomness, SeededRandomness
+from congenial.sampling.inversion import ball
+from congenial.sampling.two_way import divide, margin_kernels
+from congenial.sampling.two_way.divide import Divide
+from congenial.sampling.two_way.given_sum import Intervals
+from congenial.sampling.two_way.heat_bath import HeatBath, corner
+from congenial.sampling.two_way.margin_counts import Columns, TwoColumns, TwoWayCounts
 
 SEED = 271828
 EPS = Fraction(1, 2)
@@ -79,7 +75,7 @@ def draws_of(way, n, seed=SEED):
 def test_add_row_is_the_plain_sum(lo, hi, cap):
     f = np.random.default_rng(SEED).random(11)
     out = np.empty(11)
-    scale = two_way_kernels.add_row(f, lo, hi, cap, 0.6, out)
+    scale = margin_kernels.add_row(f, lo, hi, cap, 0.6, out)
     for k in range(11):
         direct = sum(0.6 ** max(lo - x, x - hi, 0) * f[k - x] for x in range(min(cap, k) + 1))
         assert out[k] * scale == pytest.approx(direct, rel=1e-14)
@@ -139,10 +135,10 @@ def test_draws_have_the_law(way, s, n, fits):
 def test_negative_control_divide_without_its_acceptance(fits, monkeypatch):
     def accept(m, state, *rest):
         status, at = two_way_kernels_divide(m, state, *rest)
-        return (two_way_kernels.FINISHED if status == two_way_kernels.TABLE else status), at
+        return (margin_kernels.FINISHED if status == margin_kernels.TABLE else status), at
 
-    two_way_kernels_divide = two_way_kernels.divide
-    monkeypatch.setattr(two_way_kernels, "divide", accept)
+    two_way_kernels_divide = margin_kernels.divide
+    monkeypatch.setattr(margin_kernels, "divide", accept)
     way = Divide(THREE_BY_FOUR, EPS)
     way.judge_slack = 1e9  # every acceptance is open, and the defect accepts it
     assert not fits(*counts_and_probs(THREE_BY_FOUR, draws_of(way, 5000)))
@@ -150,7 +146,7 @@ def test_negative_control_divide_without_its_acceptance(fits, monkeypatch):
 
 def test_negative_control_divide_with_the_plain_first_row(fits, monkeypatch):
     """Messages instead of square roots in the first row: the acceptance does not take it back."""
-    monkeypatch.setattr(two_way_divide.FirstRow, "_share", lambda self, j: 1.0)
+    monkeypatch.setattr(divide.FirstRow, "_share", lambda self, j: 1.0)
     draws = draws_of(Divide(THREE_BY_FOUR, EPS), 5000)
     assert not fits(*counts_and_probs(THREE_BY_FOUR, draws))
 
@@ -162,11 +158,9 @@ def test_negative_control_divide_with_the_plain_first_row(fits, monkeypatch):
 def test_ball_arithmetic_gives_the_same_draws(way, monkeypatch):
     s = FOUR_BY_TWO if way is TwoColumns else THREE_BY_FOUR
     opened = []
-    settle = two_way_divide.GivenSum.settle
+    settle = divide.GivenSum.settle
     log_p = Divide._log_acceptance
-    monkeypatch.setattr(
-        two_way_divide.GivenSum, "settle", lambda *a: opened.append("cell") or settle(*a)
-    )
+    monkeypatch.setattr(divide.GivenSum, "settle", lambda *a: opened.append("cell") or settle(*a))
     monkeypatch.setattr(Divide, "_log_acceptance", lambda *a: opened.append("table") or log_p(*a))
     fast, slow = way(s, EPS), way(s, EPS)
     if way is TwoColumns:
@@ -179,16 +173,16 @@ def test_ball_arithmetic_gives_the_same_draws(way, monkeypatch):
 
 
 def test_columns_slow_path_is_the_same(monkeypatch):
-    from congenial.sampling import two_way_counts
+    from congenial.sampling.two_way import margin_counts
 
     fast = draws_of(Columns(THREE_BY_FOUR, EPS), 60)
-    pick_fast, opened = two_way_counts.pick_fast, []
+    pick_fast, opened = margin_counts.pick_fast, []
 
     def crippled(weights, slack, exact, randomness):
         opened.append(len(weights))
         return pick_fast(weights, 0.05, exact, randomness)
 
-    monkeypatch.setattr(two_way_counts, "pick_fast", crippled)
+    monkeypatch.setattr(margin_counts, "pick_fast", crippled)
     assert np.array_equal(fast, draws_of(Columns(THREE_BY_FOUR, EPS), 60))
     assert len(opened) == 180
 

@@ -16,11 +16,11 @@ from scipy import stats
 from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
 from congenial.data.schema import Schema
-from congenial.mechanisms.additive import PlainLaplace
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.protocol import Mechanism
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.plain import PlainLaplace
+from congenial.pairs.adjacency import ReplaceOne
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import ReplaceOne
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 90_210

@@ -10,7 +10,7 @@ import pytest
 
 from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
-from congenial.mechanisms.additive import PlainGeometric
+from congenial.mechanisms.plain import PlainGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness, Words
 
 SEED = 4_127

@@ -8,12 +8,12 @@ from itertools import combinations_with_replacement
 import numpy as np
 from flint import arb
 
-from congenial.sampling.exact import ball
-from congenial.sampling.precision import working_precision
-from congenial.synthesis.drawing import Composition, Finite
+from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.inversion import ball
+from congenial.synthesis.weighted_posterior import Finite, WeightedComposition
 
 
-def log_probabilities(law: Finite | Composition, outcomes=None) -> list:
+def log_probabilities(law: Finite | WeightedComposition, outcomes=None) -> list:
     """log P of every outcome as balls of 200 bits."""
     if isinstance(law, Finite):
         weights = [law.exact_log_weight(j) for j in range(len(law.total))]
@@ -33,7 +33,7 @@ def loss(a: list, b: list) -> arb:
         return max(abs(x - y).upper() for x, y in zip(a, b, strict=True))
 
 
-def compositions(law: Composition) -> list[tuple[int, ...]]:
+def compositions(law: WeightedComposition) -> list[tuple[int, ...]]:
     """All outcomes of a composition law."""
     cells = len(law.counts)
 

@@ -10,9 +10,9 @@ import pytest
 from congenial.errors import DataError, GuaranteeError
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.adapters import NumpyroModel, _weighted, log_likelihood_of
-from congenial.synthesis.diagnostics import effective_draws, refuse_unconverged, split_r_hat
+from congenial.synthesis.convergence_refusal import effective_draws, refuse_unconverged, split_r_hat
 from congenial.synthesis.local import min_max, risks, synthesize_locally
-from congenial.synthesis.model import Model
+from congenial.synthesis.record_model import RecordModel
 
 # ---- NumPyro -------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ def test_weights_touch_the_records_alone():
     import numpyro
     from numpyro.infer.util import potential_energy
 
-    assert isinstance(model, Model)
+    assert isinstance(model, RecordModel)
     assert (model.sites, model.observed) == ({"mean": ()}, {"x"})
     x, weights = np.array([90.0, 100.0, 130.0]), np.array([0.2, 1.0, 0.0])
 

@@ -15,17 +15,17 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, DataError, GuaranteeError
-from congenial.public.adjacency import ReplaceOne
+from congenial.pairs.adjacency import ReplaceOne
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.combine import combine
-from congenial.synthesis.curve import Measure, level_quantile, risk_utility_curve, summary
 from congenial.synthesis.local import LABEL
-from congenial.synthesis.model import Grid
-from congenial.synthesis.models import Multinomial, Normal, Poisson
+from congenial.synthesis.models import MultinomialColumn, NormalColumn, PoissonColumn
+from congenial.synthesis.record_model import Grid
 from congenial.synthesis.risk import record_risk
-from congenial.synthesis.utility import NOTE, CoefficientRow, utility_report
+from congenial.synthesis.risk_utility import Measure, level_quantile, risk_utility_curve, summary
+from congenial.synthesis.utility_report import NOTE, CoefficientRow, utility_report
 
 # ---- combining rules -----------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ def test_overlap_of_intervals():
 
 X = Schema.from_dict({"x": {"edges": [0, 1, 4, 9, 16, 25, 36, 400]}})
 COUNTS = np.array([50, 200, 400, 250, 80, 20, 0])
-ROOT = Normal(Grid(1, 6, 26), Grid(0.5, 4, 15), "root")
+ROOT = NormalColumn(Grid(1, 6, 26), Grid(0.5, 4, 15), "root")
 
 
 def synthesizer(model=ROOT) -> Synthesizer:
@@ -235,7 +235,7 @@ def test_curve_of_three_mechanisms(tmp_path):
     assert len(kept.read_text().splitlines()) == len(lines)
     with pytest.raises(DataError, match="of another plan, measure"):
         risk_utility_curve(synthesizer(), table(), Measure("x"), **ask)
-    narrower = Normal(Grid(1, 6, 26), Grid(0.5, 3, 15), "root")
+    narrower = NormalColumn(Grid(1, 6, 26), Grid(0.5, 3, 15), "root")
     with pytest.raises(DataError, match="of another plan, measure"):
         risk_utility_curve(synthesizer(narrower), table(), measure, **ask)
     one_more = Table(X, ["x"], COUNTS + np.eye(7, dtype=int)[3])
@@ -261,7 +261,7 @@ def test_standard_errors_of_a_curve():
 
 def test_curve_of_a_multinomial():
     rows = risk_utility_curve(
-        synthesizer(Multinomial()),
+        synthesizer(MultinomialColumn()),
         table(),
         Measure("x"),
         bounds=[4],
@@ -276,7 +276,7 @@ def test_curve_of_a_multinomial():
 
 def test_curve_with_columns_given_others():
     schema = Schema.from_dict({"g": {"levels": ["a", "b"]}, "k": {"integers": [0, 5]}})
-    columns = (Column("g"), Column("k", Poisson(Grid(0.5, 4, 8)), given=("g",)))
+    columns = (Column("g"), Column("k", PoissonColumn(Grid(0.5, 4, 8)), given=("g",)))
     one = Synthesizer(ReplaceOne(schema), columns, Fraction(1))
     data = Table(schema, ["g", "k"], np.array([[30, 40, 20, 5, 1, 0], [2, 9, 20, 30, 9, 5]]))
     rows = risk_utility_curve(

@@ -11,29 +11,29 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import Invariants, publish
-from congenial.public.partial import SensitiveValues
-from congenial.public.statements import count, linear, margin, structural_zeros, total
-from congenial.public.universe import Universe
-from congenial.sampling.precision import working_precision
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, linear, margin, structural_zeros, total
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.pairs.universe import Universe
+from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
+from congenial.synthesis.column_kernels import kernel_of
 from congenial.synthesis.columns import Column
-from congenial.synthesis.drawing import Finite
-from congenial.synthesis.kernels import kernel_of
 from congenial.synthesis.local import min_max, risks
-from congenial.synthesis.model import Grid
 from congenial.synthesis.models import (
-    Binomial,
+    BinomialColumn,
     LinearRegression,
-    Multinomial,
-    Normal,
-    Poisson,
+    MultinomialColumn,
+    NormalColumn,
+    PoissonColumn,
     Spike,
 )
 from congenial.synthesis.raw import certified_law
-from congenial.synthesis.scores import FULL, oscillation, scores_of, weights_of
+from congenial.synthesis.record_model import Grid
+from congenial.synthesis.record_scores import FULL, oscillation, scores_of, weights_of
+from congenial.synthesis.weighted_posterior import Finite
 from tests.synthesis.exact_loss import (
     M,
     compositions,
@@ -49,13 +49,13 @@ MONEY = Schema.from_dict(
     {"x": {"edges": [-1_000_000, -10, 0, 1, 30, 1000], "top": "rich", "missing": "unknown"}}
 )
 MODELS = {
-    "poisson": (COUNTS, Poisson(Grid(0.5, 30, 9, "log"))),
-    "binomial": (SIX, Binomial(5, Grid(0.05, 0.95, 9))),
-    "normal": (COUNTS, Normal(Grid(0, 20, 4), Grid(1, 30, 3, "log"))),
+    "poisson": (COUNTS, PoissonColumn(Grid(0.5, 30, 9, "log"))),
+    "binomial": (SIX, BinomialColumn(5, Grid(0.05, 0.95, 9))),
+    "normal": (COUNTS, NormalColumn(Grid(0, 20, 4), Grid(1, 30, 3, "log"))),
     "spikes": (
         MONEY,
         Spike(
-            Spike(Normal(Grid(-3, 9, 4), Grid(1, 9, 3), "asinh"), "0", Grid(0.1, 0.4, 2)),
+            Spike(NormalColumn(Grid(-3, 9, 4), Grid(1, 9, 3), "asinh"), "0", Grid(0.1, 0.4, 2)),
             "unknown",
             Grid(0.01, 0.3, 2),
         ),
@@ -84,7 +84,7 @@ def test_no_pair_of_small_databases_loses_more(name, weighting):
 
 def test_the_bound_is_nearly_met():
     """Two points of Theta far apart, many records at one end: the loss comes close to 2M."""
-    law = lambda records: certified_law(Poisson(Grid(1, 1000, 2)), records, M)  # noqa: E731
+    law = lambda records: certified_law(PoissonColumn(Grid(1, 1000, 2)), records, M)  # noqa: E731
     many = np.array([0.0] * 60)
     with working_precision(200):
         a = log_probabilities(law(np.append(many, 0.0)))
@@ -98,10 +98,10 @@ HOSTILE = [0.0, 1e-300, 1.0, 3.0, 1e9, 1e300, -1.0, -1e300, np.inf, -np.inf, np.
 @pytest.mark.parametrize(
     "model",
     [
-        Poisson(Grid(0.001, 1000, 7, "log")),
-        Normal(Grid(-1000, 1000, 5), Grid(0.01, 100, 3, "log")),
-        Normal(Grid(-5, 5, 5), Grid(0.1, 2, 3), "log"),
-        Binomial(9, Grid(0.001, 0.999, 7)),
+        PoissonColumn(Grid(0.001, 1000, 7, "log")),
+        NormalColumn(Grid(-1000, 1000, 5), Grid(0.01, 100, 3, "log")),
+        NormalColumn(Grid(-5, 5, 5), Grid(0.1, 2, 3), "log"),
+        BinomialColumn(9, Grid(0.001, 0.999, 7)),
     ],
 )
 @pytest.mark.parametrize("repeated", [0, 1, 5000])
@@ -116,7 +116,7 @@ def test_hostile_records_lose_no_more(model, repeated):
 
 
 def test_records_without_a_weight_change_nothing():
-    model = Poisson(Grid(1, 9, 5))
+    model = PoissonColumn(Grid(1, 9, 5))
     plain = certified_law(model, np.array([3.0, 4.0]), M)
     for bad in (np.nan, np.inf, -np.inf):
         odd = certified_law(model, np.array([3.0, 4.0, bad]), M)
@@ -128,7 +128,7 @@ def test_multinomial_lattice(levels, floor):
     """Every composition, every pair of databases of up to 4 people."""
     names = [f"l{i}" for i in range(levels)]
     attribute = Schema.from_dict({"x": {"levels": names}}).attribute("x")
-    model = Multinomial(floor=floor, steps=1, concentration=0.7)
+    model = MultinomialColumn(floor=floor, steps=1, concentration=0.7)
     allowed = np.ones((1, levels), dtype=bool)
     one = kernel_of(model, attribute=attribute, allowed=allowed, bound=M)
     for n in range(4):
@@ -149,7 +149,7 @@ def test_multinomial_lattice(levels, floor):
 def test_planted_weights_that_see_the_whole_data_are_caught():
     """Min-max weights (the paper's) in the same machinery, each record within what they promise."""
     theta = np.linspace(60, 140, 41)[:, None]
-    model = Poisson()
+    model = PoissonColumn()
 
     def law(records):
         likelihood = model.log_likelihood(theta, records)
@@ -170,7 +170,7 @@ def test_planted_weights_that_see_the_whole_data_are_caught():
 
 def test_planted_weights_that_are_too_large_are_caught():
     """No weights at all (alpha = 1) and no cut: the loss exceeds 2M."""
-    model = Poisson(Grid(1, 60, 30))
+    model = PoissonColumn(Grid(1, 60, 30))
     theta = model.points()
 
     def law(records):
@@ -220,7 +220,7 @@ def apart(tables: list[Table], records: int) -> list[tuple[int, int]]:
 
 
 GIVEN = {
-    "by context": Column("k", Poisson(Grid(0.3, 4, 5, "log")), given=("g",)),
+    "by context": Column("k", PoissonColumn(Grid(0.3, 4, 5, "log")), given=("g",)),
     "regression": Column(
         "k", LinearRegression((Grid(0, 3, 3), Grid(-1, 1, 3)), Grid(0.5, 2, 2)), given=("side",)
     ),
@@ -233,8 +233,8 @@ def test_columns_one_after_another_share_the_bound(which):
     schema = Schema.from_dict(
         {"side": {"levels": ["l", "r"]}, "g": {"levels": ["a", "b"]}, "k": {"integers": [0, 2]}}
     )
-    first = Column("g", Multinomial(floor=0.2, steps=1), share=Fraction(1, 3))
-    columns = (Column("side", Multinomial(floor=0.25, steps=1)), first, GIVEN[which])
+    first = Column("g", MultinomialColumn(floor=0.2, steps=1), share=Fraction(1, 3))
+    columns = (Column("side", MultinomialColumn(floor=0.25, steps=1)), first, GIVEN[which])
     synthesizer = Synthesizer(ReplaceOne(schema), columns, M)
     tables = tables_of(schema, 1) if which == "regression" else tables_of(schema, 2)
     assert synthesizer.epsilon == 2 * M
@@ -245,7 +245,7 @@ def test_columns_one_after_another_share_the_bound(which):
 
 def test_mandated_totals_cost_two_a_star():
     """Conforming pairs a* = 2 records apart lose at most 2 M a*, and some more than 2 M."""
-    columns = (Column("g", Multinomial(floor=0.1, steps=1)), GIVEN["by context"])
+    columns = (Column("g", MultinomialColumn(floor=0.1, steps=1)), GIVEN["by context"])
     every = tables_of(TWO, 3)
     truth = next(t for t in every if t.marginal(["g"]).counts.tolist() == [1, 1, 1])
     adjacency = SemiAdjacent(publish(truth, total(by="g")))
@@ -267,7 +267,7 @@ def test_a_column_settled_by_its_totals_needs_none_of_the_bound():
     a column whose totals leave a choice keeps its share. Planted: it keeps it beside the whole M.
     """
     schema = Schema.from_dict({"g": {"integers": [0, 2]}, "k": {"integers": [0, 1]}})
-    columns = tuple(Column(name, Poisson(Grid(0.05, 5, 2))) for name in schema.names)
+    columns = tuple(Column(name, PoissonColumn(Grid(0.05, 5, 2))) for name in schema.names)
     every = tables_of(schema, 3)
     truth = next(t for t in every if t.marginal(["g"]).counts.tolist() == [1, 2, 0])
     exact = Synthesizer(SemiAdjacent(publish(truth, total(by="g"))), columns, M)
@@ -291,7 +291,7 @@ def test_totals_and_rules_together_may_settle_a_column():
     schema = Schema.from_dict({"g": {"levels": ["a", "b", "c"]}, "k": {"integers": [0, 2]}})
     counts = np.array([[1, 2, 0], [0, 0, 0], [3, 0, 1]])
     table = Table(schema, schema.names, counts)
-    columns = (Column("g"), Column("k", Poisson(Grid(0.3, 4, 5, "log")), given=("g",)))
+    columns = (Column("g"), Column("k", PoissonColumn(Grid(0.3, 4, 5, "log")), given=("g",)))
     figure, rule = count("g = 'a' or g = 'b'"), structural_zeros("g = 'b'")
     assert not Synthesizer(SemiAdjacent(publish(table, figure)), columns, M).settled
     made = Synthesizer(SemiAdjacent(publish(table, figure, rule)), columns, M)

@@ -11,12 +11,12 @@ from scipy.stats import chi2, norm
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.public.adjacency import ReplaceOne
+from congenial.pairs.adjacency import ReplaceOne
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
-from congenial.synthesis.model import Grid, LevelModel
-from congenial.synthesis.models import Multinomial, Normal, Poisson
+from congenial.synthesis.models import MultinomialColumn, NormalColumn, PoissonColumn
+from congenial.synthesis.record_model import Grid, LevelModel
 
 
 def fitted_distance(schema, counts, model, correct=True) -> float:
@@ -34,14 +34,14 @@ def test_a_column_learns_from_the_data():
     """
     schema = Schema.from_dict({"x": {"integers": [-40, 40]}})
     edges = np.arange(-40, 42)
-    model = Normal(Grid(-10, 10, 41), Grid(1, 15, 29))
+    model = NormalColumn(Grid(-10, 10, 41), Grid(1, 15, 29))
     truth = np.diff(norm(3, 5).cdf(edges))
     counts = np.rint(1e6 * truth).astype(np.int64)
     assert fitted_distance(schema, counts, model) < 0.02
     assert fitted_distance(schema, counts, model, correct=False) > 0.08
     schema = Schema.from_dict({"x": {"levels": list("abcdef")}})
     counts = np.array([1000, 8000, 16000, 8000, 4000, 3000])
-    assert fitted_distance(schema, counts, Multinomial()) < 0.04
+    assert fitted_distance(schema, counts, MultinomialColumn()) < 0.04
 
 
 ALPHA = 1e-6  # false-alarm rate of the test of the law
@@ -52,7 +52,7 @@ def test_synthetic_records_follow_the_predictive_law():
     print("seed 6")
     schema = Schema.from_dict({"x": {"integers": [0, 4]}})
     table = Table(schema, ["x"], np.array([9, 3, 0, 1, 0]))
-    column = Column("x", Poisson(Grid(0.3, 6, 6)))
+    column = Column("x", PoissonColumn(Grid(0.3, 6, 6)))
     one = Synthesizer(ReplaceOne(schema), (column,), Fraction(3), records=1, copies=3000)
     found = one.release(table, SeededRandomness(6))
     seen = np.bincount([copy["x"][0].as_py() for copy in found.copies], minlength=5)

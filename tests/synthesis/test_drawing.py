@@ -12,12 +12,12 @@ from scipy.stats import chi2
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis import drawing
-from congenial.synthesis.drawing import Composition, Finite
-from congenial.synthesis.kernels import kernel_of
-from congenial.synthesis.model import Grid
-from congenial.synthesis.models import LinearRegression, Multinomial
-from congenial.synthesis.scores import FULL
+from congenial.synthesis import weighted_posterior
+from congenial.synthesis.column_kernels import kernel_of
+from congenial.synthesis.models import LinearRegression, MultinomialColumn
+from congenial.synthesis.record_model import Grid
+from congenial.synthesis.record_scores import FULL
+from congenial.synthesis.weighted_posterior import Finite, WeightedComposition
 
 ALPHA = 1e-6  # false-alarm rate of every test of a law here
 SEED = 20
@@ -38,13 +38,15 @@ def a_finite_law() -> Finite:
     return Finite(rng.integers(0, 5 * FULL, 23), rng.normal(size=23), UNIT)
 
 
-def a_composition(concentration: float = 0.4) -> Composition:
+def a_composition(concentration: float = 0.4) -> WeightedComposition:
     values = np.arange(1, 8)
     score = np.rint(np.log(values) / np.log(7) * FULL).astype(np.int64)
-    return Composition(np.array([6, 0, 2]), score, (concentration - 1) * np.log(values), UNIT, 1, 9)
+    return WeightedComposition(
+        np.array([6, 0, 2]), score, (concentration - 1) * np.log(values), UNIT, 1, 9
+    )
 
 
-def outcomes(law: Composition) -> tuple[list[tuple[int, ...]], np.ndarray]:
+def outcomes(law: WeightedComposition) -> tuple[list[tuple[int, ...]], np.ndarray]:
     cells = range(law.low, law.high + 1)
     every = [c for c in product(cells, repeat=len(law.counts)) if sum(c) == law.size]
     log_w = np.array([float(law.exact_log_weight(np.array(c))) for c in every])
@@ -58,7 +60,7 @@ def count_finite(law: Finite, n: int) -> np.ndarray:
     return np.bincount([law.draw(source) for _ in range(n)], minlength=len(law.total))
 
 
-def count_compositions(law: Composition, n: int) -> np.ndarray:
+def count_compositions(law: WeightedComposition, n: int) -> np.ndarray:
     print(f"seed {SEED}")
     source, every = SeededRandomness(SEED), outcomes(law)[0]
     places = {c: i for i, c in enumerate(every)}
@@ -89,7 +91,7 @@ def test_composition_draws_have_the_law():
 @pytest.mark.parametrize("draw", ["finite", "composition"])
 def test_poor_proposals_do_not_change_the_law(draw, monkeypatch):
     """The proposal is three times too large at odd places; acceptance sets it right."""
-    good = drawing._upper
+    good = weighted_posterior._upper
 
     def poor(log_w, scale):
         weights = good(log_w, scale / 4)
@@ -101,7 +103,7 @@ def test_poor_proposals_do_not_change_the_law(draw, monkeypatch):
         quarter = constant / 4 if isinstance(constant, Fraction) else [k / 4 for k in constant]
         return (quarter, *rest)
 
-    monkeypatch.setattr(drawing, "_upper", poor)
+    monkeypatch.setattr(weighted_posterior, "_upper", poor)
     law = a_finite_law() if draw == "finite" else a_composition()
     law.__dict__["_proposal"] = true_scale(law)
     if draw == "finite":
@@ -110,7 +112,7 @@ def test_poor_proposals_do_not_change_the_law(draw, monkeypatch):
         n, p, seen = 700, outcomes(law)[1], count_compositions(law, 700)
     assert not rejects(seen, n * p)
     # negative control: without the acceptance step the same draws are noticed
-    monkeypatch.setattr(drawing, "_bernoulli", lambda *_: True)
+    monkeypatch.setattr(weighted_posterior, "_bernoulli", lambda *_: True)
     seen = count_finite(law, n) if draw == "finite" else count_compositions(law, n)
     assert rejects(seen, n * p)
 
@@ -144,7 +146,7 @@ def test_large_compositions_are_drawn_near_the_data():
     counts = rng.multinomial(10_000, rng.dirichlet(np.full(200, 2.0)))
     values = np.arange(2, 2001)
     score = np.rint(np.log(values / 2) / np.log(1000) * FULL).astype(np.int64)
-    law = Composition(counts, score, np.zeros(len(values)), Fraction(4) / FULL, 2, 8000)
+    law = WeightedComposition(counts, score, np.zeros(len(values)), Fraction(4) / FULL, 2, 8000)
     found = law.draw(SeededRandomness(SEED))
     assert found.sum() == 8000
     assert found.min() >= 2
@@ -154,7 +156,7 @@ def test_large_compositions_are_drawn_near_the_data():
 def test_impossible_laws_are_refused():
     score, prior = np.array([0, FULL]), np.zeros(2)
     with pytest.raises(GuaranteeError, match="Lower the floor"):
-        Composition(np.zeros(3, dtype=np.int64), score, prior, UNIT, 4, 11)
+        WeightedComposition(np.zeros(3, dtype=np.int64), score, prior, UNIT, 4, 11)
     with pytest.raises(GuaranteeError, match="prior is zero"):
         Finite(np.array([0, 1]), np.array([0.0, -np.inf]), UNIT)
 
@@ -164,7 +166,7 @@ def test_more_records_than_64_bits_hold_are_refused(counts):
     """Sums of scores would wrap around, and the draw follow another law, or never end."""
     attribute = Schema.from_dict({"x": {"levels": ["a", "b", "c"]}}).attribute("x")
     kernel = kernel_of(
-        Multinomial(floor=0.2, steps=1, concentration=1.0),
+        MultinomialColumn(floor=0.2, steps=1, concentration=1.0),
         attribute=attribute,
         allowed=np.ones((1, 3), dtype=bool),
         bound=Fraction(1, 1 << 20),

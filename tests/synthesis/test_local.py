@@ -10,7 +10,7 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.errors import DataError, GuaranteeError
-from congenial.public.adjacency import ReplaceOne
+from congenial.pairs.adjacency import ReplaceOne
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.local import (
     LABEL,
@@ -27,9 +27,9 @@ from congenial.synthesis.local import (
     truncated,
     weight_spread,
 )
-from congenial.synthesis.model import Grid
-from congenial.synthesis.models import LinearRegression, Normal, Poisson
+from congenial.synthesis.models import LinearRegression, NormalColumn, PoissonColumn
 from congenial.synthesis.raw import certified_law
+from congenial.synthesis.record_model import Grid
 
 RISK = np.array([1.0, 2.0, 5.0, np.inf])
 
@@ -65,7 +65,7 @@ def test_weights_against_the_oracle(shared):
     cases = {one["id"]: one for one in told}
     case = cases["weights_small_M332"]
     y, theta = np.array(case["inputs"]["y"]), np.array(case["inputs"]["draws"])[:, None]
-    table = Poisson().log_likelihood(theta, y)
+    table = PoissonColumn().log_likelihood(theta, y)
     weights = truncated(min_max(), case["inputs"]["M"])(risks(table))
     assert weights == pytest.approx(case["output"]["alpha_M"], abs=case["tol"])
     gamma = [0.5 + weights @ y, weights.sum()]
@@ -107,7 +107,7 @@ def test_figures_of_the_paper_are_computed_and_labelled():
 def test_densities_above_one_need_twice_as_much():
     """N(0, .1^2): |log p| alone misses half of what a replaced record can do (appendix A.3)."""
     theta, y = np.array([[0.0, 0.1]]), np.array([0.0, 0.2352])
-    table = Normal().log_likelihood(theta, y)
+    table = NormalColumn().log_likelihood(theta, y)
     found = estimate(table, np.ones(2))
     assert found.above_one
     assert found.epsilon == pytest.approx(4 * np.abs(table).max())
@@ -117,7 +117,12 @@ def test_densities_above_one_need_twice_as_much():
 def test_a_run_gives_weights_estimate_and_copies():
     y = np.random.default_rng(0).poisson(100, 300)
     run = synthesize_locally(
-        Poisson(), y, truncated(min_max(), 3.5), draws=400, copies=3, randomness=SeededRandomness(1)
+        PoissonColumn(),
+        y,
+        truncated(min_max(), 3.5),
+        draws=400,
+        copies=3,
+        randomness=SeededRandomness(1),
     )
     assert run.label == LABEL
     assert len(run.copies) == 3
@@ -134,7 +139,7 @@ def test_a_run_gives_weights_estimate_and_copies():
     )
     assert np.array_equal(fixed.copies[0][:, 0], y)
     with pytest.raises(GuaranteeError, match="as many draws"):
-        synthesize_locally(Poisson(), y, min_max(), draws=2, copies=3)
+        synthesize_locally(PoissonColumn(), y, min_max(), draws=2, copies=3)
 
 
 def test_the_local_mode_breaks_its_own_figure():
@@ -142,7 +147,7 @@ def test_the_local_mode_breaks_its_own_figure():
     differ by more than 2 Delta of either at every draw; the certified laws of the same data do not.
     """
     print("seed 1")
-    generator, model = np.random.default_rng(1), Poisson()
+    generator, model = np.random.default_rng(1), PoissonColumn()
     before = generator.poisson(100, 2000).astype(float)
     before[:200] = before.max()  # a second mode that has weight 0 as long as nobody is further out
     after = before.copy()
@@ -158,6 +163,6 @@ def test_the_local_mode_breaks_its_own_figure():
     for theta in draws:
         ratio = np.abs(laws[0].logpdf(theta) - laws[1].logpdf(theta))
         assert (ratio > 2 * max(deltas)).mean() > 0.99
-    certified = Poisson(Grid(50, 200, 151))
+    certified = PoissonColumn(Grid(50, 200, 151))
     p, q = (certified_law(certified, x, 1).log_probabilities for x in (before, after))
     assert np.abs(p - q).max() <= 2 + 1e-9

@@ -13,15 +13,15 @@ from congenial.errors import DataError, GuaranteeError
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.local import LABEL, LocalEstimate, min_max, risks
 from congenial.synthesis.mixture import (
+    MixturePrior,
     MixtureRegression,
     Parameters,
-    Prior,
     Run,
     indicators,
     synthesize,
 )
-from congenial.synthesis.mixture.chains import diagnose, functionals, start_groups
-from congenial.synthesis.model import Model
+from congenial.synthesis.mixture.gibbs_chains import diagnose, functionals, start_groups
+from congenial.synthesis.record_model import RecordModel
 
 ALPHA = 1e-6
 LAX = Run(chains=2, warmup=150, thin=1, r_hat=99, effective=0)
@@ -57,7 +57,7 @@ def fitted():
 
 
 def test_it_is_a_model():
-    assert isinstance(MixtureRegression(), Model)
+    assert isinstance(MixtureRegression(), RecordModel)
 
 
 def test_rows_and_back():
@@ -90,7 +90,7 @@ def test_log_likelihood_equals_the_formula_in_three_weights():
 
 
 def test_log_prior_equals_scipy_term_by_term():
-    p, prior = some_draws(), Prior(1.5, 0.7)
+    p, prior = some_draws(), MixturePrior(1.5, 0.7)
     found = MixtureRegression(K, prior=prior).log_prior(p.rows())
     half_t = lambda x: math.log(2) + stats.t.logpdf(x, 3)  # noqa: E731
     for s in range(len(p)):
@@ -101,7 +101,7 @@ def test_log_prior_equals_scipy_term_by_term():
         expected += half_t(p.sd[s]).sum() + half_t(p.sigma[s]).sum()
         expected -= 1.5 * math.log(0.7) - math.lgamma(1.5)  # constants of the Gamma are left out
         assert found[s] == pytest.approx(expected, abs=1e-8)
-    floored = MixtureRegression(K, prior=Prior(least_sd=float(p.sigma.min()) * 1.01))
+    floored = MixtureRegression(K, prior=MixturePrior(least_sd=float(p.sigma.min()) * 1.01))
     assert np.isneginf(floored.log_prior(p.rows())).any()
 
 
@@ -226,8 +226,8 @@ def test_chains_that_did_not_converge_are_refused_with_diagnostics():
     [
         (lambda: MixtureRegression(0), GuaranteeError, "no mixture"),
         (lambda: MixtureRegression(3, "cube"), GuaranteeError, "not known"),
-        (lambda: Prior(shape=0), GuaranteeError, "no prior"),
-        (lambda: Prior(least_sd=-1), GuaranteeError, "no prior"),
+        (lambda: MixturePrior(shape=0), GuaranteeError, "no prior"),
+        (lambda: MixturePrior(least_sd=-1), GuaranteeError, "no prior"),
         (lambda: Run(chains=0), GuaranteeError, "nothing to run"),
         (lambda: Run(judged="some"), GuaranteeError, "not known"),
     ],
@@ -273,7 +273,7 @@ def test_repeated_records_need_a_least_sd():
     light = np.ones(N + 1)
     light[-1] = 0.9
     model.fit(twice, light, 10, rng)  # sum of weights minus rank below 1
-    floored = MixtureRegression(2, prior=Prior(least_sd=0.05), run=LAX)
+    floored = MixtureRegression(2, prior=MixturePrior(least_sd=0.05), run=LAX)
     found = floored.fit(twice, np.ones(N + 1), 10, rng)
     assert found.parameters.sigma.min() >= 0.05
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from congenial.synthesis.mixture import _gibbs, _steps
-from congenial.synthesis.mixture.chains import (
+from congenial.synthesis.mixture import gibbs_kernels, step_kernels
+from congenial.synthesis.mixture.gibbs_chains import (
     as_parameters,
     compress,
     empty_sums,
@@ -18,10 +18,10 @@ from congenial.synthesis.mixture.chains import (
     hyper,
     room,
 )
-from congenial.synthesis.mixture.parameters import Parameters, Prior
+from congenial.synthesis.mixture.parameters import MixturePrior, Parameters
 
 ALPHA = 1e-6
-PRIOR = Prior(shape=2.0, rate=1.5, least_sd=0.15)
+PRIOR = MixturePrior(shape=2.0, rate=1.5, least_sd=0.15)
 # a constant, a number, and an indicator that few records have: some components never see it
 DESIGN = np.array(
     [[1.0, 0.3, 0], [1, -1.2, 0], [1, 2.0, 1], [1, 0.0, 0], [1, 0.7, 1], [1, -0.4, 0], [1, 1.1, 0]]
@@ -65,15 +65,15 @@ def simulate(p, design, w, rng):
 def state_of(p, label, s):
     covariance = p.correlation[s] * np.outer(p.sd[s], p.sd[s])
     F = np.linalg.inv(np.linalg.cholesky(covariance)).T.copy()
-    return _gibbs.State(
+    return gibbs_kernels.GibbsState(
         label[s].astype(np.int64), p.log_pi[s].copy(), p.beta[s].copy(), p.sigma[s].copy(),
         p.concentration[s : s + 1].copy(), p.sd[s].copy(), F,
     )  # fmt: skip
 
 
 def sweep_with(**planted):
-    """As `_gibbs.run` to one kept state, step by step, with other steps in the place of some."""
-    step = {**vars(_gibbs), **planted}
+    """As `gibbs_kernels.run` to one kept state, step by step, with other steps for some."""
+    step = {**vars(gibbs_kernels), **planted}
 
     def advance(r, s, t, h, rng, thin, out):
         for _ in range(thin):
@@ -84,7 +84,7 @@ def sweep_with(**planted):
             step["draw_covariance"](s, t, rng)
             step["stretch"](s, t, rng)
             step["draw_empty"](s, t, h, rng)
-        _gibbs.keep(s, t, out, 0)
+        gibbs_kernels.keep(s, t, out, 0)
 
     return advance
 
@@ -92,7 +92,7 @@ def sweep_with(**planted):
 def one_record_too_many(s, t, h, rng):
     """Planted: sigma's law counts a record that is not there."""
     t.weight[:] += 1.0
-    _gibbs.draw_components(s, t, h, rng)
+    gibbs_kernels.draw_components(s, t, h, rng)
 
 
 def empty_left_alone(s, t, h, rng):
@@ -103,7 +103,7 @@ def stretch_without_data(s, t, rng):
     """Planted: coefficients are scaled as if no record spoke about them."""
     blank = empty_sums(*t.xy.shape)
     blank.count[:] = t.count
-    _gibbs.stretch(s, blank, rng)
+    gibbs_kernels.stretch(s, blank, rng)
 
 
 def bounded(p, y):
@@ -147,7 +147,9 @@ def drift(replications, w, advance, seed, sweeps=3, K=3):
     for s in range(replications):
         r, state, t = compress(DESIGN, y[s], w), state_of(p, label, s), empty_sums(K, 3)
         t.count[:] = np.bincount(label[s], minlength=K)
-        advance(r, state, t, h, rng, sweeps, _gibbs.Kept(*(one[s : s + 1] for one in out)))
+        advance(
+            r, state, t, h, rng, sweeps, gibbs_kernels.KeptStates(*(one[s : s + 1] for one in out))
+        )
     change = weight[:, None] * (bounded(as_parameters(out), y) - bounded(p, y))
     return np.sqrt(replications) * change.mean(axis=0) / change.std(axis=0)
 
@@ -161,14 +163,14 @@ EQUAL, UNEQUAL = np.ones(7), np.array([1.0, 0.9, 0.8, 1.0, 0.85, 0.95, 0.7])
 
 @pytest.mark.parametrize("w", [EQUAL, UNEQUAL], ids=["weights 1", "weights below 1"])
 def test_a_sweep_keeps_the_joint_law(w):
-    z = drift(4000, w, _gibbs.run, 11)
+    z = drift(4000, w, gibbs_kernels.run, 11)
     assert np.abs(z).max() < limit(len(z))
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize("w", [EQUAL, UNEQUAL], ids=["weights 1", "weights below 1"])
 def test_a_sweep_keeps_the_joint_law_at_length(w):
-    z = drift(60_000, w, _gibbs.run, 12, sweeps=10)
+    z = drift(60_000, w, gibbs_kernels.run, 12, sweeps=10)
     assert np.abs(z).max() < limit(len(z))
 
 
@@ -190,7 +192,7 @@ def test_the_steps_called_apart_are_the_run():
     p = prior_draws(1, 3, 3, rng)
     label, y = simulate(p, DESIGN, EQUAL, rng)
     kept = []
-    for advance in (_gibbs.run, sweep_with()):
+    for advance in (gibbs_kernels.run, sweep_with()):
         out, t = room(1, 3, 3), empty_sums(3, 3)
         t.count[:] = np.bincount(label[0], minlength=3)
         r = compress(DESIGN, y[0], EQUAL)
@@ -250,11 +252,11 @@ def weighted_chain():
     p = prior_draws(1, 2, 2, rng)
     state, t = state_of(p, np.zeros((1, 3), int), 0), empty_sums(2, 2)
     t.count[0] = 3
-    _gibbs.run(r, state, t, hyper(PRIOR), rng, 500, room(1, 2, 2))
+    gibbs_kernels.run(r, state, t, hyper(PRIOR), rng, 500, room(1, 2, 2))
     means = []
     for _ in range(batches):
         out = room(each, 2, 2)
-        _gibbs.run(r, state, t, hyper(PRIOR), rng, 2, out)
+        gibbs_kernels.run(r, state, t, hyper(PRIOR), rng, 2, out)
         means.append(told(as_parameters(out)).mean(axis=0))
     return np.mean(means, axis=0), np.std(means, axis=0, ddof=1) / np.sqrt(batches)
 
@@ -286,7 +288,7 @@ def ranks(replications, seed, spread=1.0, draws=31, thin=20):
         t, out = empty_sums(3, 3), room(draws, 3, 3)
         t.count[:] = np.bincount(label[s], minlength=3)
         r = compress(DESIGN, y[s], EQUAL)
-        _gibbs.run(r, state_of(p, label, s), t, hyper(PRIOR), rng, thin, out)
+        gibbs_kernels.run(r, state_of(p, label, s), t, hyper(PRIOR), rng, thin, out)
         found, names = functionals(as_parameters(out), DESIGN, y[s])
         one = Parameters(*(getattr(p, f)[s : s + 1] for f in p.__dataclass_fields__))
         true, _ = functionals(one, DESIGN, y[s])
@@ -325,7 +327,7 @@ def test_calibration_notices_a_wrong_likelihood():
 )
 def test_truncated_gamma(shape, rate, top):
     rng = np.random.default_rng(41)
-    drawn = np.array([_steps.truncated_gamma(shape, rate, top, rng) for _ in range(4000)])
+    drawn = np.array([step_kernels.truncated_gamma(shape, rate, top, rng) for _ in range(4000)])
 
     def law(g):
         if rate == 0:
@@ -340,7 +342,7 @@ def test_truncated_gamma(shape, rate, top):
 
 def test_log_gamma_draws_of_tiny_shapes_do_not_underflow():
     rng = np.random.default_rng(42)
-    drawn = np.array([_steps.log_gamma_draw(0.004, rng) for _ in range(4000)])
+    drawn = np.array([step_kernels.log_gamma_draw(0.004, rng) for _ in range(4000)])
     assert np.isfinite(drawn).all()
     assert drawn.min() < -745  # exp of it is 0
     assert stats.kstest(drawn, lambda x: stats.loggamma.cdf(x, 0.004)).pvalue > ALPHA

@@ -11,28 +11,28 @@ from scipy import stats
 
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError, SchemaError
-from congenial.synthesis.model import Grid, Model, product_of
 from congenial.synthesis.models import (
-    Binomial,
+    BinomialColumn,
     LinearRegression,
-    Multinomial,
-    Normal,
-    Poisson,
+    MultinomialColumn,
+    NormalColumn,
+    PoissonColumn,
     Spike,
     read_model,
 )
-from congenial.synthesis.models.levels import numbers, values_within
+from congenial.synthesis.models.level_columns import numbers, values_within
 from congenial.synthesis.raw import certified_law
-from congenial.synthesis.scores import oscillation, score_table, weights_of
+from congenial.synthesis.record_model import Grid, RecordModel, product_of
+from congenial.synthesis.record_scores import oscillation, score_table, weights_of
 
 BINS = Attribute("x", "bins", edges=(0, 1, 2, 5, 10), top="10+")
 ROWS = np.column_stack([np.linspace(-2, 3, 7), np.linspace(-4, 9, 7) ** 2])
 
 CASES = [
-    (Poisson(Grid(2, 30, 2001)), np.array([0.0, 1, 5, 29, 31, 400])),
-    (Binomial(12, Grid(0.05, 0.9, 2001)), np.arange(13.0)),
-    (Normal(Grid(-3, 4, 301), Grid(0.5, 6, 301)), np.array([-50.0, -3, 0, 1.7, 5, 60])),
-    (Normal(Grid(1, 9, 301), Grid(0.5, 6, 301), "root"), np.array([-50.0, 0, 4, 100, 1e6])),
+    (PoissonColumn(Grid(2, 30, 2001)), np.array([0.0, 1, 5, 29, 31, 400])),
+    (BinomialColumn(12, Grid(0.05, 0.9, 2001)), np.arange(13.0)),
+    (NormalColumn(Grid(-3, 4, 301), Grid(0.5, 6, 301)), np.array([-50.0, -3, 0, 1.7, 5, 60])),
+    (NormalColumn(Grid(1, 9, 301), Grid(0.5, 6, 301), "root"), np.array([-50.0, 0, 4, 100, 1e6])),
     (LinearRegression((Grid(-1, 1, 21), Grid(-2, 2, 21)), Grid(0.5, 3, 201)), ROWS),
 ]
 
@@ -40,7 +40,7 @@ CASES = [
 @pytest.mark.parametrize(("model", "records"), CASES)
 def test_closed_form_of_the_oscillation(model, records):
     """Over a fine grid it is met within the grid's step, and never exceeded."""
-    assert isinstance(model, Model)
+    assert isinstance(model, RecordModel)
     on_grid = oscillation(model.log_likelihood(model.points(), records))
     closed = model.oscillation(records)
     assert (on_grid <= closed + 1e-9).all()
@@ -51,14 +51,14 @@ def test_oscillations_against_the_oracle(shared):
     told = json.loads((shared / "oracles" / "pseudo-posterior.json").read_text())
     for case in (one for one in told if one["id"].startswith("sup_theta")):
         given = case["inputs"]
-        model = Poisson(Grid(given["lo"], given["hi"], 2))
+        model = PoissonColumn(Grid(given["lo"], given["hi"], 2))
         found = model.oscillation(np.array(given["x"], dtype=float))
         assert found == pytest.approx(case["output"]["osc"], abs=case["tol"])
 
 
 def test_oscillation_does_not_depend_on_units():
-    dollars = Normal(Grid(-3, 4), Grid(0.5, 6))
-    cents = Normal(Grid(-300, 400), Grid(50, 600))
+    dollars = NormalColumn(Grid(-3, 4), Grid(0.5, 6))
+    cents = NormalColumn(Grid(-300, 400), Grid(50, 600))
     y = np.array([-9.0, 0.3, 12.0])
     assert dollars.oscillation(y) == pytest.approx(cents.oscillation(100 * y))
 
@@ -67,12 +67,12 @@ def test_oscillation_does_not_depend_on_units():
     ("model", "records", "law"),
     [
         (
-            Poisson(Grid(0.05, 40, 4001), shape=1.5, rate=0.2),
+            PoissonColumn(Grid(0.05, 40, 4001), shape=1.5, rate=0.2),
             np.array([3.0, 9, 4]),
             lambda a, x: stats.gamma(1.5 + a @ x, scale=1 / (0.2 + a.sum())),
         ),
         (
-            Binomial(9, Grid(0.0005, 0.9995, 4001), yes=2, no=1),
+            BinomialColumn(9, Grid(0.0005, 0.9995, 4001), yes=2, no=1),
             np.array([3.0, 9, 4]),
             lambda a, x: stats.beta(2 + a @ x, 1 + a @ (9 - x)),
         ),
@@ -92,9 +92,9 @@ ALPHA = 1e-6  # false-alarm rate of each Kolmogorov-Smirnov test
 @pytest.mark.parametrize(
     ("model", "records"),
     [
-        (Poisson(shape=1.5, rate=0.2), np.array([3.0, 9, 4])),
-        (Binomial(9), np.array([3.0, 9, 4])),
-        (Normal(prior_records=0.5, prior_shape=2, prior_scale=3), np.array([1.0, 5.0, -2.0])),
+        (PoissonColumn(shape=1.5, rate=0.2), np.array([3.0, 9, 4])),
+        (BinomialColumn(9), np.array([3.0, 9, 4])),
+        (NormalColumn(prior_records=0.5, prior_shape=2, prior_scale=3), np.array([1.0, 5.0, -2.0])),
     ],
 )
 def test_conjugate_draws_follow_prior_times_likelihood(model, records):
@@ -103,11 +103,11 @@ def test_conjugate_draws_follow_prior_times_likelihood(model, records):
     weights = np.array([0.2, 1.0, 0.7])
     drawn = model.posterior(records, weights, 4000, np.random.default_rng(4))
     grids = [np.linspace(*np.quantile(c, [0, 1]) * [0.7, 1.3] + [-1e-9, 0], 400) for c in drawn.T]
-    if isinstance(model, Normal):
+    if isinstance(model, NormalColumn):
         grids = [np.linspace(-15, 20, 700), np.linspace(0.05, 20, 800)]
-    if isinstance(model, Binomial):
+    if isinstance(model, BinomialColumn):
         grids = [np.linspace(1e-4, 1 - 1e-4, 2000)]
-    if isinstance(model, Poisson):
+    if isinstance(model, PoissonColumn):
         grids = [np.linspace(1e-3, 40, 4000)]
     theta = np.stack([g.reshape(-1) for g in np.meshgrid(*grids, indexing="ij")], axis=1)
     log_p = model.log_prior(theta) + model.log_likelihood(theta, records) @ weights
@@ -132,7 +132,7 @@ def test_regression_draws_centre_on_least_squares():
 
 
 def test_multinomial_weights_are_equal_and_known():
-    model = Multinomial(floor=0.05, ceiling=0.6, steps=2, levels=4)
+    model = MultinomialColumn(floor=0.05, ceiling=0.6, steps=2, levels=4)
     assert model.lattice(4) == (40, 2, 24)
     assert model.oscillation([0, 3]) == pytest.approx([np.log(12)] * 2)
 
@@ -140,9 +140,9 @@ def test_multinomial_weights_are_equal_and_known():
 @pytest.mark.parametrize(
     "model",
     [
-        Poisson(Grid(0.2, 20, 7)),
-        Binomial(30, Grid(0.1, 0.9, 7)),
-        Spike(Normal(Grid(-1, 3, 3), Grid(0.5, 2, 3), "log"), "0", Grid(0.1, 0.5, 3)),
+        PoissonColumn(Grid(0.2, 20, 7)),
+        BinomialColumn(30, Grid(0.1, 0.9, 7)),
+        Spike(NormalColumn(Grid(-1, 3, 3), Grid(0.5, 2, 3), "log"), "0", Grid(0.1, 0.5, 3)),
     ],
 )
 def test_levels_that_cover_everything_have_probability_one(model):
@@ -154,18 +154,18 @@ def test_level_probabilities_against_scipy():
     theta = np.array([[4.0, 2.5]])
     edges = [0, 1, 2, 5, 10, np.inf]
     normal = np.diff(stats.norm(4, 2.5).cdf(edges))
-    assert np.exp(Normal().log_probability(theta, BINS))[0] == pytest.approx(normal)
+    assert np.exp(NormalColumn().log_probability(theta, BINS))[0] == pytest.approx(normal)
     poisson = np.diff(stats.poisson(4).cdf([-1, 0, 1, 4, 9, np.inf]))
-    assert np.exp(Poisson().log_probability(theta, BINS))[0] == pytest.approx(poisson)
+    assert np.exp(PoissonColumn().log_probability(theta, BINS))[0] == pytest.approx(poisson)
     binomial = np.diff(stats.binom(12, 0.4).cdf([-1, 0, 1, 4, 9, 12]))
-    found = np.exp(Binomial(12).log_probability(np.array([[0.4]]), BINS))[0]
+    found = np.exp(BinomialColumn(12).log_probability(np.array([[0.4]]), BINS))[0]
     assert found == pytest.approx(binomial)
 
 
 def test_far_tails_stay_finite():
     far = Attribute("x", "bins", edges=(0, 10**6), top="more")
-    assert np.isfinite(Poisson().log_probability(np.array([[0.5]]), far)).all()
-    assert np.isfinite(Normal().log_probability(np.array([[0.0, 1.0]]), far)).all()
+    assert np.isfinite(PoissonColumn().log_probability(np.array([[0.5]]), far)).all()
+    assert np.isfinite(NormalColumn().log_probability(np.array([[0.0, 1.0]]), far)).all()
 
 
 def test_plain_data_round_trip():
@@ -175,7 +175,7 @@ def test_plain_data_round_trip():
         Grid(0.1, 0.2),
     )
     assert read_model(json.loads(json.dumps(model.to_dict())), "here") == model
-    assert read_model("multinomial", "here") == Multinomial()
+    assert read_model("multinomial", "here") == MultinomialColumn()
 
 
 def test_values_inside_levels():
@@ -195,14 +195,17 @@ def test_values_inside_levels():
         (lambda: Grid(2, 1), "empty"),
         (lambda: Grid(1, 1), "repeats"),
         (lambda: Grid(-1, 1, 5, "log"), "no logarithm"),
-        (lambda: Poisson(Grid(0, 5)), "impossible"),
-        (lambda: Poisson().oscillation(np.ones(2)), "not compact"),
-        (lambda: Normal(Grid(0, 1), Grid(0, 1)), "impossible"),
-        (lambda: Normal(scale="cubic"), "not known"),
-        (lambda: Binomial(3, Grid(0, 0.5)), "impossible"),
-        (lambda: Multinomial(floor=0.0), "infinite for every record"),
-        (lambda: Multinomial(floor=0.3).lattice(4), "cannot all"),
-        (lambda: Multinomial().posterior([0], np.ones(1), 1, np.random.default_rng(0)), "levels"),
+        (lambda: PoissonColumn(Grid(0, 5)), "impossible"),
+        (lambda: PoissonColumn().oscillation(np.ones(2)), "not compact"),
+        (lambda: NormalColumn(Grid(0, 1), Grid(0, 1)), "impossible"),
+        (lambda: NormalColumn(scale="cubic"), "not known"),
+        (lambda: BinomialColumn(3, Grid(0, 0.5)), "impossible"),
+        (lambda: MultinomialColumn(floor=0.0), "infinite for every record"),
+        (lambda: MultinomialColumn(floor=0.3).lattice(4), "cannot all"),
+        (
+            lambda: MultinomialColumn().posterior([0], np.ones(1), 1, np.random.default_rng(0)),
+            "levels",
+        ),
         (lambda: read_model({"kind": "gauss"}, "column 'x'"), "not known"),
         (lambda: read_model({"kind": "poisson", "men": [1, 2]}, "column 'x'"), "no key 'men'"),
         (lambda: read_model({"kind": "poisson", "mean": "wide"}, "column 'x'"), "range"),

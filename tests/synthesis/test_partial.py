@@ -9,23 +9,23 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import CongenialError, GuaranteeError, MandateError, StructureError
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import at_most, count, margin, structural_zeros, total
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import read_description
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import Invariants, publish
-from congenial.public.partial import SensitiveValues
-from congenial.public.statements import at_most, count, margin, structural_zeros, total
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column, shown
-from congenial.synthesis.model import Grid
-from congenial.synthesis.models import Multinomial, Poisson
+from congenial.synthesis.models import MultinomialColumn, PoissonColumn
+from congenial.synthesis.record_model import Grid
 from tests.synthesis.test_certificate import GIVEN, TWO, M, apart, joint_losses, tables_of
 
 THREE = Schema.from_dict(
     {"g": {"levels": ["a", "b"]}, "s": {"levels": ["f", "m"]}, "k": {"integers": [0, 2]}}
 )
-KIDS = Column("k", Poisson(Grid(0.3, 4, 5, "log")), given=("g",))
+KIDS = Column("k", PoissonColumn(Grid(0.3, 4, 5, "log")), given=("g",))
 
 
 def test_the_value_costs_one_replacement_and_the_record_a_star():
@@ -71,7 +71,7 @@ def test_figures_about_other_columns_are_priced_and_not_kept():
     every = tables_of(THREE, 2)
     for mandate in (total(by="s"), count("s = 'f' and k >= 1"), at_most(count("s = 'f'"), 9)):
         adjacency = SemiAdjacent(publish(every[20], mandate))
-        columns = (Column("g", Multinomial(floor=0.2, steps=1)), KIDS)
+        columns = (Column("g", MultinomialColumn(floor=0.2, steps=1)), KIDS)
         made = Synthesizer(adjacency, columns, M)
         assert made.totals is None
         assert made.epsilon == 2 * M * adjacency.records

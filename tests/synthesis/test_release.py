@@ -25,19 +25,25 @@ from congenial.errors import (
     MandateError,
     StructureError,
 )
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, margin, structural_zeros
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import Invariants, publish
-from congenial.public.partial import SensitiveValues
-from congenial.public.statements import count, margin, structural_zeros
-from congenial.release import bundle
+from congenial.publication import bundle
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import FIXED, Synthesizer
 from congenial.synthesis.columns import Column
-from congenial.synthesis.model import Grid
-from congenial.synthesis.models import LinearRegression, Multinomial, Normal, Poisson, Spike
-from congenial.synthesis.release import SyntheticRelease
+from congenial.synthesis.models import (
+    LinearRegression,
+    MultinomialColumn,
+    NormalColumn,
+    PoissonColumn,
+    Spike,
+)
+from congenial.synthesis.record_model import Grid
+from congenial.synthesis.synthetic_release import SyntheticRelease
 
 SCHEMA = Schema.from_dict(
     {
@@ -49,8 +55,10 @@ SCHEMA = Schema.from_dict(
     }
 )
 CHILD = structural_zeros("age < 15 and status != 'single'")
-INCOME = Spike(Normal(Grid(-2, 20, 12), Grid(1, 12, 6), "root"), "0 to 0.5", Grid(0.05, 0.4, 5))
-KIDS = Spike(Poisson(Grid(0.2, 4, 20)), "unknown", Grid(0.01, 0.3, 4))
+INCOME = Spike(
+    NormalColumn(Grid(-2, 20, 12), Grid(1, 12, 6), "root"), "0 to 0.5", Grid(0.05, 0.4, 5)
+)
+KIDS = Spike(PoissonColumn(Grid(0.2, 4, 20)), "unknown", Grid(0.01, 0.3, 4))
 COLUMNS = (
     Column("region"),
     Column("age", given=("region",)),
@@ -290,7 +298,7 @@ def test_records_without_weight_are_counted_for_the_curator_only():
     counts = np.array([5, 5, 5, 0, 0, 0, 0, 0, 0, 0, 7])
     table = Table(schema, ["x"], counts)
     synthesizer = Synthesizer(
-        ReplaceOne(schema), (Column("x", Poisson(Grid(1, 5, 9))),), Fraction(1)
+        ReplaceOne(schema), (Column("x", PoissonColumn(Grid(1, 5, 9))),), Fraction(1)
     )
     assert synthesizer.weightless(table) == 7
     assert "unknown" not in str(synthesizer.to_dict())
@@ -347,7 +355,9 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
             "cannot agree",
         ),
         (
-            lambda: Synthesizer(ReplaceOne(SCHEMA), (Column("region", Poisson(Grid(1, 2, 3))),), 1),
+            lambda: Synthesizer(
+                ReplaceOne(SCHEMA), (Column("region", PoissonColumn(Grid(1, 2, 3))),), 1
+            ),
             GuaranteeError,
             "infinite for every possible record",
         ),
@@ -382,10 +392,10 @@ def test_one_level_is_no_column():
 
 def test_scalar_weights_need_a_bounded_domain():
     schema = Schema.from_dict({"x": {"integers": [0, 5], "missing": "unknown"}})
-    column = Column("x", Poisson(Grid(1, 5, 3)), weighting="scalar")
+    column = Column("x", PoissonColumn(Grid(1, 5, 3)), weighting="scalar")
     with pytest.raises(GuaranteeError, match="finite oscillation for every"):
         Synthesizer(ReplaceOne(schema), (column,), 1)
     with pytest.raises(GuaranteeError, match="lattice, not a product"):
         Synthesizer(
-            ReplaceOne(schema), (Column("x", Spike(Multinomial(), "0", Grid(0.1, 0.2))),), 1
+            ReplaceOne(schema), (Column("x", Spike(MultinomialColumn(), "0", Grid(0.1, 0.2))),), 1
         )

@@ -12,18 +12,18 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
-from congenial.public.scenarios import Conditionals, IndependentRecords, StatedLaws
-from congenial.public.scenarios_counts import (
+from congenial.pairs.scenarios.count_rules import (
     BoundedCounts,
     ConditionalNormal,
     DependentCounts,
     k_anonymity,
     t_closeness,
 )
-from congenial.public.scenarios_finite import ABSENT, FiniteScenarios
-from congenial.public.scenarios_laws import Normal, pmf, sample
-from congenial.public.secrets import SecretPairs
-from congenial.transport.secrets import below_ordinary, conditioned_epsilon, delta_z, meaning
+from congenial.pairs.scenarios.finite_scenarios import ABSENT, FiniteScenarios
+from congenial.pairs.scenarios.scenarios import Conditionals, IndependentRecords, StatedLaws
+from congenial.pairs.scenarios.statistic_laws import StatedNormal, pmf, sample
+from congenial.pairs.secrets import SecretPairs
+from congenial.transport.delta_z import below_ordinary, conditioned_epsilon, delta_z, meaning
 
 SCHEMA = Schema.from_dict({"answer": {"levels": ["no", "yes"]}})
 FAIR = [1, 1]
@@ -268,7 +268,7 @@ def test_the_worst_of_several_scenarios_counts():
 
 
 def test_infinite_and_vacuous_and_degenerate():
-    wide = pairs(StatedLaws("spread", (("a", Normal(0, 1), Normal(0, 2)),)))
+    wide = pairs(StatedLaws("spread", (("a", StatedNormal(0, 1), StatedNormal(0, 2)),)))
     bound = delta_z(wide)
     assert math.isinf(bound.value)
     assert "(W, delta)" in bound.notes[0]

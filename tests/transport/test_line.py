@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from congenial.errors import GuaranteeError
-from congenial.public.scenarios_laws import (
-    Binomial,
-    Continuous,
-    Discrete,
-    LogDiscrete,
-    Normal,
+from congenial.pairs.scenarios.statistic_laws import (
+    StatedBinomial,
+    StatedContinuous,
+    StatedDiscrete,
+    StatedLogDiscrete,
+    StatedNormal,
     pmf,
     sample,
 )
-from congenial.transport import cells, line
-from congenial.transport._kernels import _beyond, _up
-from congenial.transport.cells import UNIT, whole_masses
+from congenial.transport import line, line_cells
+from congenial.transport.line_cells import UNIT, whole_masses
+from congenial.transport.sorted_kernels import _beyond, _up
 from congenial.transport.wasserstein import distance
 from tests.transport.lp import least_w, random_law
 
@@ -80,7 +80,9 @@ def test_oracles(shared):
     for case in told:
         if case["id"].startswith("gauss_shift_minW"):
             i = case["inputs"]
-            found = distance(Normal(0, i["s"]), Normal(i["D"], i["s"]), delta=i["delta"])
+            found = distance(
+                StatedNormal(0, i["s"]), StatedNormal(i["D"], i["s"]), delta=i["delta"]
+            )
             assert found.value == pytest.approx(case["output"], abs=case["tol"])
             assert found.value >= case["output"] - 1e-15
             assert found.certificate.verify()
@@ -143,9 +145,9 @@ def test_masses_of_any_size():
 
 def test_long_masses_of_many_cells_are_shortened(monkeypatch):
     """Rounded where delta pays for it, bracketed; never for W_inf."""
-    laws = Binomial(150, Fraction(1, 7)), Binomial(160, Fraction(2, 11), shift=1)
+    laws = StatedBinomial(150, Fraction(1, 7)), StatedBinomial(160, Fraction(2, 11), shift=1)
     told = [distance(*laws, delta=delta) for delta in (0, "1/1000")]
-    monkeypatch.setattr(cells, "_LONG", 10)
+    monkeypatch.setattr(line_cells, "_LONG", 10)
     whole, near = (distance(*laws, delta=delta) for delta in (0, "1/1000"))
     assert whole.value == told[0].value
     assert near.at_least <= told[1].value <= near.value <= told[1].value + 1
@@ -162,15 +164,17 @@ def test_masses_are_rounded_against_us():
 
 
 def test_written_decimals_are_exact_and_computed_ones_are_not():
-    assert isinstance(pmf([0, 1], [0.1, 0.9]), Discrete)
-    assert isinstance(pmf([0, 1], [1 / 3, 1 - 1 / 3]), LogDiscrete)  # although the decimals add up
-    assert isinstance(pmf([0, 1], [Fraction(1, 3), Fraction(2, 3)]), Discrete)
+    assert isinstance(pmf([0, 1], [0.1, 0.9]), StatedDiscrete)
+    assert isinstance(
+        pmf([0, 1], [1 / 3, 1 - 1 / 3]), StatedLogDiscrete
+    )  # although the decimals add up
+    assert isinstance(pmf([0, 1], [Fraction(1, 3), Fraction(2, 3)]), StatedDiscrete)
 
 
 def test_computed_masses_count_their_rounding():
     """A pmf of computed floats: the value is an upper bound, the true one is bracketed."""
     thirds = pmf([0, 1, 5], np.array([1, 1, 1]) / 3)
-    assert isinstance(thirds, LogDiscrete)
+    assert isinstance(thirds, StatedLogDiscrete)
     exact = pmf([0, 1, 7], ["1/3", "1/3", "1/3"])
     found = distance(thirds, exact)
     assert found.at_least <= 2 <= found.value
@@ -185,17 +189,17 @@ def test_computed_masses_count_their_rounding():
 
 
 def test_translations_are_exact():
-    found = distance(Normal(0, 2), Normal(0.1, 2))
+    found = distance(StatedNormal(0, 2), StatedNormal(0.1, 2))
     assert (found.value, found.exact) == (0.1, True)
     assert found.certificate.verify()
-    gamma = [Continuous.of(st.gamma(2, loc=place, scale=3)) for place in (1.0, 1.5)]
+    gamma = [StatedContinuous.of(st.gamma(2, loc=place, scale=3)) for place in (1.0, 1.5)]
     assert distance(*gamma).value == 0.5
 
 
 @pytest.mark.parametrize("delta", [0.0001, 0.01, 0.2])
 def test_cells_bracket_the_closed_form(delta):
     told = max(0.0, 1.5 - 2 * 1.2 * st.norm.ppf((1 + delta) / 2))
-    laws = [Continuous.of(st.norm(place, 1.2)) for place in (0.0, 1.5)]
+    laws = [StatedContinuous.of(st.norm(place, 1.2)) for place in (0.0, 1.5)]
     found = distance(*laws, delta=delta)
     assert found.at_least <= told <= found.value
     assert found.value - found.at_least < 2e-3
@@ -203,7 +207,7 @@ def test_cells_bracket_the_closed_form(delta):
 
 
 def test_bounded_continuous_laws():
-    left, right = Continuous.of(st.uniform(0, 1)), Continuous.of(st.uniform(0.5, 2))
+    left, right = StatedContinuous.of(st.uniform(0, 1)), StatedContinuous.of(st.uniform(0.5, 2))
     found = distance(left, right)  # quantiles u and 1/2 + 2u
     assert found.at_least <= 1.5 <= found.value < 1.501
     assert found.certificate.verify()
@@ -212,21 +216,23 @@ def test_bounded_continuous_laws():
 def test_sample_against_a_continuous_law():
     rng = np.random.default_rng(9)
     draws = sample(rng.normal(size=500))
-    found = distance(draws, Normal(0, 1), delta=0.1)
+    found = distance(draws, StatedNormal(0, 1), delta=0.1)
     assert 0 < found.at_least <= found.value < 0.5
     assert found.basis == "estimate"
     assert found.certificate.verify()
 
 
 def test_infinite_is_said_with_the_remedy():
-    found = distance(Normal(0, 1), Normal(0, 2))
+    found = distance(StatedNormal(0, 1), StatedNormal(0, 2))
     assert math.isinf(found.value)
     with pytest.raises(GuaranteeError, match=r"infinite.*\(W, delta\)-closeness"):
         found.require()
     with pytest.raises(GuaranteeError):
         found.certificate.verify()
-    assert distance(Normal(0, 1), Normal(0, 2), delta=0.01).require() < 3
-    half = distance(Normal(0, 1), pmf([0], [1]), delta=1e-17)  # more than delta is beyond the cells
+    assert distance(StatedNormal(0, 1), StatedNormal(0, 2), delta=0.01).require() < 3
+    half = distance(
+        StatedNormal(0, 1), pmf([0], [1]), delta=1e-17
+    )  # more than delta is beyond the cells
     assert math.isinf(half.value) or half.value > 8
 
 
@@ -277,6 +283,6 @@ def test_bad_requests_are_refused():
     with pytest.raises(GuaranteeError, match="1 and 2 dimensions"):
         distance(MU, pmf([[0, 0], [1, 1]], [1, 1]))
     with pytest.raises(GuaranteeError, match="cannot be certified"):
-        distance(pmf([0, 1], np.array([1, 2]) / 3), Normal(0, 1))
+        distance(pmf([0, 1], np.array([1, 2]) / 3), StatedNormal(0, 1))
     with pytest.raises(GuaranteeError, match="frozen continuous"):
-        Continuous.of(st.poisson(3))
+        StatedContinuous.of(st.poisson(3))

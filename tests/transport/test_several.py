@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.public.scenarios_laws import Normal, pmf, sample
+from congenial.pairs.scenarios.statistic_laws import StatedNormal, pmf, sample
 from congenial.transport import threshold
 from congenial.transport.certificates import Side, lengths
 from congenial.transport.flow import Edges, largest
@@ -142,7 +142,7 @@ def test_rounded_masses_need_delta():
 
 def test_only_discrete_laws():
     with pytest.raises(StructureError, match="discrete"):
-        distance(Normal(0, 1), Normal(0, 2), norm="hamming")
+        distance(StatedNormal(0, 1), StatedNormal(0, 2), norm="hamming")
 
 
 def test_too_many_databases(monkeypatch):

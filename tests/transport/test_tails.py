@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats as st
 
-from congenial.public.scenarios_laws import Binomial, LogDiscrete
+from congenial.pairs.scenarios.statistic_laws import StatedBinomial, StatedLogDiscrete
 from congenial.transport.wasserstein import distance
 
 FIGURE_4 = {  # n = 100, corrected (docs/errata)
@@ -23,12 +23,12 @@ FIGURE_4 = {  # n = 100, corrected (docs/errata)
 
 
 def counts(n, z0, z1):
-    return Binomial(n - 1, Fraction(z0)), Binomial(n - 1, Fraction(z1), shift=1)
+    return StatedBinomial(n - 1, Fraction(z0)), StatedBinomial(n - 1, Fraction(z1), shift=1)
 
 
 def on_log_scale(law):
     told = law.tabulated()
-    return LogDiscrete(told.points, told.log_masses(), 2.0**-45)
+    return StatedLogDiscrete(told.points, told.log_masses(), 2.0**-45)
 
 
 def float_quantiles(n, z0, z1):
@@ -80,10 +80,10 @@ def test_all_counts(shared):
 
 
 def test_many_trials_agree_with_exact_ones(monkeypatch):
-    from congenial.public import scenarios_laws
+    from congenial.pairs.scenarios import statistic_laws
 
     exact = distance(*counts(1500, ".3", ".35"))
-    monkeypatch.setattr(scenarios_laws, "_MOST_BITS", 10)
+    monkeypatch.setattr(statistic_laws, "_MOST_BITS", 10)
     logs = distance(*counts(1500, ".3", ".35"))
     assert logs.at_least <= exact.value <= logs.value <= exact.value + 1
     near = distance(*counts(1500, ".3", ".35"), delta=1e-9)
@@ -99,7 +99,7 @@ def test_a_translation_is_seen_whatever_the_size():
 
 def test_certain_trials():
     assert distance(*counts(9, 0, 1)).value == 9
-    assert distance(Binomial(5, Fraction(1)), Binomial(5, Fraction(0))).value == 5
+    assert distance(StatedBinomial(5, Fraction(1)), StatedBinomial(5, Fraction(0))).value == 5
 
 
 def test_a_damaged_level_is_noticed():

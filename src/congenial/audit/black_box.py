@@ -23,13 +23,19 @@ from typing import Any
 import numpy as np
 
 from congenial.audit.bounds import Aim, Prover, clopper_pearson_bounds
-from congenial.audit.exact import stated
+from congenial.audit.event_scores import Learner, scores_of
+from congenial.audit.exact_audit import stated
 from congenial.audit.neighbours import HostilePair, hostile_pairs
-from congenial.audit.scores import Learner, scores_of
 from congenial.errors import GuaranteeError
-from congenial.mechanisms.protocol import Mechanism
-from congenial.privacy.tradeoff import Approximate, Discrete, Pure, Tradeoff, ZeroConcentrated
-from congenial.sampling.exact import Floats
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.privacy.tradeoff import (
+    Approximate,
+    DiscreteTradeoff,
+    Pure,
+    Tradeoff,
+    ZeroConcentrated,
+)
+from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 ALPHA = 1e-6  # false-alarm rate of a whole audit
@@ -302,7 +308,7 @@ def _kinks(promised: Tradeoff) -> Floats:
     """Where the promised line bends, e^eps / (1 + e^eps) for epsilon: between points of a grid it
     would be drawn too high. A line of many pieces is as good as smooth.
     """
-    corners = promised.corners if isinstance(promised, Discrete) else ()
+    corners = promised.corners if isinstance(promised, DiscreteTradeoff) else ()
     return np.array([float(a) for a, _ in corners] if len(corners) <= 8 else [])
 
 

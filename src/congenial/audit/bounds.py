@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.sampling.exact import Floats, Ints
+from congenial.sampling.inversion import Floats, Ints
 
 Aim = Literal["epsilon", "mu", "rho"]
 

@@ -22,11 +22,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.public.adjacency import Adjacency
-from congenial.public.cells import Cells
-from congenial.public.selector import selected
-from congenial.public.statements import total
-from congenial.sampling.exact import Floats, Ints
+from congenial.figures.cells import Cells
+from congenial.figures.statements import total
+from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.selector import selected
+from congenial.sampling.inversion import Floats, Ints
 
 LARGEST_DOMAIN = 50_000  # cells that mandates and release mention
 LARGEST_BLOCK = 150  # cells among which people move at once

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from congenial.data.records import Records
 from congenial.errors import DataError
+from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.fit import groups, numpy_generator, subsets
-from congenial.mechanisms.distribution.mechanism import DistributionMechanism
+from congenial.pairs.properties import Scenario
+from congenial.privacy.rounding_words import percent
 from congenial.privacy.tradeoff import Tradeoff
-from congenial.privacy.words import percent
-from congenial.public.properties import Scenario
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 Floats = NDArray[np.float64]

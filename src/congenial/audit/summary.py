@@ -9,21 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from congenial.audit.exact import MOST_OUTPUTS, ExactAudit, Verdict, exact_audit
-from congenial.audit.laws import LAWS
+from congenial.audit.exact_audit import MOST_OUTPUTS, ExactAudit, Verdict, exact_audit
+from congenial.audit.law_audits import LAWS
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
 from congenial.errors import StructureError
 from congenial.mechanisms import calibrate as _registering  # noqa: F401 - fills the registry
-from congenial.mechanisms.protocol import REGISTRY, Mechanism
+from congenial.mechanisms.mechanism import REGISTRY, Mechanism
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import (
-    Approximate,
-    Gaussian,
-    Pure,
-    Tradeoff,
-    ZeroConcentrated,
-)
-from congenial.public.adjacency import Adjacency
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
 # Little noise: few outputs carry nearly all the mass, so that windows and draws are decisive.
 TARGETS: dict[type[Tradeoff], Callable[[Adjacency], Guarantee]] = {

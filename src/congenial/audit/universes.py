@@ -16,11 +16,8 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.public.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.readings import Metric, Reading
-from congenial.public.selector import selected
-from congenial.public.statements import (
+from congenial.figures.invariants import publish
+from congenial.figures.statements import (
     Statement,
     at_least,
     count,
@@ -29,7 +26,10 @@ from congenial.public.statements import (
     structural_zeros,
     total,
 )
-from congenial.public.universe import Universe
+from congenial.pairs.a_star import Metric, Reading
+from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
+from congenial.pairs.selector import selected
+from congenial.pairs.universe import Universe
 
 Pair = tuple[Table, Table]
 

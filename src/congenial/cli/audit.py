@@ -21,8 +21,8 @@ from congenial.cli.output import (
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
-    from congenial.release.plan import Plan
-    from congenial.release.statistics import StatisticsCheck
+    from congenial.kinds.statistics import StatisticsCheck
+    from congenial.publication.plan import Plan
     from congenial.sampling.randomness import Randomness
 
 _ENDS = ("value", "low", "high")
@@ -74,7 +74,7 @@ def audit(
     """
     if whole:
         with working("attacking"):
-            from congenial.release.plan import Plan
+            from congenial.publication.plan import Plan
 
             document = attack(Plan.load(source), repetitions, out, seed)
         emit(document) if as_json else show(document)
@@ -92,9 +92,9 @@ def audit(
 
 def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> Document:
     """Property inference on every pair of scenarios, as plain data."""
-    from congenial.release import steps
-    from congenial.release.sections import StatisticsSection
-    from congenial.release.statistics import check
+    from congenial.kinds.sections import StatisticsSection
+    from congenial.kinds.statistics import check
+    from congenial.publication import workflow
     from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 
     sections = [one for one in plan.release if isinstance(one, StatisticsSection)]
@@ -104,7 +104,9 @@ def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> 
             remedy="A property is hidden by a [[release]] with statistics and protect.",
         )
     section = sections[0]
-    found = check(plan, section, steps.exact_figures(plan, steps.open_ledger(plan, create=False)))
+    found = check(
+        plan, section, workflow.exact_figures(plan, workflow.open_ledger(plan, create=False))
+    )
     randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
     attacks = _attacks(plan, found, repetitions, randomness)
     document: Document = {
@@ -124,8 +126,8 @@ def _attacks(
 ) -> list[Document]:
     """Half of the modelling records train the attack, the other half test it."""
     from congenial.audit.property_inference import draw_shadows, property_inference
+    from congenial.kinds.statistics import modelling_records, read
     from congenial.mechanisms.distribution.fit import numpy_generator
-    from congenial.release.statistics import modelling_records, read
 
     section = found.section
     asked = read(plan, section)
@@ -163,8 +165,8 @@ def _write(
     from congenial.cli.audit_pictures import FOR_CURATOR, laws_chart, save
     from congenial.mechanisms.distribution.assumptions import histograms
     from congenial.papers import catalogue
-    from congenial.release import pictures
-    from congenial.release.private import private_file, private_folder
+    from congenial.publication.private import private_file, private_folder
+    from congenial.report import pictures
 
     private_folder(out)
     name = found.section.name
@@ -207,7 +209,7 @@ def _write(
 
 def show(document: Document) -> None:
     """The attack for people."""
-    from congenial.privacy.words import percent
+    from congenial.privacy.rounding_words import percent
 
     heading(f"Property inference against '{document['name']}' ({document['mechanism']})")
     rows = []

@@ -23,7 +23,7 @@ def laws_chart(title: str, rows: list[list[Any]]) -> Any:
     `rows` are those of `assumptions.histograms`; fields get plain names, so that no label is read
     as a Vega expression.
     """
-    from congenial.release import pictures
+    from congenial.report import pictures
 
     alt = pictures.altair()
     keys = ("statistic", "scenario", "from", "to", "sampled", "fitted")
@@ -56,7 +56,7 @@ def laws_chart(title: str, rows: list[list[Any]]) -> Any:
 
 
 def _colour(scenarios: list[str]) -> Any:
-    from congenial.release import pictures
+    from congenial.report import pictures
 
     alt = pictures.altair()
     few = (pictures.BLUE, pictures.VERMILION, pictures.GREEN, pictures.PURPLE, pictures.GREY)

@@ -14,7 +14,7 @@ from congenial.cli.output import Document, console, heading, line, paragraph, ta
 from congenial.errors import BundleError, CongenialError, PlanError
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.protocol import Mechanism
+    from congenial.mechanisms.mechanism import Mechanism
     from congenial.privacy.tradeoff import Tradeoff
 
 Target = tuple[str, "Mechanism", "Tradeoff"]  # name, what draws, what is promised
@@ -67,10 +67,10 @@ def attack(source: Path, names: tuple[str, ...], settings: Settings, out: Path |
 
 def _of_plan(path: Path) -> list[Target]:
     """The tables a plan would release, with the figures as published where they are."""
-    from congenial.release.plan import Plan
-    from congenial.release.sections import ReleaseSection
-    from congenial.release.steps import check
-    from congenial.release.tables import ReleaseCheck
+    from congenial.kinds.sections import ReleaseSection
+    from congenial.kinds.single_table import ReleaseCheck
+    from congenial.publication.plan import Plan
+    from congenial.publication.workflow import check
 
     plan = Plan.load(path)
     if not any(isinstance(section, ReleaseSection) for section in plan.release):
@@ -85,9 +85,9 @@ def _of_plan(path: Path) -> list[Target]:
 def _of_bundle(folder: Path) -> list[Target]:
     """The law a bundle states, against the promise it states; its values are not used."""
     from congenial.mechanisms.calibrate import rebuild
-    from congenial.mechanisms.release import Release
-    from congenial.public.adjacency import Adjacency
-    from congenial.release import bundle
+    from congenial.mechanisms.table_release import Release
+    from congenial.pairs.adjacency import Adjacency
+    from congenial.publication import bundle
 
     release = bundle.read(folder)
     if not isinstance(release, Release) or not isinstance(release.guarantee.adjacency, Adjacency):
@@ -117,7 +117,7 @@ def _bar(name: str) -> Iterator[Callable[[float], Any]]:
 
 def write(one: Document, folder: Path) -> list[Path]:
     """AUDIT.json, and the trade-off curve as pictures where these can be drawn."""
-    from congenial.release import pictures
+    from congenial.report import pictures
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def write(one: Document, folder: Path) -> list[Path]:
 
 def chart(one: Document) -> Any:
     """The measured trade-off function with its band, over the promised one."""
-    from congenial.release.pictures import BLUE, INK, altair, styled
+    from congenial.report.pictures import BLUE, INK, altair, styled
 
     alt = altair()
     keys = ("alpha", "promised", "measured", "low", "high")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from congenial.cli import scenarios, synthetic, tables
+from congenial.cli import check_given_public, check_synthetic, check_table
 from congenial.cli.output import (
     Document,
     Json,
@@ -27,13 +27,13 @@ from congenial.cli.output import (
 from congenial.errors import GuaranteeError
 
 if TYPE_CHECKING:
-    from congenial.privacy.ledger import Ledger
-    from congenial.release.plan import Plan
-    from congenial.release.scenarios import ScenariosCheck
-    from congenial.release.statistics import StatisticsCheck
-    from congenial.release.steps import PlanCheck
-    from congenial.release.synthetic import SyntheticCheck
-    from congenial.release.tables import ReleaseCheck
+    from congenial.kinds.given_public import ScenariosCheck
+    from congenial.kinds.single_table import ReleaseCheck
+    from congenial.kinds.statistics import StatisticsCheck
+    from congenial.kinds.synthetic import SyntheticCheck
+    from congenial.ledger.ledger import Ledger
+    from congenial.publication.plan import Plan
+    from congenial.publication.workflow import PlanCheck
 
 
 STRUCTURES = {
@@ -74,7 +74,7 @@ def check(
     release with `statistics`; spends nothing.
     """
     with working("checking the plan"):
-        from congenial.release.plan import Plan
+        from congenial.publication.plan import Plan
 
         loaded = Plan.load(plan)
         document = examine(loaded, want, suppose or [])
@@ -88,9 +88,9 @@ def check(
 
 def say_next(plan: Plan, path: Path) -> None:
     """The command that comes next for a plan; nothing where all of it is done."""
-    from congenial.release import steps
+    from congenial.publication import workflow
 
-    ledger = steps.open_ledger(plan, create=False)
+    ledger = workflow.open_ledger(plan, create=False)
     public = () if ledger is None else ledger.mandates.statements
     done = set() if ledger is None else {e.name for e in ledger.entries() if e.counted}
     left = [section.name for section in plan.release if section.name not in done]
@@ -108,9 +108,9 @@ def say_next(plan: Plan, path: Path) -> None:
 def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) -> Document:
     """The result of a check as plain data."""
     from congenial.privacy.semantics import neighbourhood
-    from congenial.release import steps
+    from congenial.publication import workflow
 
-    result = steps.check(plan, want)
+    result = workflow.check(plan, want)
     mandates = result.mandates
     adjacency = plan.adjacency(mandates)
     return {
@@ -139,29 +139,29 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
         "want": want,
         "releases": [_examined(one) for one in result.releases],
         "supposed": _supposed(result, suppose) if suppose else None,
-        "budget": _budget(result, steps.open_ledger(plan, create=False)),
+        "budget": _budget(result, workflow.open_ledger(plan, create=False)),
     }
 
 
 def _examined(one: ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck) -> Document:
-    from congenial.release.sections import kind_of
+    from congenial.kinds.sections import kind_of
 
     kind = kind_of(one.section)
     if kind == "model":
-        return synthetic.examine(cast("SyntheticCheck", one))
+        return check_synthetic.examine(cast("SyntheticCheck", one))
     if kind == "scenarios":
-        return scenarios.examine(cast("ScenariosCheck", one))
+        return check_given_public.examine(cast("ScenariosCheck", one))
     if kind == "statistics":
         return _statistics(cast("StatisticsCheck", one))
-    return tables.examine(cast("ReleaseCheck", one))
+    return check_table.examine(cast("ReleaseCheck", one))
 
 
 def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     """What the releases promise against someone who knows these counts too (semi-dp, section 7)."""
+    from congenial.figures.statements import count
+    from congenial.ledger.reassessment import suppose
+    from congenial.pairs.adjacency import SemiAdjacent
     from congenial.privacy.composition import joint_loss
-    from congenial.privacy.semi import suppose
-    from congenial.public.adjacency import SemiAdjacent
-    from congenial.public.statements import count
 
     if result.plan.data.max_rows is not None:
         raise GuaranteeError(
@@ -250,11 +250,11 @@ def show(document: Document) -> None:
         paragraph("Nothing else is released: everything but these figures is suppressed.")
     for one in document["releases"]:
         if one["kind"] == "table":
-            tables.show(one, document["want"])
+            check_table.show(one, document["want"])
         elif one["kind"] == "synthetic records":
-            synthetic.show(one)
+            check_synthetic.show(one)
         elif one["kind"] == "values":
-            scenarios.show(one)
+            check_given_public.show(one)
         else:
             _show_statistics(one)
     if document["supposed"] is not None:

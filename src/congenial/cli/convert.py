@@ -78,7 +78,7 @@ def _number(name: str, text: str) -> Fraction:
 
 
 def _convert(source: Tradeoff, to: str | None, at: float | None) -> Document:
-    from congenial.privacy.convert import convert
+    from congenial.privacy.conversion_table import convert
 
     rows = []
     refused: list[str] = []
@@ -101,7 +101,7 @@ def _convert(source: Tradeoff, to: str | None, at: float | None) -> Document:
 
 def show(document: Document) -> None:
     """The conversions for people."""
-    from congenial.privacy.words import number
+    from congenial.privacy.rounding_words import number
 
     paragraph(f"From {document['source']}:")
     rows = [

@@ -29,8 +29,8 @@ from congenial.data.rational import fraction
 from congenial.errors import DataError, PlanError
 
 if TYPE_CHECKING:
-    from congenial.release.plan import Plan, SyntheticSection
-    from congenial.synthesis.curve import Measure
+    from congenial.publication.plan import Plan, SyntheticSection
+    from congenial.synthesis.risk_utility import Measure
 
 BOUNDS = "0.25,0.5,1,2"
 COLUMNS = ("mechanism", "setting", "epsilon", "basis", "mean error", "root mean square")
@@ -81,7 +81,7 @@ def curve(
 
     Finished points are kept in the folder: the same command goes on after an interruption.
     """
-    from congenial.release.plan import Plan
+    from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
     section = section_of(loaded, name)
@@ -97,7 +97,7 @@ def curve(
 
 def section_of(plan: Plan, name: str | None) -> SyntheticSection:
     """The release of synthetic records that is meant."""
-    from congenial.release.plan import SyntheticSection
+    from congenial.publication.plan import SyntheticSection
 
     if name is not None:
         section = plan.named(name)
@@ -121,7 +121,7 @@ def section_of(plan: Plan, name: str | None) -> SyntheticSection:
 
 
 def _measure(section: SyntheticSection, text: str) -> Measure:
-    from congenial.synthesis.curve import Measure
+    from congenial.synthesis.risk_utility import Measure
 
     column, at, quantile = text.rpartition("@")
     if not at:
@@ -168,11 +168,12 @@ def examine(
 ) -> Document:
     """CONFIDENTIAL: the curve as plain data."""
     from congenial.data.tabulate import Microdata
-    from congenial.release import steps, synthetic
-    from congenial.release.private import private_folder
-    from congenial.synthesis.curve import risk_utility_curve
+    from congenial.kinds import synthetic
+    from congenial.publication import workflow
+    from congenial.publication.private import private_folder
+    from congenial.synthesis.risk_utility import risk_utility_curve
 
-    made = synthetic.build(plan, section, steps.published_so_far(plan))
+    made = synthetic.build(plan, section, workflow.published_so_far(plan))
     rows: list[Document] = []
     left_out: list[str] = []
     each = 2 * len(bounds) + len(local)
@@ -243,9 +244,9 @@ def _progress(points: int) -> Iterator[Callable[[int], None]]:
 
 def _picture(document: Document, folder: Path) -> Path | None:
     """Error against epsilon, a line per mechanism; None without the extra `report`."""
-    from congenial.papers.charts import chart
-    from congenial.release import pictures
-    from congenial.release.private import private_file
+    from congenial.publication.private import private_file
+    from congenial.report import pictures
+    from congenial.report.charts import chart
 
     if not pictures.available():
         return None

@@ -29,8 +29,8 @@ def demo(
 ) -> None:
     """Generate about 300,000 people and run check, publish, release and verify on them."""
     with working("generating a population"):
-        from congenial.release.demo import write_demo
-        from congenial.release.plan import Plan
+        from congenial.publication.demo_population import write_demo
+        from congenial.publication.plan import Plan
 
         plan = Plan.load(write_demo(out, seed_data))
     document: Document = {"folder": str(out), "check": check.examine(plan)}

@@ -7,16 +7,7 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.output import (
-    Document,
-    Json,
-    emit,
-    examples,
-    facts,
-    heading,
-    paragraph,
-    working,
-)
+from congenial.cli.output import Document, Json, emit, examples, facts, heading, paragraph, working
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,10 +31,10 @@ def explain(
 
 def of_plan(path: Path) -> Document:
     """The promise of each release of a plan."""
-    from congenial.release import steps
-    from congenial.release.plan import Plan
+    from congenial.publication import workflow
+    from congenial.publication.plan import Plan
 
-    result = steps.check(Plan.load(path))
+    result = workflow.check(Plan.load(path))
     promises = [
         {
             "name": one.section.name,
@@ -58,8 +49,8 @@ def of_plan(path: Path) -> Document:
 
 def of_bundle(folder: Path) -> Document:
     """The promise a bundle states, with its building blocks; whether it holds is for `verify`."""
-    from congenial.release.bundle import read, read_index
-    from congenial.release.verification import SYSTEM, verify
+    from congenial.publication.bundle import read, read_index
+    from congenial.publication.verification import SYSTEM, verify
 
     release = read(folder)
     failed = [one.what for one in verify(folder) if not one.holds]

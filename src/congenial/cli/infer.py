@@ -85,8 +85,8 @@ def infer(
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
     with working("inferring") as progress:
+        from congenial.inference.inference import Chain
         from congenial.inference.options import infer_from_options
-        from congenial.inference.samplers import Chain
 
         release = _read(bundle)
         chain = Chain(progress=_clock(progress, _why_slow(release)))
@@ -143,17 +143,17 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
 
 def _why_slow(release: Any) -> str:
     """What makes chains slow for this release, where that is known."""
-    from congenial.inference.outlook import outlook
-    from congenial.mechanisms.release import Release
+    from congenial.inference.feasibility import outlook
+    from congenial.mechanisms.table_release import Release
 
     return outlook(release.mechanism).why if isinstance(release, Release) else ""
 
 
 def _read(bundle: Path) -> Any:
     """A bundle whose law is known."""
-    from congenial.mechanisms.release import Release
-    from congenial.mechanisms.wasserstein.release import ValuesRelease
-    from congenial.release.bundle import read
+    from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+    from congenial.publication.bundle import read
 
     release = read(bundle)
     if not isinstance(release, Release | ValuesRelease):
@@ -168,10 +168,10 @@ def _naive(
     release: Any, model: str, given: dict[str, str], posterior: Any, level: float, simulations: int
 ) -> tuple[Any, Document | None]:
     """The release taken for the truth, and how often both kinds of intervals cover."""
+    from congenial.inference.inference import Chain
     from congenial.inference.naive import coverage
     from congenial.inference.naive import naive as taken_for_the_truth
     from congenial.inference.options import RUN, model_from_options
-    from congenial.inference.samplers import Chain
 
     kept = {key: value for key, value in given.items() if key not in RUN}
     made = model_from_options(release, model, kept)
@@ -214,8 +214,8 @@ def _write(posterior: Any, taken: Any, document: Document, folder: Path) -> list
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from congenial.papers.charts import chart
-    from congenial.release import pictures
+    from congenial.report import pictures
+    from congenial.report.charts import chart
 
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "summary.json", folder / "draws.parquet"]

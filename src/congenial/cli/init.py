@@ -42,7 +42,7 @@ def init(
     The first row of a CSV file must be the names; one that looks like a record is refused.
     """
     with working("reading the columns"):
-        from congenial.release.draft import write_draft
+        from congenial.publication.draft import write_draft
 
         columns = write_draft(file, out, levels_from_data=levels_from_data)
     if levels_from_data:

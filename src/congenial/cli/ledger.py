@@ -19,9 +19,9 @@ from congenial.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from congenial.privacy.history import Entry
-    from congenial.privacy.ledger import Ledger
-    from congenial.privacy.store import Event
+    from congenial.ledger.ledger import Ledger
+    from congenial.ledger.state import Entry
+    from congenial.ledger.stores.store import Event
 
 Where = Annotated[
     str,
@@ -42,13 +42,13 @@ app = typer.Typer(
 def _place(where: str) -> str:
     if not where.endswith(".toml"):
         return where
-    from congenial.release.plan import Plan
+    from congenial.publication.plan import Plan
 
     return Plan.load(where).ledger
 
 
 def _open(where: str) -> Ledger:
-    from congenial.privacy.ledger import Ledger
+    from congenial.ledger.ledger import Ledger
 
     return Ledger.open(_place(where), create=False)
 
@@ -134,7 +134,7 @@ def budget(
     """Show the budget, or set it. A change stays in the history; change the plan accordingly."""
     ledger = _open(where)
     if (epsilon, delta, rho) != (None, None, None):
-        from congenial.privacy.budget import Budget
+        from congenial.ledger.budget import Budget
 
         ledger.set_budget(Budget(epsilon, delta, rho))
     document = _summary(ledger)
@@ -176,7 +176,7 @@ def grant(
 @app.command(epilog=examples("congenial ledger upgrade ledger.sqlite"))
 def upgrade(where: Where, as_json: Json = False) -> None:
     """Bring a ledger of an older version to the current format; a file is copied first."""
-    from congenial.privacy.ledger import Ledger
+    from congenial.ledger.ledger import Ledger
 
     done = Ledger.upgrade(_place(where))
     if as_json:

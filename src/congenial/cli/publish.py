@@ -22,7 +22,7 @@ from congenial.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from congenial.release.plan import Plan
+    from congenial.publication.plan import Plan
 
 SHOWN = 12  # figures per mandate on the screen; published.csv has them all
 
@@ -46,7 +46,7 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Compute the mandated figures exactly, record and write them. They are public from then on."""
-    from congenial.release.plan import Plan
+    from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
     document = carry_out(loaded, out, accept_weaker=accept_weaker)
@@ -60,9 +60,9 @@ def publish(
 def carry_out(plan: Plan, out: Path | None = None, *, accept_weaker: bool = False) -> Document:
     """Publish, and say as plain data what is public now and what that did to earlier promises."""
     with working("computing the mandated figures") as progress:
-        from congenial.release import steps
+        from congenial.publication import workflow
 
-        result = steps.publish(plan, out, accept_weaker=accept_weaker, progress=progress)
+        result = workflow.publish(plan, out, accept_weaker=accept_weaker, progress=progress)
     budget = plan.budget.budget()
     repricing = result.repricing
     return {

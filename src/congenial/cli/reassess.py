@@ -13,8 +13,8 @@ from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
 if TYPE_CHECKING:
-    from congenial.privacy.history import Entry
-    from congenial.privacy.semi import Known
+    from congenial.ledger.reassessment import Known
+    from congenial.ledger.state import Entry
 
 
 def add_to(app: typer.Typer) -> None:
@@ -52,11 +52,11 @@ def examine(
     path: Path, bundles: list[Path], promises: dict[str, str | None], delta: float | None
 ) -> Document:
     """The result as plain data."""
-    from congenial.privacy.semi import Old
-    from congenial.privacy.semi import reassess as work_out
-    from congenial.release import steps
-    from congenial.release.bundle import read
-    from congenial.release.plan import Plan
+    from congenial.ledger.reassessment import Old
+    from congenial.ledger.reassessment import reassess as work_out
+    from congenial.publication import workflow
+    from congenial.publication.bundle import read
+    from congenial.publication.plan import Plan
 
     plan = Plan.load(path)
     old: dict[str, Known] = {}
@@ -66,8 +66,8 @@ def examine(
     for kind, value in promises.items():
         if value is not None:
             old[f"{kind} = {value}"] = _promise(kind, value)
-    ledger = steps.open_ledger(plan, create=False)
-    mandates = steps.exact_figures(plan, ledger)
+    ledger = workflow.open_ledger(plan, create=False)
+    mandates = workflow.exact_figures(plan, ledger)
     if not old and ledger is not None:
         for entry in ledger.entries():
             if entry.counted:
@@ -97,7 +97,7 @@ def _add(old: dict[str, Known], name: str, release: Known, basis: str) -> None:
 
 
 def _recorded(entry: Entry) -> Known:
-    from congenial.privacy.semi import Old
+    from congenial.ledger.reassessment import Old
     from congenial.privacy.tradeoff import Tradeoff
 
     promised = entry.guarantee

@@ -21,7 +21,7 @@ from congenial.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from congenial.release.plan import Plan
+    from congenial.publication.plan import Plan
 
 
 def add_to(app: typer.Typer) -> None:
@@ -48,8 +48,8 @@ def release(
     as_json: Json = False,
 ) -> None:
     """Draw the releases of a plan, record what they spend, and write one bundle for each."""
-    from congenial.release import bundle
-    from congenial.release.plan import Plan
+    from congenial.publication import bundle
+    from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
     names = list(dict.fromkeys(name)) if name else [section.name for section in loaded.release]
@@ -57,7 +57,7 @@ def release(
         loaded.named(one)
         bundle.check_absent(_folder(loaded, out, one))
     with working("checking the budget"):
-        from congenial.release.steps import refuse_excess
+        from congenial.publication.workflow import refuse_excess
 
         refuse_excess(loaded, names)
     done: list[Document] = []
@@ -82,13 +82,13 @@ def _folder(plan: Plan, out: Path | None, name: str) -> Path:
 def carry_out(plan: Plan, name: str, out: Path | None = None, seed: int | None = None) -> Document:
     """Draw one release, and say as plain data what came out."""
     with working(f"preparing '{name}'") as progress:
-        from congenial.release import steps
+        from congenial.publication import workflow
         from congenial.sampling.randomness import SeededRandomness
 
         randomness = None if seed is None else SeededRandomness(seed)
         if randomness is not None:
             warn(f"NOT FOR PUBLICATION: '{name}' is drawn from a seed that anyone can repeat.")
-        result = steps.release(
+        result = workflow.release(
             plan, name, _folder(plan, out, name), randomness=randomness, progress=progress
         )
     return {

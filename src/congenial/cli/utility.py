@@ -25,7 +25,7 @@ from congenial.cli.output import (
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
-    from congenial.release.synthetic_utility import Regression
+    from congenial.publication.synthetic_utility import Regression
 
 
 def add_to(app: typer.Typer) -> None:
@@ -59,10 +59,10 @@ def utility(
 
     Writes a page and its numbers to a private folder, never into the bundle.
     """
-    from congenial.release import synthetic_utility
-    from congenial.release.bundle import read
-    from congenial.release.plan import Plan
-    from congenial.synthesis.release import SyntheticRelease
+    from congenial.publication import synthetic_utility
+    from congenial.publication.bundle import read
+    from congenial.publication.plan import Plan
+    from congenial.synthesis.synthetic_release import SyntheticRelease
 
     loaded = Plan.load(plan)
     section = section_of(loaded, name)

@@ -48,7 +48,7 @@ def verify(
 
 def examine(bundle: Path, digest: str | None = None) -> Document:
     """The checks as plain data."""
-    from congenial.release.verification import verify
+    from congenial.publication.verification import verify
 
     checks = verify(bundle, digest)
     return {
@@ -63,7 +63,7 @@ def examine(bundle: Path, digest: str | None = None) -> Document:
 
 def show(document: Document) -> None:
     """The checks for people."""
-    from congenial.release.verification import ADDED
+    from congenial.publication.verification import ADDED
 
     rows = [
         ("ok" if one["holds"] else "FAILED", one["what"], one["detail"])

@@ -26,7 +26,7 @@ from congenial.data.tabulate import Microdata, refuse
 from congenial.errors import DataError
 
 if TYPE_CHECKING:
-    from congenial.data.statistics import Statistic
+    from congenial.data.vector_statistics import Statistic
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -56,15 +56,15 @@ def guarded(action: Callable[[], T], what: str, remedy: str = "") -> T:
 def open_source(source: object, columns: Sequence[str]) -> Source:
     """Open any supported source and keep `columns`; DataError if one is absent."""
     if isinstance(source, str) and source.startswith(POSTGRES_SCHEMES):
-        from congenial.data.engine_postgres import open_postgres
+        from congenial.data.engines.postgres_source import open_postgres
 
         return open_postgres(source, columns)
     is_frame = type(source).__module__.startswith("pyspark.")
     if is_frame or (isinstance(source, str) and source.startswith(SPARK_SCHEME)):
-        from congenial.data.engine_spark import open_spark
+        from congenial.data.engines.spark_source import open_spark
 
         return open_spark(source, columns)
-    from congenial.data.engine_duckdb import open_duckdb
+    from congenial.data.engines.duckdb_source import open_duckdb
 
     return open_duckdb(source, columns)
 

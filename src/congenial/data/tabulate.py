@@ -1,7 +1,8 @@
 """From confidential records to a confidential table of counts.
 
 One pass over the data per table, inside the engine that holds them; what comes back has at most
-one row per cell. Large Parquet files are counted without SQL (`counting.py`), with equal results.
+one row per cell. Large Parquet files are counted without SQL (`parquet_count.py`), with equal
+results.
 No message carries a value, a count or a level found in the data.
 """
 
@@ -25,7 +26,7 @@ from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 if TYPE_CHECKING:
-    from congenial.data.counting import Counted, ParquetCount, Progress
+    from congenial.data.engines.parquet_count import Counted, ParquetCount, Progress
 
 MAX_CELLS = 2**30
 _UNREADABLE = "the records cannot be read to the end."
@@ -144,13 +145,14 @@ class Microdata:
         files = getattr(self.source, "parquet", ())
         plan = None
         if files:
-            from congenial.data import counting
+            from congenial.data.engines import parquet_count
 
             types = self.source.types
             plan = guarded(
-                lambda: counting.ParquetCount.plan(files, axes, self.schema, types), _UNREADABLE
+                lambda: parquet_count.ParquetCount.plan(files, axes, self.schema, types),
+                _UNREADABLE,
             )
-            if plan is not None and plan.rows < counting.MIN_ROWS and resume is None:
+            if plan is not None and plan.rows < parquet_count.MIN_ROWS and resume is None:
                 return None
         if plan is None and resume is not None:
             raise DataError(
@@ -166,7 +168,7 @@ class Microdata:
         progress: Callable[[Progress], object] | None,
         resume: Path | None,
     ) -> NDArray[np.int64]:
-        from congenial.data.checkpoint import Checkpoint
+        from congenial.data.engines.checkpoint import Checkpoint
 
         kept = None
         if resume is not None:

@@ -10,26 +10,26 @@ a posterior that accounts for the noise and uses the published figures. It never
 from __future__ import annotations
 
 from congenial.errors import InferenceError
-from congenial.inference.counts import Binomial, NegativeBinomial, Poisson
-from congenial.inference.importance import Proposal
-from congenial.inference.model import Model
+from congenial.inference.hypothesis_tests import Family, OneSidedTest, one_sided, power
+from congenial.inference.inference import METHODS, Chain, infer
+from congenial.inference.models.counts import Binomial, NegativeBinomial, Poisson
+from congenial.inference.models.model import Model
+from congenial.inference.models.outcomes import Multinomial
+from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
+from congenial.inference.models.real_statistics import normal_mean, normal_mean_variance
+from congenial.inference.models.regressions import Linear, Logistic, Normal
 from congenial.inference.naive import Coverage, coverage, naive
 from congenial.inference.observation import Observation
 from congenial.inference.observing import observe
 from congenial.inference.options import MODELS, infer_from_options
-from congenial.inference.outcomes import Multinomial
 from congenial.inference.posterior import Posterior
-from congenial.inference.priors import Beta, Dirichlet, Gamma, Gaussian, HalfNormal
 from congenial.inference.projected import (
     ProjectionLoss,
     poisson_rate,
     share_of_total,
     shares_of_total,
 )
-from congenial.inference.reals import normal_mean, normal_mean_variance
-from congenial.inference.regressions import Linear, Logistic, Normal
-from congenial.inference.samplers import METHODS, Chain, infer
-from congenial.inference.testing import Family, OneSidedTest, one_sided, power
+from congenial.inference.samplers.importance import Proposal
 
 __all__ = [
     "METHODS",
@@ -41,7 +41,7 @@ __all__ = [
     "Dirichlet",
     "Family",
     "Gamma",
-    "Gaussian",
+    "GaussianPrior",
     "HalfNormal",
     "InferenceError",
     "Linear",

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import InferenceError
-from congenial.inference.conforming import FIXED, FREE, Conforming
-from congenial.inference.model import Bindable, Bound
-from congenial.inference.noise import Floats
+from congenial.inference.cell_noise import Floats
+from congenial.inference.inference import DEFAULT_CHAIN, Chain, bind, infer
+from congenial.inference.latent_tables import FIXED, FREE, LatentTables
+from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.observation import Observation
 from congenial.inference.posterior import Posterior
-from congenial.inference.samplers import DEFAULT_CHAIN, Chain, bind, infer
-from congenial.mechanisms.release import Release
-from congenial.mechanisms.wasserstein.release import ValuesRelease
+from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
 
 TOLD = "released values taken for the truth: intervals are too narrow"
@@ -42,14 +42,14 @@ def naive(
     return replace(found, notes=(TOLD, *found.notes))
 
 
-def _declared_known(bound: Bound) -> Observation:
+def _declared_known(bound: BoundModel) -> Observation:
     """The same cells with every count fixed at the released value, made possible."""
     seen = bound.observation
     if not seen.whole:
         raise InferenceError("a real-valued release has no naive reading as counts.")
     x = seen.conforming.start(seen.y, bound.most)
     labels = np.full(len(x), FIXED, dtype=np.int64)
-    fixed = Conforming(labels, x, np.zeros(0, dtype=np.int64))
+    fixed = LatentTables(labels, x, np.zeros(0, dtype=np.int64))
     noise = seen.noise or Observation.of_values(seen.y, "double_geometric", 1).noise
     alone = replace(seen, conforming=fixed, noise=noise, normaliser=None, density=None)
     return replace(alone, levels=None, listed=None)
@@ -118,7 +118,7 @@ def coverage(
     return Coverage(level, releases, count, float(np.mean(hits)), float(np.mean(wrong)), error)
 
 
-def _parameters(bound: Bound, rng: np.random.Generator, given: Any) -> Floats:
+def _parameters(bound: BoundModel, rng: np.random.Generator, given: Any) -> Floats:
     if given is None:
         return bound.draw_prior(rng, 1)
     if not isinstance(given, Posterior):
@@ -134,7 +134,7 @@ def _parameters(bound: Bound, rng: np.random.Generator, given: Any) -> Floats:
     return one
 
 
-def _data(bound: Bound, rng: np.random.Generator, theta: Floats, given: bool) -> Any:
+def _data(bound: BoundModel, rng: np.random.Generator, theta: Floats, given: bool) -> Any:
     """A table of the model that agrees with the published figures."""
     x, known = bound.draw_data(rng, theta)[0], bound.observation.conforming
     if bound.observation.bounded:
@@ -162,7 +162,7 @@ def _data(bound: Bound, rng: np.random.Generator, theta: Floats, given: bool) ->
 
 
 def _again(
-    release: Release | ValuesRelease, bound: Bound, x: Any, noise: SeededRandomness
+    release: Release | ValuesRelease, bound: BoundModel, x: Any, noise: SeededRandomness
 ) -> Release | ValuesRelease:
     """The same release of another table."""
     if bound.observation.names != release.table:

@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
-from congenial.inference.conforming import Conforming
-from congenial.inference.levels import Levels
-from congenial.inference.noise import Floats, Ints, Noise
-from congenial.inference.normaliser import Normaliser
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import FROZEN, LOOSE, support
+from congenial.inference.cell_noise import Floats, Ints, Noise
+from congenial.inference.latent_tables import LatentTables
+from congenial.inference.level_noise import LevelNoise
+from congenial.inference.samplers.log_normaliser import Normaliser
 from congenial.privacy.description import Family
-from congenial.public.invariants import Invariants
-from congenial.public.support import FROZEN, LOOSE, support
 
 Density = Callable[[Any], Floats]  # tables of shape (n, cells) -> log p(y | x), (n,)
 
@@ -41,10 +41,10 @@ class Observation:
     """
 
     y: Floats
-    conforming: Conforming
+    conforming: LatentTables
     noise: Noise | None = None
     normaliser: Normaliser | None = field(default=None, repr=False)
-    levels: Levels | None = field(default=None, repr=False)
+    levels: LevelNoise | None = field(default=None, repr=False)
     density: Density | None = field(default=None, repr=False)
     listed: tuple[Ints, Floats] | None = field(default=None, repr=False)
     log_bound: float = math.inf
@@ -68,7 +68,7 @@ class Observation:
         noise = Noise.of_family(family, Fraction(scale), np.ones(len(y), dtype=np.int64))
         return cls(
             y,
-            Conforming.anything(len(y)),
+            LatentTables.anything(len(y)),
             noise,
             whole=whole,
             largest_change=2 * noise.largest_step,
@@ -90,7 +90,7 @@ class Observation:
         y = np.atleast_1d(np.asarray(values, dtype=float)).reshape(-1)
         return cls(
             y,
-            Conforming.anything(len(y)),
+            LatentTables.anything(len(y)),
             density=density,
             log_bound=log_bound,
             largest_change=largest_change,
@@ -176,7 +176,7 @@ class Observation:
         """One cell on its own, where cells have nothing to do with each other."""
         assert self.noise is not None
         known = self.conforming
-        alone = Conforming(known.labels[[cell]], known.known[[cell]], known.totals)
+        alone = LatentTables(known.labels[[cell]], known.known[[cell]], known.totals)
         return replace(
             self, y=self.y[[cell]], noise=self.noise.at([cell]), conforming=alone, axes=()
         )
@@ -184,7 +184,7 @@ class Observation:
     def given_totals(self, labels: Ints, totals: Ints) -> Observation:
         """The same with totals of parts known from elsewhere, such as the number of people."""
         if self.conforming.open and np.all(self.conforming.labels == LOOSE):
-            return replace(self, conforming=Conforming.of_groups(labels, totals))
+            return replace(self, conforming=LatentTables.of_groups(labels, totals))
         known = self.conforming
         if not known.ties and np.all(known.labels[known.moving] >= 0):
             sums = np.zeros(len(totals), dtype=np.int64)

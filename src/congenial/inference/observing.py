@@ -14,23 +14,23 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.errors import InferenceError
-from congenial.inference.conforming import Conforming
-from congenial.inference.levels import Levels
-from congenial.inference.noise import Floats, Ints, Noise
-from congenial.inference.normaliser import Normaliser, listed_law, log_signed
+from congenial.figures.invariants import Invariants
+from congenial.figures.limits import conforming_tables
+from congenial.figures.support import LOOSE, support
+from congenial.inference.cell_noise import Floats, Ints, Noise
+from congenial.inference.feasibility import outlook, outlook_of_values
+from congenial.inference.latent_tables import LatentTables
+from congenial.inference.level_noise import LevelNoise
 from congenial.inference.observation import Observation
-from congenial.inference.outlook import outlook, outlook_of_values
-from congenial.mechanisms.additive import PlainContinuous, PlainDiscrete
+from congenial.inference.samplers.log_normaliser import Normaliser, listed_law, log_signed
 from congenial.mechanisms.congenial import ConditionedAdditive
-from congenial.mechanisms.release import Release, cell_index
-from congenial.mechanisms.wasserstein.base import congenial, published_sums
-from congenial.mechanisms.wasserstein.release import ValuesRelease
+from congenial.mechanisms.plain import PlainContinuous, PlainDiscrete
+from congenial.mechanisms.table_release import Release, cell_index
+from congenial.mechanisms.wasserstein.base_measure import congenial, published_sums
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.tradeoff import Pure
-from congenial.public.adjacency import Adjacency
-from congenial.public.invariants import Invariants
-from congenial.public.limits import conforming_tables
-from congenial.public.support import LOOSE, support
 
 MOST_KEPT = 200_000  # densities of tables remembered
 
@@ -65,7 +65,7 @@ def observe(
         "axes": axes,
         "published": release.published,
         "notes": _notes(release),
-        "conforming": Conforming.of_support(support(known, names)),
+        "conforming": LatentTables.of_support(support(known, names)),
     }
     if not (plain or isinstance(mechanism, ConditionedAdditive)):
         return _of_mechanism(release, names, common)
@@ -104,7 +104,7 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
         "axes": release.schema.axes(names),
         "published": release.published,
         "notes": _notes(release),
-        "conforming": Conforming.of_support(support(known, names)),
+        "conforming": LatentTables.of_support(support(known, names)),
         "largest_change": change,
     }
     if release.loss == "l1" and found.way != "density":
@@ -231,7 +231,7 @@ def _of_levels(release: Release, common: dict[str, Any]) -> Observation:
     return Observation(
         y,
         noise=Noise.of_family("double_geometric", release.description.scale, ones),
-        levels=Levels.of_release(release),
+        levels=LevelNoise.of_release(release),
         largest_change=_change_of_one_record(release),
         **common,
     )

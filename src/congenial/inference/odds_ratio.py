@@ -26,12 +26,12 @@ import numpy.typing as npt
 from scipy import optimize, special
 
 from congenial.errors import GuaranteeError, MandateError, StructureError
-from congenial.mechanisms.release import Release
+from congenial.figures.support import support
+from congenial.mechanisms.table_release import Release
 from congenial.privacy.tradeoff import Tradeoff
-from congenial.public.support import support
-from congenial.sampling.canonical import CanonicalNoise, Normal, Tulap, uniform_doubles
+from congenial.sampling.canonical import CanonicalNoise, CanonicalNormal, Tulap, uniform_doubles
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.exact import Floats, Ints
+from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness, uniform_below
 
 Alternative = Literal["greater", "less", "two-sided"]
@@ -230,7 +230,7 @@ def from_release(release: Release, randomness: Randomness | None = None) -> Obse
     family, scale = release.description.family, release.description.scale
     noise: NoiseLaw
     if family == "gaussian":
-        noise = Normal(2 / math.sqrt(scale))
+        noise = CanonicalNormal(2 / math.sqrt(scale))
     elif family == "discrete_gaussian":
         noise = DiscreteGaussian(scale / 4)
     else:

@@ -14,16 +14,16 @@ import numpy as np
 from congenial.data.attribute import Axis
 from congenial.data.schema import near
 from congenial.errors import InferenceError
-from congenial.inference.counts import Binomial, NegativeBinomial, Poisson
-from congenial.inference.model import Bindable
-from congenial.inference.noise import Floats
-from congenial.inference.outcomes import Multinomial
+from congenial.inference.cell_noise import Floats
+from congenial.inference.inference import DEFAULT_CHAIN, METHODS, Chain, infer
+from congenial.inference.models.counts import Binomial, NegativeBinomial, Poisson
+from congenial.inference.models.model import Bindable
+from congenial.inference.models.outcomes import Multinomial
+from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
+from congenial.inference.models.regressions import Linear, Logistic, Normal
 from congenial.inference.posterior import Posterior
-from congenial.inference.priors import Beta, Dirichlet, Gamma, Gaussian, HalfNormal
-from congenial.inference.regressions import Linear, Logistic, Normal
-from congenial.inference.samplers import DEFAULT_CHAIN, METHODS, Chain, infer
-from congenial.mechanisms.release import Release
-from congenial.mechanisms.wasserstein.release import ValuesRelease
+from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 
 MODELS: dict[str, Any] = {
     "poisson": Poisson,
@@ -39,7 +39,7 @@ PRIORS: dict[str, Any] = {
     "gamma": Gamma,
     "beta": Beta,
     "dirichlet": Dirichlet,
-    "gaussian": Gaussian,
+    "gaussian": GaussianPrior,
     "half_normal": HalfNormal,
 }
 

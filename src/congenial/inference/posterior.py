@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import InferenceError
-from congenial.inference.diagnostics import effective, r_hat, standard_error
-from congenial.inference.model import Dims
-from congenial.inference.noise import Floats
+from congenial.inference.cell_noise import Floats
+from congenial.inference.models.model import Dims
+from congenial.sampling.convergence import effective, r_hat, standard_error
 
 LEAST_EFFECTIVE = 400  # below it, quantiles are rough: a warning
 WORST_R_HAT = 1.01

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from congenial.errors import PlanError, StructureError
-from congenial.mechanisms import (  # noqa: F401 - entering the registry
-    additive,
-    chain,
-    congenial,
-    hierarchy,
-    kernel_gaussian,
-    knorm,
-)
-from congenial.mechanisms.protocol import REGISTRY, Mechanism
+from congenial.mechanisms.mechanism import REGISTRY, Mechanism
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.adjacency import Adjacency
 
 AUTO = "auto"
 

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from congenial.data.table import Table
-from congenial.mechanisms.additive import eps_per_cell, sigma_squared
-from congenial.mechanisms.errors import TiedErrors
-from congenial.mechanisms.protocol import ErrorLaw, Mechanism, register
+from congenial.figures.lattice import Ints
+from congenial.figures.limits import Limits, conforming_tables, limits
+from congenial.figures.support import LOOSE, Support, support
+from congenial.mechanisms.error_laws import TiedErrors
+from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
+from congenial.mechanisms.plain import eps_per_cell, sigma_squared
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import conditions
 from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
-from congenial.public.adjacency import Adjacency
-from congenial.public.lattice import Ints
-from congenial.public.limits import Limits, conforming_tables, limits
-from congenial.public.support import LOOSE, Support, support
-from congenial.sampling.conditioned import ConditionedNoise
-from congenial.sampling.counts import ConditionedCounts
+from congenial.sampling.conditioned_counts import ConditionedCounts
+from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.sums import Pmf, subset_sum_law
 

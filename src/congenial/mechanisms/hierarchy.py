@@ -15,17 +15,17 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.errors import PlanError, StructureError
+from congenial.figures.support import FROZEN
 from congenial.mechanisms.congenial import Conditioned
-from congenial.mechanisms.errors import drawn_laws
-from congenial.mechanisms.protocol import ErrorLaw, register
-from congenial.mechanisms.release import cell_index
+from congenial.mechanisms.error_laws import drawn_laws
+from congenial.mechanisms.mechanism import ErrorLaw, register
+from congenial.mechanisms.table_release import cell_index
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
-from congenial.public.adjacency import Adjacency
-from congenial.public.support import FROZEN
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree import HierarchicalNoise
+from congenial.sampling.tree.levels import HierarchicalNoise
 
 Level = tuple[tuple[str, ...], Fraction]
 

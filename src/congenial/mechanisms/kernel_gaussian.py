@@ -18,16 +18,16 @@ import scipy.sparse as sp
 
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError
-from congenial.mechanisms.additive import NormalSum
+from congenial.figures.lattice import Ints
+from congenial.figures.support import LOOSE, Support
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.kernel_grid import REMEDY, KernelGrid
-from congenial.mechanisms.protocol import ErrorLaw, register
+from congenial.mechanisms.mechanism import ErrorLaw, register
+from congenial.mechanisms.plain import NormalSum
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.tradeoff import Gaussian, Tradeoff
-from congenial.public.adjacency import Adjacency
-from congenial.public.lattice import Ints
-from congenial.public.support import LOOSE, Support
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.exact import Floats
+from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness
 
 _COARSE = 1 / 64  # of a standard deviation: rounding by less adds 1 / 4,000 to the variance

@@ -17,10 +17,10 @@ import numpy as np
 from flint import fmpz_mat
 
 from congenial.errors import StructureError
-from congenial.public.integers import kernel
-from congenial.public.lattice import Ints, is_grid
-from congenial.public.support import LOOSE, Pattern, Support
-from congenial.sampling.exact import Floats
+from congenial.figures.integers import kernel
+from congenial.figures.lattice import Ints, is_grid
+from congenial.figures.support import LOOSE, Pattern, Support
+from congenial.sampling.inversion import Floats
 
 REMEDY = "Use mechanism = 'congenial_gaussian' with rho, or release fewer levels."
 LARGEST_TIE = 2_000  # groups whose equations are solved in whole numbers of Python

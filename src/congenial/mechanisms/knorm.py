@@ -18,15 +18,15 @@ import numpy as np
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.congenial import Conditioned
-from congenial.mechanisms.errors import SimulatedLaw
-from congenial.mechanisms.protocol import ErrorLaw, register
+from congenial.mechanisms.error_laws import SimulatedLaw
+from congenial.mechanisms.mechanism import ErrorLaw, register
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import moves
 from congenial.privacy.description import HULLS, Family
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
-from congenial.public.adjacency import Adjacency
-from congenial.sampling.exact import Ints
-from congenial.sampling.knorm import KNormNoise
+from congenial.sampling.gauge.knorm_noise import KNormNoise
+from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 FAMILIES: dict[int, Family] = {2: "k_norm_2", 3: "k_norm_3"}  # by the records of the hull

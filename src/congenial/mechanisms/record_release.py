@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.invariants import Invariants
 
 FOLLOWS = "the promise follows from the description"
 

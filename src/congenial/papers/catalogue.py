@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from congenial.errors import CongenialError
-from congenial.papers.charts import FIELDS, chart, off_scale
 from congenial.papers.item import Item, Study
-from congenial.release import pictures
+from congenial.report import pictures
+from congenial.report.charts import FIELDS, chart, off_scale
 
 PAPERS: dict[str, str] = {
     "congenial-dp": "congenial.papers.congenial_dp",

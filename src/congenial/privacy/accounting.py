@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.privacy import _piecewise as pw
+from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import gaussian_delta_at, gdp_to_zcdp, pure_to_zcdp, zcdp_delta
 from congenial.privacy.numbers import Number, above, add_up, below, parameter, smallest
 from congenial.privacy.piecewise import PiecewiseLinear
 from congenial.privacy.tradeoff import (
     Approximate,
-    Discrete,
+    DiscreteTradeoff,
     Gaussian,
     Nothing,
     Pure,
@@ -95,8 +95,8 @@ class Composition:
         return total
 
     @cached_property
-    def _discrete(self) -> tuple[Discrete, ...]:
-        parts = tuple(x for x in self.parts if isinstance(x, Discrete))
+    def _discrete(self) -> tuple[DiscreteTradeoff, ...]:
+        parts = tuple(x for x in self.parts if isinstance(x, DiscreteTradeoff))
         return (*parts, ZeroConcentrated(self._rho).piecewise()) if self._rho else parts
 
     @cached_property
@@ -140,7 +140,7 @@ class Composition:
             if isinstance(part, Approximate):
                 kept *= 1 - Fraction(part.dlt)
                 rho = add_up(rho, pure_to_zcdp(part.eps))
-            elif isinstance(part, Discrete):
+            elif isinstance(part, DiscreteTradeoff):
                 worst = part.eps if isinstance(part, Pure) else part.epsilon(0.0)
                 if math.isinf(worst):
                     return None
@@ -203,7 +203,7 @@ def compose(tradeoffs: Sequence[Tradeoff]) -> Composition:
     return Composition(useful or (Pure(0),))
 
 
-def _distribution(part: Discrete) -> Any:
+def _distribution(part: DiscreteTradeoff) -> Any:
     """A part for dp-accounting, whose pair is (upper, lower), its loss ln(upper/lower)."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld

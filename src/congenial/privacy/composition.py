@@ -14,6 +14,7 @@ from fractions import Fraction
 from math import ceil, exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
+from congenial.pairs.adjacency import Adjacency, Supremum
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
 from congenial.privacy.normaliser import Conditions
@@ -26,7 +27,6 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
-from congenial.public.adjacency import Adjacency, Supremum
 
 ZERO = Fraction(0)
 

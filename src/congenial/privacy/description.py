@@ -16,9 +16,9 @@ from typing import Any, Literal
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
-from congenial.privacy.words import number
-from congenial.public.invariants import Invariants
-from congenial.public.limits import limits
+from congenial.figures.invariants import Invariants
+from congenial.figures.limits import limits
+from congenial.privacy.rounding_words import number
 
 Family = Literal[
     "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"

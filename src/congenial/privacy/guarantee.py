@@ -12,17 +12,11 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.tradeoff import (
-    Approximate,
-    Gaussian,
-    Pure,
-    Tradeoff,
-    ZeroConcentrated,
-)
-from congenial.privacy.words import number, odds, small
-from congenial.public.kinds import read_pairs
-from congenial.public.pairs import Pairs
-from congenial.public.universe import Universe
+from congenial.pairs.pairs import Pairs
+from congenial.pairs.reading_pairs import read_pairs
+from congenial.pairs.universe import Universe
+from congenial.privacy.rounding_words import number, odds, small
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
 Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]
 BASES: tuple[Basis, ...] = (

@@ -38,10 +38,10 @@ from math import ceil
 
 import numpy as np
 
-from congenial.privacy.enumerated import Enumerated, enumerate_pairs
-from congenial.public.invariants import Invariants
-from congenial.public.limits import FAR, Limits, limits
-from congenial.public.support import LOOSE, Support, support
+from congenial.figures.invariants import Invariants
+from congenial.figures.limits import FAR, Limits, limits
+from congenial.figures.support import LOOSE, Support, support
+from congenial.privacy.enumerated_price import Enumerated, enumerate_pairs
 
 ZERO = Fraction(0)
 FACTOR_TWO = "the paper's factor 2"

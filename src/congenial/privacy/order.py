@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.privacy import _piecewise as pw
+from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import pure_to_gdp
 from congenial.privacy.piecewise import PiecewiseLinear
 from congenial.privacy.tradeoff import (
     Approximate,
-    Discrete,
+    DiscreteTradeoff,
     Gaussian,
     Nothing,
     Pure,
@@ -33,14 +33,14 @@ def at_most(f: Tradeoff, g: Tradeoff) -> bool:
         return True
     if isinstance(g, Nothing) or f == Pure(0):
         return False
-    if isinstance(g, Discrete):
+    if isinstance(g, DiscreteTradeoff):
         return _below_at_corners(f, g)
-    if isinstance(f, Discrete):
+    if isinstance(f, DiscreteTradeoff):
         return _lines_implied(f, g)
     return _smooth_order(f, g)
 
 
-def _below_at_corners(f: Tradeoff, g: Discrete) -> bool:
+def _below_at_corners(f: Tradeoff, g: DiscreteTradeoff) -> bool:
     """Whether convex f is below piecewise-linear g: it is when it is at g's corners."""
     if isinstance(f, Pure) and isinstance(g, Pure):
         return f.eps >= g.eps
@@ -52,7 +52,7 @@ def _below_at_corners(f: Tradeoff, g: Discrete) -> bool:
             return False
         if f.eps >= g.eps:
             return True
-    if isinstance(f, Discrete) and pw.is_exact(f.corners) and pw.is_exact(g.corners):
+    if isinstance(f, DiscreteTradeoff) and pw.is_exact(f.corners) and pw.is_exact(g.corners):
         return all(pw.value_at(f.corners, alpha) <= value for alpha, value in g.corners)
     if isinstance(f, PiecewiseLinear) and not f.is_symmetric:
         corners = pw.as_array(g.corners)
@@ -67,7 +67,7 @@ def _below_at_corners(f: Tradeoff, g: Discrete) -> bool:
     return True
 
 
-def _lines_implied(f: Discrete, g: Tradeoff) -> bool:
+def _lines_implied(f: DiscreteTradeoff, g: Tradeoff) -> bool:
     """Whether every line e^{-eps}(alpha - delta) of piecewise-linear f holds for g."""
     target = f if not isinstance(f, PiecewiseLinear) else f.symmetrise()
     alpha = value = 0.0

@@ -15,21 +15,13 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.privacy import _piecewise as pw
-from congenial.privacy.numbers import (
-    ULP,
-    FloatArray,
-    Number,
-    below,
-    group_size,
-    parameter,
-    stored,
-)
-from congenial.privacy.tradeoff import Discrete
+from congenial.privacy import piecewise_algebra as pw
+from congenial.privacy.numbers import ULP, FloatArray, Number, below, group_size, parameter, stored
+from congenial.privacy.tradeoff import DiscreteTradeoff
 
 
 @dataclass(frozen=True)
-class PiecewiseLinear(Discrete):
+class PiecewiseLinear(DiscreteTradeoff):
     """Any piecewise-linear f, by its corners from (0, 0) to (1, f(1)).
 
     Checked: convex, nondecreasing, f(alpha) <= alpha (to 1e-12 for floats, exactly for rationals).

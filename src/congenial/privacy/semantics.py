@@ -17,10 +17,10 @@ from fractions import Fraction
 from math import exp
 from typing import Literal
 
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.rounding_words import number, percent
 from congenial.privacy.tradeoff import Pure
-from congenial.privacy.words import number, percent
-from congenial.public.adjacency import Adjacency
 
 Neighbourhood = Literal["intact", "disrupted", "destroyed"]
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from congenial.errors import GuaranteeError
-from congenial.privacy import _piecewise as pw
+from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import (
     approximate_delta,
     gaussian_delta,
@@ -45,7 +45,7 @@ from congenial.privacy.numbers import (
     smallest,
     stored,
 )
-from congenial.privacy.words import number, small
+from congenial.privacy.rounding_words import number, small
 
 if TYPE_CHECKING:
     from congenial.privacy.piecewise import PiecewiseLinear
@@ -109,7 +109,7 @@ class Tradeoff(ABC):
             rhos = [_as_rho(self), _as_rho(other)]
             if rhos[0] is not None and rhos[1] is not None:
                 return ZeroConcentrated(add_up(rhos[0], rhos[1]))
-        if isinstance(self, Discrete) and isinstance(other, Discrete):
+        if isinstance(self, DiscreteTradeoff) and isinstance(other, DiscreteTradeoff):
             return _piecewise_linear(pw.product(self.pieces, other.pieces))
         from congenial.privacy.accounting import compose  # accounting reads the classes below
 
@@ -161,7 +161,7 @@ class Tradeoff(ABC):
         )
 
 
-class Discrete(Tradeoff):
+class DiscreteTradeoff(Tradeoff):
     """A promise attained by a pair of discrete distributions."""
 
     @property
@@ -188,7 +188,7 @@ class Discrete(Tradeoff):
 
 
 @dataclass(frozen=True, init=False)
-class Pure(Discrete):
+class Pure(DiscreteTradeoff):
     """Pure epsilon: f(alpha) = max(1 - e^eps + e^eps alpha, e^{-eps} alpha).
 
     Beyond eps = 745, e^{-eps} is below every float and its products are taken as no promise.
@@ -233,7 +233,7 @@ class Pure(Discrete):
 
 
 @dataclass(frozen=True, init=False)
-class Approximate(Discrete):
+class Approximate(DiscreteTradeoff):
     """(eps, dlt): f(alpha) = max(0, 1 - dlt - e^eps + e^eps alpha, e^{-eps}(alpha - dlt))."""
 
     eps: Number

@@ -8,8 +8,7 @@ unless a class says otherwise in `log_ratio_error` or calls itself uncertified.
 from __future__ import annotations
 
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.exact import ExactLaw, bernoulli_exp
-from congenial.sampling.laminar import GroupedNoise
+from congenial.sampling.inversion import ExactLaw, bernoulli_exp
 from congenial.sampling.randomness import (
     Randomness,
     RecordedRandomness,
@@ -18,6 +17,7 @@ from congenial.sampling.randomness import (
     uniform_below,
 )
 from congenial.sampling.sums import Pmf, cell_variance, iid_sum_law, subset_sum_law, subset_variance
+from congenial.sampling.tree.laminar import GroupedNoise
 
 __all__ = [
     "DiscreteGaussian",

@@ -33,7 +33,7 @@ from congenial.privacy.tradeoff import (
     ZeroConcentrated,
 )
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.exact import Floats
+from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness
 
 _BISECTIONS = 200
@@ -141,7 +141,7 @@ class Tulap(CanonicalNoise):
         return out
 
 
-class Normal(CanonicalNoise):
+class CanonicalNormal(CanonicalNoise):
     """Canonical noise for G_mu: N(0, 1 / mu^2)."""
 
     def __init__(self, mu: Fraction | float) -> None:
@@ -223,7 +223,7 @@ class Constructed(CanonicalNoise):
 
 
 def canonical_noise(f: Tradeoff) -> CanonicalNoise:
-    """The canonical noise used for f: `Tulap`, `Normal`, or `Constructed` for anything else.
+    """The canonical noise for f: `Tulap`, `CanonicalNormal`, or `Constructed` for anything else.
 
     >>> type(canonical_noise(Pure(1))).__name__
     'Tulap'
@@ -233,5 +233,5 @@ def canonical_noise(f: Tradeoff) -> CanonicalNoise:
     if isinstance(f, Approximate) and f.eps > 0:
         return Tulap(f.eps, f.dlt)
     if isinstance(f, Gaussian) and f.mu > 0:
-        return Normal(f.mu)
+        return CanonicalNormal(f.mu)
     return Constructed(f)

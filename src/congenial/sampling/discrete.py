@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.sampling.exact import ExactLaw, Ints, ball, exp_ball, positive_rational
-from congenial.sampling.exact import Floats as Floats  # densities name it from here
-from congenial.sampling.precision import working_precision
+from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.inversion import ExactLaw, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.inversion import Floats as Floats  # densities name it from here
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 from congenial.errors import StructureError
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.laminar import GroupedNoise
-from congenial.sampling.lattice_gaussian import GroupedGaussian
+from congenial.sampling.tree.laminar import GroupedNoise
+from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian
 
 
 def cell_law(family: str, scale: Fraction) -> DoubleGeometric | DiscreteGaussian:

@@ -15,10 +15,10 @@ from fractions import Fraction
 import numba
 import numpy as np
 
-from congenial.public.integers import kernel
+from congenial.figures.integers import kernel
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.exact import Floats, Ints
 from congenial.sampling.families import cell_law
+from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness
 
 

@@ -28,10 +28,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from congenial.errors import StructureError
+from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, Floats
-from congenial.sampling.exact import ball, positive_rational
-from congenial.sampling.laminar import legendre
-from congenial.sampling.precision import working_precision
+from congenial.sampling.inversion import ball, positive_rational
+from congenial.sampling.tree.laminar import legendre
 
 CellLaw = DoubleGeometric | DiscreteGaussian
 

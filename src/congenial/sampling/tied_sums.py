@@ -21,7 +21,7 @@ from math import gcd, prod
 
 import numpy as np
 
-from congenial.public.lattice import Ints
+from congenial.figures.lattice import Ints
 from congenial.sampling.discrete import DoubleGeometric, Floats
 from congenial.sampling.sums import CellLaw, Pmf, _convolve, _power, iid_sum_law
 

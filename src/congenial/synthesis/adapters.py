@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import DataError, GuaranteeError
-from congenial.synthesis.diagnostics import refuse_unconverged
-from congenial.synthesis.model import Floats
+from congenial.synthesis.convergence_refusal import refuse_unconverged
+from congenial.synthesis.record_model import Floats
 
 
 @dataclass(frozen=True, eq=False)

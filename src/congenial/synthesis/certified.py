@@ -36,18 +36,19 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, DataError, GuaranteeError, MandateError
+from congenial.figures.cells import Cells
+from congenial.figures.invariants import Invariants
+from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.public.adjacency import Adjacency
-from congenial.public.cells import Cells
-from congenial.public.invariants import Invariants
-from congenial.public.partial import SensitiveValues, refuse_unpublished
 from congenial.sampling.randomness import Randomness, SystemRandomness
+from congenial.synthesis.column_kernels import ColumnKernel, SettledKernel
 from congenial.synthesis.columns import (
     Codes,
     Column,
-    Totals,
+    FixedTotals,
     build_kernels,
     check_order,
     contexts_of,
@@ -55,9 +56,8 @@ from congenial.synthesis.columns import (
     fixed_totals,
     shown,
 )
-from congenial.synthesis.kernels import Kernel, SettledKernel
-from congenial.synthesis.model import Floats, Ints, generator_of
-from congenial.synthesis.release import SyntheticRelease, records_table
+from congenial.synthesis.record_model import Floats, Ints, generator_of
+from congenial.synthesis.synthetic_release import SyntheticRelease, records_table
 
 Records = Adjacency | SensitiveValues
 
@@ -70,7 +70,7 @@ UTILITY = "parameters chosen by looking at the confidential data or at reports m
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fitted:
+class CertifiedFit:
     """CONFIDENTIAL: what a release is drawn from; all checks of the data are behind it.
 
     laws: the exact law of every parameter, by column and block. n: people. known: public columns.
@@ -243,7 +243,7 @@ class Synthesizer:
         return Invariants(self.schema, statements, values)
 
     @cached_property
-    def kernels(self) -> list[Kernel]:
+    def kernels(self) -> list[ColumnKernel]:
         """One kernel per column."""
         mandates = self.adjacency.mandates
         return build_kernels(self.columns, self.public, mandates, self.bound, self.totals)
@@ -258,7 +258,7 @@ class Synthesizer:
         )
 
     @cached_property
-    def totals(self) -> Totals | None:
+    def totals(self) -> FixedTotals | None:
         """Published totals the first column is drawn given."""
         return fixed_totals(self.columns, self.public, self.adjacency.mandates)
 
@@ -295,23 +295,23 @@ class Synthesizer:
 
     # ---- confidential in, synthetic out ------------------------------------------------------
 
-    def fit(self, data: Table | Microdata) -> Fitted:
+    def fit(self, data: Table | Microdata) -> CertifiedFit:
         """CONFIDENTIAL: read and check the data; what is left is to draw, which refuses nothing."""
         counts, n = self.fetch(data)
-        fitted = Fitted(self.laws(counts), n, self.public_codes(data))
+        fitted = CertifiedFit(self.laws(counts), n, self.public_codes(data))
         for law in chain.from_iterable(fitted.laws):
             law.prepare()
         return fitted
 
     def release(
         self,
-        data: Table | Microdata | Fitted,
+        data: Table | Microdata | CertifiedFit,
         randomness: Randomness | None = None,
         name: str = "synthetic",
     ) -> SyntheticRelease:
         """Draw the parameters once per copy and records from them: the only call that spends."""
         randomness = SystemRandomness() if randomness is None else randomness
-        fitted = data if isinstance(data, Fitted) else self.fit(data)
+        fitted = data if isinstance(data, CertifiedFit) else self.fit(data)
         copies = []
         for _ in range(self.copies):
             thetas = [[law.draw(randomness) for law in some] for some in fitted.laws]

@@ -16,12 +16,12 @@ import numpy as np
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, MandateError, StructureError
-from congenial.public.cells import Cells
-from congenial.public.invariants import Invariants
-from congenial.synthesis.kernels import Kernel, SettledKernel, Weighting, kernel_of
-from congenial.synthesis.model import Bools, Floats, Ints, LevelModel
-from congenial.synthesis.models import Multinomial, read_model
-from congenial.synthesis.models.levels import numbers
+from congenial.figures.cells import Cells
+from congenial.figures.invariants import Invariants
+from congenial.synthesis.column_kernels import ColumnKernel, SettledKernel, Weighting, kernel_of
+from congenial.synthesis.models import MultinomialColumn, read_model
+from congenial.synthesis.models.level_columns import numbers
+from congenial.synthesis.record_model import Bools, Floats, Ints, LevelModel
 
 LARGEST_CONTEXTS = 200_000
 
@@ -39,7 +39,7 @@ class Column:
     """
 
     name: str
-    model: LevelModel = field(default_factory=Multinomial)
+    model: LevelModel = field(default_factory=MultinomialColumn)
     given: tuple[str, ...] = ()
     share: Fraction = Fraction(1)
     weighting: Weighting = "record"
@@ -134,8 +134,8 @@ def build_kernels(
     public: Sequence[str],
     mandates: Invariants,
     bound: Fraction,
-    totals: Totals | None = None,
-) -> list[Kernel]:
+    totals: FixedTotals | None = None,
+) -> list[ColumnKernel]:
     """The kernels of all columns, M divided among them by their shares; nothing confidential.
 
     A first column that its totals settle gets none of M, and the others all of it.
@@ -147,7 +147,7 @@ def build_kernels(
     ]
     free = [at for at in range(len(columns)) if at or not settled(totals, allowed[0])]
     whole = sum((columns[at].share for at in free), Fraction(0))
-    kernels: list[Kernel] = []
+    kernels: list[ColumnKernel] = []
     for at, (column, possible) in enumerate(zip(columns, allowed, strict=True)):
         made = kernel_of(
             column.model,
@@ -164,7 +164,7 @@ def build_kernels(
     return kernels
 
 
-def settled(totals: Totals | None, allowed: Bools) -> bool:
+def settled(totals: FixedTotals | None, allowed: Bools) -> bool:
     """Whether published totals leave the first column no choice: one possible level per group.
 
     Its records are then a function of the figures and n, whatever a parameter would be.
@@ -227,7 +227,7 @@ def _spread(mask: Any, seen: Sequence[str], names: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Totals:
+class FixedTotals:
     """Published totals of the first column: the group of each level, and each group's figure.
 
     Group 0, if it has levels, is what is left of n. Figures are None until they are published.
@@ -271,7 +271,7 @@ def shown(mandates: Invariants, names: Collection[str]) -> Invariants:
 
 def fixed_totals(
     columns: Sequence[Column], public: Sequence[str], mandates: Invariants
-) -> Totals | None:
+) -> FixedTotals | None:
     """The published figures that drawing must respect; None if predictors keep them all.
 
     Figures about columns that the files do not have need not be kept; they only enter the price.
@@ -298,14 +298,14 @@ def fixed_totals(
             f"the totals published of {columns[0].name!r} leave the size of its groups open.",
             remedy="Publish nested totals.",
         )
-    return Totals(alone.atoms, alone.atom_totals)
+    return FixedTotals(alone.atoms, alone.atom_totals)
 
 
 def draw_levels(
     probabilities: Floats,
     contexts: Ints,
     generator: np.random.Generator,
-    totals: Totals | None,
+    totals: FixedTotals | None,
     n: int,
 ) -> Ints:
     """A level for every record: from its context's law, or given the totals published."""

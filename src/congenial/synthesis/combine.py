@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.errors import BundleError
-from congenial.synthesis.model import Floats
+from congenial.synthesis.record_model import Floats
 
 Rule = Literal["partial", "full"]
 

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import DataError, GuaranteeError
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.public.adjacency import Adjacency
 from congenial.sampling.randomness import Randomness, SystemRandomness
-from congenial.synthesis.model import Bools, Floats, Model, generator_of
+from congenial.synthesis.record_model import Bools, Floats, RecordModel, generator_of
 
 LABEL = "local estimate, not a guarantee"
 
@@ -259,7 +259,7 @@ class LocalSynthesis:
 
 
 def synthesize_locally(
-    model: Model,
+    model: RecordModel,
     records: Any,
     weighting: Weighting | Floats,
     *,

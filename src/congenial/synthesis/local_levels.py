@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from congenial.synthesis.kernels import GridKernel, Kernel, SettledKernel
+from congenial.synthesis.column_kernels import ColumnKernel, GridKernel, SettledKernel
 from congenial.synthesis.local import estimate, min_max, risks
-from congenial.synthesis.model import Floats, Ints
-from congenial.synthesis.models.categories import Multinomial
+from congenial.synthesis.models.category_columns import MultinomialColumn
+from congenial.synthesis.record_model import Floats, Ints
 
 
 def draw_locally(
-    kernels: Sequence[Kernel],
+    kernels: Sequence[ColumnKernel],
     counts: Sequence[Ints],
     setting: dict[str, float],
     draws: int,
@@ -47,12 +47,12 @@ def draw_locally(
 
 
 def _log_laws(
-    kernel: Kernel, weighted: Floats, draws: int, generator: np.random.Generator
+    kernel: ColumnKernel, weighted: Floats, draws: int, generator: np.random.Generator
 ) -> Floats:
     """log P(level | context, theta_s) at posterior draws, (draws, contexts, levels)."""
     if isinstance(kernel, GridKernel):
         return _on_grid(kernel, weighted, draws, generator)
-    assert isinstance(kernel.model, Multinomial)
+    assert isinstance(kernel.model, MultinomialColumn)
     found = np.full((draws, *weighted.shape), -np.inf)
     for at, (row, allowed) in enumerate(zip(weighted, kernel.allowed, strict=True)):
         prior = kernel.model.per_level(int(allowed.sum()))

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.synthesis.drawing import Finite
-from congenial.synthesis.model import LevelModel
-from congenial.synthesis.scores import FULL, record_totals
+from congenial.synthesis.record_model import LevelModel
+from congenial.synthesis.record_scores import FULL, record_totals
+from congenial.synthesis.weighted_posterior import Finite
 
 
 def certified_law(model: LevelModel, records: Any, bound: Fraction) -> Finite:
@@ -24,9 +24,9 @@ def certified_law(model: LevelModel, records: Any, bound: Fraction) -> Finite:
     all records there could be, NaN and infinities included. Each distinct record is scored by
     itself: a batch of them could round differently next to other records.
 
-    >>> from congenial.synthesis.model import Grid
-    >>> from congenial.synthesis.models import Poisson
-    >>> law = certified_law(Poisson(Grid(1, 9, 3)), np.array([4.0, 1e300]), Fraction(1))
+    >>> from congenial.synthesis.record_model import Grid
+    >>> from congenial.synthesis.models import PoissonColumn
+    >>> law = certified_law(PoissonColumn(Grid(1, 9, 3)), np.array([4.0, 1e300]), Fraction(1))
     >>> law.log_probabilities.shape
     (3,)
     """

@@ -11,8 +11,8 @@ from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
 from congenial.synthesis.certified import Synthesizer
-from congenial.synthesis.model import Floats, Ints
-from congenial.synthesis.utility import NOTE
+from congenial.synthesis.record_model import Floats, Ints
+from congenial.synthesis.utility_report import NOTE
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from congenial.public.scenarios_laws import Floats
+from congenial.pairs.scenarios.statistic_laws import Floats
 
 Norm = Literal["l1", "l2", "linf", "hamming"]
 NORMS: tuple[Norm, ...] = ("l1", "l2", "linf", "hamming")

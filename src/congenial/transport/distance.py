@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from congenial.errors import GuaranteeError
+from congenial.pairs.scenarios.statistic_laws import Law, StatedDiscrete
 from congenial.privacy.guarantee import Basis
-from congenial.public.scenarios_laws import Discrete, Law
 from congenial.transport.certificates import Certificate, Norm
 
 
@@ -64,4 +64,4 @@ class Distance:
 
 def empirical(*laws: Law) -> bool:
     """Whether one of the laws is a sample."""
-    return any(isinstance(law, Discrete) and law.empirical for law in laws)
+    return any(isinstance(law, StatedDiscrete) and law.empirical for law in laws)

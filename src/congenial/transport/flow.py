@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from congenial.public.scenarios_laws import Floats
+from congenial.pairs.scenarios.statistic_laws import Floats
 from congenial.transport.certificates import Side
 
 Ints = npt.NDArray[np.int64]

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from congenial.public.scenarios_laws import Discrete, Normal
-from congenial.transport._kernels import comonotone, greedy
-from congenial.transport.cells import Cells, OneDimensional, of_one_total
+from congenial.pairs.scenarios.statistic_laws import StatedDiscrete, StatedNormal
 from congenial.transport.certificates import Certificate, Coupling, Norm, ShiftedNormal, Side
 from congenial.transport.distance import Distance, empirical
+from congenial.transport.line_cells import LineCells, OneDimensional, of_one_total
+from congenial.transport.sorted_kernels import comonotone, greedy
 
 _GROUP = 64  # cells taken together for a first bracket
 
 
 def on_the_line(a: OneDimensional, b: OneDimensional, delta: Fraction, norm: Norm) -> Distance:
     """The least W for two laws on the line, from cells of both."""
-    if isinstance(a, Normal) and isinstance(b, Normal) and a.sd == b.sd:
+    if isinstance(a, StatedNormal) and isinstance(b, StatedNormal) and a.sd == b.sd:
         return _shifted_normal(a, b, delta, norm)
     left, right = of_one_total(a, b, "down", shorten=delta > 0)
     need = math.ceil((1 - delta) * left.total)
@@ -40,12 +40,12 @@ def on_the_line(a: OneDimensional, b: OneDimensional, delta: Fraction, norm: Nor
     return Distance(value, at_least, delta, norm, empirical(a, b), prove)
 
 
-def _exact(law: OneDimensional, told: Cells) -> bool:
+def _exact(law: OneDimensional, told: LineCells) -> bool:
     """Whether the cells are the law, with nothing rounded."""
-    return isinstance(law, Discrete) and int(told.masses.sum()) == told.total
+    return isinstance(law, StatedDiscrete) and int(told.masses.sum()) == told.total
 
 
-def least(left: Cells, right: Cells, need: int) -> float:
+def least(left: LineCells, right: LineCells, need: int) -> float:
     """The least W that matches mass `need`, by the greedy sweep and bisection.
 
     A success shrinks the bracket to the largest distance used, a failure raises it to the least
@@ -71,7 +71,7 @@ def least(left: Cells, right: Cells, need: int) -> float:
     return high
 
 
-def _bracket(left: Cells, right: Cells, need: int) -> tuple[float, float]:
+def _bracket(left: LineCells, right: LineCells, need: int) -> tuple[float, float]:
     """Bounds of the least W: from coarser cells, or from the ends of the laws."""
     if len(left.low) + len(right.low) > 4 * _GROUP**2:
         wide = [c.grouped(_GROUP, "down") for c in (left, right)]
@@ -83,7 +83,7 @@ def _bracket(left: Cells, right: Cells, need: int) -> tuple[float, float]:
     return 0.0, high if _sweep(left, right, need, high)[0] >= need else math.inf
 
 
-def _sweep(left: Cells, right: Cells, need: int, w: float, room: int = 0) -> Any:
+def _sweep(left: LineCells, right: LineCells, need: int, w: float, room: int = 0) -> Any:
     """One greedy sweep: matched mass, largest distance used, least distance in the way, pieces."""
     big = _big(left, right)
     spare = np.array(
@@ -96,17 +96,17 @@ def _sweep(left: Cells, right: Cells, need: int, w: float, room: int = 0) -> Any
     return (int(matched), float(used), float(gap), (pairs[:made], pieces[:made]))
 
 
-def _big(left: Cells, right: Cells) -> bool:
+def _big(left: LineCells, right: LineCells) -> bool:
     """Whether masses need integers of any size, and so the uncompiled loops."""
     return not bool(left.masses.dtype == right.masses.dtype == np.int64)
 
 
-def _arrays(told: Cells) -> tuple[Any, Any, Any]:
+def _arrays(told: LineCells) -> tuple[Any, Any, Any]:
     return told.low, told.high, told.masses
 
 
 def _coupling(
-    left: Cells, right: Cells, need: int, w: float, delta: Fraction, norm: Norm
+    left: LineCells, right: LineCells, need: int, w: float, delta: Fraction, norm: Norm
 ) -> Coupling:
     room = len(left.low) + len(right.low)
     pairs, pieces = _sweep(left, right, need, w, room)[3]
@@ -114,7 +114,7 @@ def _coupling(
     return Coupling(sides[0], sides[1], pairs, pieces, left.total, w, delta, norm)
 
 
-def _shifted_normal(a: Normal, b: Normal, delta: Fraction, norm: Norm) -> Distance:
+def _shifted_normal(a: StatedNormal, b: StatedNormal, delta: Fraction, norm: Norm) -> Distance:
     """N(m, s^2) against N(m + D, s^2): max(0, D - 2 s Phi^-1((1 + delta)/2)), rounded up."""
     from scipy.special import ndtri
 

@@ -8,11 +8,15 @@ from fractions import Fraction
 import numpy as np
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.public.scenarios_laws import LARGEST_INT64, Discrete, LogDiscrete
-from congenial.transport.cells import UNIT, Cells, OneDimensional, whole_masses
+from congenial.pairs.scenarios.statistic_laws import (
+    LARGEST_INT64,
+    StatedDiscrete,
+    StatedLogDiscrete,
+)
 from congenial.transport.certificates import Certificate, Coupling, Norm, Side
 from congenial.transport.distance import Distance, empirical
 from congenial.transport.line import least
+from congenial.transport.line_cells import UNIT, LineCells, OneDimensional, whole_masses
 from congenial.transport.threshold import least_distance, projections
 
 
@@ -20,12 +24,15 @@ def in_several_dimensions(
     a: OneDimensional, b: OneDimensional, delta: Fraction, norm: Norm
 ) -> Distance:
     """The least W for two discrete laws of vectors, by a threshold on distances and a flow."""
-    if not (isinstance(a, Discrete | LogDiscrete) and isinstance(b, Discrete | LogDiscrete)):
+    if not (
+        isinstance(a, StatedDiscrete | StatedLogDiscrete)
+        and isinstance(b, StatedDiscrete | StatedLogDiscrete)
+    ):
         raise StructureError(
             "distances in several dimensions are built for discrete laws only.",
             remedy="Give a pmf or a sample.",
         )
-    if not delta and not (isinstance(a, Discrete) and isinstance(b, Discrete)):
+    if not delta and not (isinstance(a, StatedDiscrete) and isinstance(b, StatedDiscrete)):
         raise GuaranteeError(
             "a pmf was rounded (its masses do not add up to one exactly), so W_inf cannot be "
             "certified in several dimensions.",
@@ -41,17 +48,19 @@ def in_several_dimensions(
         pairs = np.stack([found.edges.i[used], found.edges.j[used]], axis=1)
         return Coupling(left, right, pairs, found.sent[used], total, value, delta, norm)
 
-    exact = isinstance(a, Discrete) and isinstance(b, Discrete)
+    exact = isinstance(a, StatedDiscrete) and isinstance(b, StatedDiscrete)
     return Distance(value, value if exact else start, delta, norm, empirical(a, b), prove)
 
 
-def _sides(a: Discrete | LogDiscrete, b: Discrete | LogDiscrete) -> tuple[Side, Side, int]:
+def _sides(
+    a: StatedDiscrete | StatedLogDiscrete, b: StatedDiscrete | StatedLogDiscrete
+) -> tuple[Side, Side, int]:
     """Both laws with masses out of one total; rounded masses are rounded down."""
-    totals = [law.total if isinstance(law, Discrete) else UNIT for law in (a, b)]
+    totals = [law.total if isinstance(law, StatedDiscrete) else UNIT for law in (a, b)]
     common = math.lcm(*totals)
     sides = []
     for law, total in zip((a, b), totals, strict=True):
-        masses = law.masses if isinstance(law, Discrete) else whole_masses(law, "down")
+        masses = law.masses if isinstance(law, StatedDiscrete) else whole_masses(law, "down")
         kind = np.int64 if common < LARGEST_INT64 else object
         points = law.points if law.points.ndim == 2 else law.points[:, None]
         sides.append(Side(points, points, masses.astype(kind) * (common // total)))
@@ -66,6 +75,6 @@ def _lower_bound(left: Side, right: Side, total: int, need: int, norm: Norm) -> 
         sides = []
         for line, side in ((x, left), (y, right)):
             order = np.argsort(line, kind="stable")
-            sides.append(Cells(line[order], line[order], side.masses[order], total))
+            sides.append(LineCells(line[order], line[order], side.masses[order], total))
         bound = max(bound, least(sides[0], sides[1], need))
     return bound * (1 - 1e-12)  # sums of coordinates were rounded

@@ -12,17 +12,17 @@ import math
 
 import numpy as np
 
-from congenial.public.scenarios_laws import Discrete, Floats, LogDiscrete
+from congenial.pairs.scenarios.statistic_laws import Floats, StatedDiscrete, StatedLogDiscrete
 from congenial.transport.certificates import lengths
 
 _LOG2 = math.log(2)
 Levels = tuple[Floats, Floats, float]  # points, levels, error of a level
 
 
-def levels(law: Discrete | LogDiscrete) -> Levels:
+def levels(law: StatedDiscrete | StatedLogDiscrete) -> Levels:
     """Points, and the level of the distribution function at each: increasing, 0 at one half."""
     logs = law.log_masses()
-    error = law.error if isinstance(law, LogDiscrete) else 2.0**-50
+    error = law.error if isinstance(law, StatedLogDiscrete) else 2.0**-50
     lower = np.logaddexp.accumulate(logs)
     above = np.logaddexp.accumulate(logs[::-1])[::-1]
     upper = np.append(above[1:], -np.inf)

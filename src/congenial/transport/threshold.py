@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 
 from congenial.errors import StructureError
-from congenial.public.scenarios_laws import Floats
+from congenial.pairs.scenarios.statistic_laws import Floats
 from congenial.transport.certificates import Norm, Side, lengths
 from congenial.transport.flow import Edges, Ints, Matching, largest
 

@@ -12,20 +12,20 @@ from __future__ import annotations
 from fractions import Fraction
 
 from congenial.errors import GuaranteeError
-from congenial.public.scenarios_laws import (
-    Binomial,
-    Continuous,
-    Discrete,
+from congenial.pairs.scenarios.statistic_laws import (
     Law,
-    LogDiscrete,
-    Normal,
+    StatedBinomial,
+    StatedContinuous,
+    StatedDiscrete,
+    StatedLogDiscrete,
+    StatedNormal,
     probability,
 )
 from congenial.transport import tails
-from congenial.transport.cells import OneDimensional, law_dimension
 from congenial.transport.certificates import NORMS, Dominance, Norm, Translation
 from congenial.transport.distance import Distance, empirical
 from congenial.transport.line import on_the_line, subtracted
+from congenial.transport.line_cells import OneDimensional, law_dimension
 
 
 def distance(
@@ -33,7 +33,7 @@ def distance(
 ) -> Distance:
     """W_inf of two laws, or the least W for which they are (W, delta)-close.
 
-    >>> from congenial.public.scenarios_laws import pmf
+    >>> from congenial.pairs.scenarios.statistic_laws import pmf
     >>> mu = pmf([1, 2, 3, 100], [0.6, 0.2, 0, 0.2])
     >>> nu = pmf([1, 2, 3, 100], [0.4, 0.3, 0.2, 0.1])
     >>> distance(mu, nu).value, distance(mu, nu, delta=0.1).value
@@ -60,28 +60,31 @@ def distance(
         from congenial.transport.several import in_several_dimensions
 
         return in_several_dimensions(a, b, share, norm)
-    if share == 0 and (isinstance(a, LogDiscrete) or isinstance(b, LogDiscrete)):
+    if share == 0 and (isinstance(a, StatedLogDiscrete) or isinstance(b, StatedLogDiscrete)):
         return _on_log_scale(a, b, norm)
     return on_the_line(a, b, share, norm)
 
 
 def _tabulated(law: Law) -> OneDimensional:
-    return law.tabulated() if isinstance(law, Binomial) else law
+    return law.tabulated() if isinstance(law, StatedBinomial) else law
 
 
 def _translation(left: Law, right: Law) -> float | None:
     """By how much the right law is the left one moved, where their form shows it."""
-    if isinstance(left, Binomial) and isinstance(right, Binomial):
+    if isinstance(left, StatedBinomial) and isinstance(right, StatedBinomial):
         return float(right.shift - left.shift) if (left.n, left.p) == (right.n, right.p) else None
-    if isinstance(left, Normal) and isinstance(right, Normal) and left.sd == right.sd:
+    if isinstance(left, StatedNormal) and isinstance(right, StatedNormal) and left.sd == right.sd:
         return subtracted(right.mean, left.mean)
-    if isinstance(left, Continuous) and isinstance(right, Continuous) and left.family:
+    if isinstance(left, StatedContinuous) and isinstance(right, StatedContinuous) and left.family:
         return subtracted(right.location, left.location) if left.family == right.family else None
     return 0.0 if left is right else None
 
 
 def _on_log_scale(a: OneDimensional, b: OneDimensional, norm: Norm) -> Distance:
-    if not (isinstance(a, Discrete | LogDiscrete) and isinstance(b, Discrete | LogDiscrete)):
+    if not (
+        isinstance(a, StatedDiscrete | StatedLogDiscrete)
+        and isinstance(b, StatedDiscrete | StatedLogDiscrete)
+    ):
         raise GuaranteeError(
             "W_inf between a rounded pmf and a continuous law cannot be certified.",
             remedy="Give the masses as fractions, or ask for (W, delta)-closeness.",

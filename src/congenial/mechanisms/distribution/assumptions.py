@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.mechanisms.distribution.fit import Fit
+from congenial.mechanisms.distribution.fit import FittedLaws
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05
@@ -23,7 +23,7 @@ BINS = 30
 
 
 @dataclass(frozen=True)
-class Check:
+class AssumptionCheck:
     """One test: what is assumed, about what, the test's statistic and p-value."""
 
     assumption: str
@@ -37,10 +37,10 @@ class Check:
 class Diagnosis:
     """All tests; `doubtful` are those that fail at 5 % once the number of tests is counted."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[AssumptionCheck, ...]
 
     @property
-    def doubtful(self) -> tuple[Check, ...]:
+    def doubtful(self) -> tuple[AssumptionCheck, ...]:
         """Tests with p below 0.05 / number of tests."""
         return tuple(one for one in self.checks if one.p < LEVEL / len(self.checks))
 
@@ -55,7 +55,7 @@ class Diagnosis:
         )
 
 
-def diagnose(fit: Fit) -> Diagnosis:
+def diagnose(fit: FittedLaws) -> Diagnosis:
     """Test every law of a fit for a Gaussian shape, and every pair for equal covariances."""
     pairs, checks = fit.pairs, []
     for law in pairs.laws:
@@ -69,7 +69,7 @@ def diagnose(fit: Fit) -> Diagnosis:
     return Diagnosis(tuple(checks))
 
 
-def histograms(fit: Fit) -> dict[str, Any]:
+def histograms(fit: FittedLaws) -> dict[str, Any]:
     """CONFIDENTIAL: histogram and fitted Gaussian density per statistic and law, as a table."""
     rows: list[list[Any]] = []
     for at, name in enumerate(fit.pairs.statistics):
@@ -107,15 +107,17 @@ def _edges(values: Floats) -> Floats:
     return np.asarray(low + unit * (each * np.arange(bins + 1) - 0.5), dtype=np.float64)
 
 
-def _jarque_bera(values: Floats, about: str) -> Check:
+def _jarque_bera(values: Floats, about: str) -> AssumptionCheck:
     """n/6 (skewness^2 + excess kurtosis^2 / 4), chi-squared with 2 degrees of freedom."""
     from scipy.stats import jarque_bera
 
     found = jarque_bera(values)
-    return Check("Gaussian law", about, "Jarque-Bera", float(found.statistic), float(found.pvalue))
+    return AssumptionCheck(
+        "Gaussian law", about, "Jarque-Bera", float(found.statistic), float(found.pvalue)
+    )
 
 
-def _mardia(values: Floats, about: str) -> list[Check]:
+def _mardia(values: Floats, about: str) -> list[AssumptionCheck]:
     """Mardia's multivariate skewness (chi-squared) and kurtosis (normal)."""
     from scipy.stats import chi2, norm
 
@@ -128,14 +130,14 @@ def _mardia(values: Floats, about: str) -> list[Check]:
     kurtosis = float((np.diag(products) ** 2).mean())
     z = (kurtosis - m * (m + 2)) / math.sqrt(8 * m * (m + 2) / n)
     return [
-        Check(
+        AssumptionCheck(
             "Gaussian law", about, "Mardia skewness", skewness, float(chi2.sf(skewness, freedom))
         ),
-        Check("Gaussian law", about, "Mardia kurtosis", z, float(2 * norm.sf(abs(z)))),
+        AssumptionCheck("Gaussian law", about, "Mardia kurtosis", z, float(2 * norm.sf(abs(z)))),
     ]
 
 
-def _box(samples: list[Floats], about: str) -> Check:
+def _box(samples: list[Floats], about: str) -> AssumptionCheck:
     """Box's M for equal covariances, with his chi-squared approximation."""
     from scipy.stats import chi2
 
@@ -149,4 +151,6 @@ def _box(samples: list[Floats], about: str) -> Check:
     shrink *= float((1 / sizes).sum() - 1 / sizes.sum())
     value = (1 - shrink) * float(statistic)
     freedom = m * (m + 1) * (groups - 1) / 2
-    return Check("equal covariances", about, "Box's M", value, float(chi2.sf(value, freedom)))
+    return AssumptionCheck(
+        "equal covariances", about, "Box's M", value, float(chi2.sf(value, freedom))
+    )

@@ -13,25 +13,21 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.errors import CongenialError, GuaranteeError, StructureError
-from congenial.mechanisms.distribution import expected_value, wasserstein
+from congenial.mechanisms.distribution import expected_value, transported_noise
+from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
-from congenial.mechanisms.distribution.mechanism import DistributionMechanism
-from congenial.mechanisms.distribution.noise import VectorNoise
 from congenial.mechanisms.distribution.optimum import optimum_noise
-from congenial.mechanisms.distribution.persons import (
-    person_mu,
-    person_requirements,
-    strengthened,
-)
+from congenial.mechanisms.distribution.persons import person_mu, person_requirements, strengthened
 from congenial.mechanisms.distribution.sampling_error import (
     as_is_delta,
     enlarged_for_fit,
     models_within_error,
 )
 from congenial.mechanisms.distribution.target import Constant, Target
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
+from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.conversions import gaussian_delta
 from congenial.privacy.tradeoff import Tradeoff
-from congenial.public.distributions import DistributionPairs
 
 Covariances = Literal["equal", "as they are"]
 PAPER = "distribution-privacy"
@@ -76,11 +72,11 @@ def _optimum(request: Request, kappa: float) -> VectorNoise:
 
 def _approximate(request: Request, epsilon: float) -> VectorNoise:
     delta = _positive_delta(request.target)
-    return wasserstein.wasserstein_noise(request.pairs, epsilon, delta, request.assume_equal)
+    return transported_noise.wasserstein_noise(request.pairs, epsilon, delta, request.assume_equal)
 
 
 def _bounded(request: Request, epsilon: float) -> VectorNoise:
-    return wasserstein.bounded_noise(request.pairs, epsilon, _positive_delta(request.target))
+    return transported_noise.bounded_noise(request.pairs, epsilon, _positive_delta(request.target))
 
 
 def _positive_delta(target: Target) -> float:
@@ -94,7 +90,7 @@ KINDS: dict[str, Kind] = {
     for kind in (
         Kind(
             "wasserstein", "WasM", f"{PAPER}, Theorem 3.1", "", "laplace",
-            lambda r, eps: wasserstein.wasserstein_noise(r.pairs, eps, 0.0, r.assume_equal),
+            lambda r, eps: transported_noise.wasserstein_noise(r.pairs, eps, 0.0, r.assume_equal),
         ),
         Kind(
             "approximate_wasserstein", "WasM (W, delta)", f"{PAPER}, Theorem 3.2", "", "laplace",

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.errors import StructureError
-from congenial.mechanisms.distribution.noise import VectorNoise
-from congenial.public.distributions import DistributionPairs
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
+from congenial.pairs.distributions import DistributionPairs
 
 Floats = NDArray[np.float64]
 

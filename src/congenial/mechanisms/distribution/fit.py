@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.records import Records
-from congenial.data.statistics import Statistics
 from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import Statistics
 from congenial.errors import DataError, StructureError
-from congenial.public.distributions import DistributionPairs, Origin
-from congenial.public.properties import Property, Scenario
-from congenial.public.vector_laws import DiscreteLaw, GaussianLaw
+from congenial.pairs.distributions import DistributionPairs, Origin
+from congenial.pairs.properties import Property, Scenario
+from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ LEAST_PER_STATISTIC = 4  # replications; fewer give a singular or wild covarianc
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FittedLaws:
     """Fitted pairs, and the sampled statistics per scenario (modelling data, not for release)."""
 
     pairs: DistributionPairs
@@ -54,7 +54,7 @@ def fit_pairs(
     replications: int = 1000,
     apart_from: Microdata | Records | None = None,
     randomness: Randomness | None = None,
-) -> Fit:
+) -> FittedLaws:
     """Fit a Gaussian law of `query` on n = `records` records to every scenario of `hide`.
 
     apart_from: the data to be released; refused if a record (by unit column, or by row of the same
@@ -78,7 +78,7 @@ def fit_pairs(
         covariance = np.cov(drawn.T, ddof=1)
         laws.append(GaussianLaw.of(scenario.words, drawn.mean(axis=0), covariance, worth))
     origin = Origin("fitted", replications, apart)
-    return Fit(_pairs(hide, query, laws, records, origin), samples)
+    return FittedLaws(_pairs(hide, query, laws, records, origin), samples)
 
 
 def moment_pairs(

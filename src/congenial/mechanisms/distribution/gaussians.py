@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.errors import GuaranteeError
+from congenial.pairs.vector_laws import Law
 from congenial.privacy.conversions import gaussian_delta
-from congenial.public.vector_laws import Law
 
 Floats = NDArray[np.float64]
 Pairing = Sequence[tuple[int, int]]

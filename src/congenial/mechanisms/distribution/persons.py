@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.errors import StructureError
-from congenial.mechanisms.distribution.noise import VectorNoise
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.privacy.conversions import gaussian_mu
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
 

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import StructureError
+from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.gaussians import (
     Moments,
     mahalanobis,
     shared_distance,
     worst_delta,
 )
-from congenial.mechanisms.distribution.mechanism import DistributionMechanism
-from congenial.mechanisms.distribution.noise import VectorNoise
-from congenial.mechanisms.distribution.wasserstein import radius, signed_sums
+from congenial.mechanisms.distribution.transported_noise import radius, signed_sums
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
+from congenial.pairs.distributions import DistributionPairs
+from congenial.pairs.vector_laws import GaussianLaw
 from congenial.privacy.conversions import gaussian_delta, gaussian_epsilon
-from congenial.privacy.words import small
-from congenial.public.distributions import DistributionPairs
-from congenial.public.vector_laws import GaussianLaw
+from congenial.privacy.rounding_words import small
 
 Refits = list[list[Moments]]
 

@@ -19,21 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import GuaranteeError
-from congenial.mechanisms.wasserstein.base import Base, sums_published
-from congenial.mechanisms.wasserstein.chain import LatticeChain
-from congenial.mechanisms.wasserstein.laws import TableLaw
-from congenial.mechanisms.wasserstein.promise import assumed_delta, promise, usable
-from congenial.mechanisms.wasserstein.release import ValuesRelease
+from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
+from congenial.mechanisms.wasserstein.l2_chain import L2Chain
+from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, promise, usable
+from congenial.mechanisms.wasserstein.table_law import TableLaw
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios.scenarios import IndependentRecords, Query
+from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.words import number
-from congenial.public.scenarios import IndependentRecords, Query
-from congenial.public.scenarios_finite import FiniteScenarios
-from congenial.public.scenarios_laws import rational
-from congenial.public.secrets import SecretPairs
-from congenial.sampling.exact import Ints
+from congenial.privacy.rounding_words import number
+from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
-from congenial.transport.secrets import Bound, delta_z, meaning
+from congenial.transport.delta_z import DistanceBound, delta_z, meaning
 
 Loss = Literal["l1", "l2", "squared l2"]
 LOSSES: tuple[Loss, ...] = ("l1", "l2", "squared l2")
@@ -58,7 +58,7 @@ class WassersteinExponential:
     """
 
     pairs: SecretPairs
-    bound: Bound
+    bound: DistanceBound
     base: Base
     epsilon: Fraction
     loss: Loss = "l1"
@@ -286,10 +286,10 @@ class WassersteinExponential:
 
     # ---- law -----------------------------------------------------------------------------------
 
-    def law(self, truth: npt.ArrayLike) -> TableLaw | LatticeChain:
+    def law(self, truth: npt.ArrayLike) -> TableLaw | L2Chain:
         """p(. | T(x) = truth)."""
         if self.loss == "l2":
-            return LatticeChain(self.base, truth, self.rate)
+            return L2Chain(self.base, truth, self.rate)
         return TableLaw(self.base, truth, self.rate, self.loss == "squared l2")
 
     def draw(self, truth: npt.ArrayLike, randomness: Randomness, draws: int) -> Ints:

@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.mechanisms.wasserstein.promise import promise, usable
-from congenial.mechanisms.wasserstein.release import ValuesRelease
-from congenial.mechanisms.wasserstein.statistics import Statistic, norm_of
+from congenial.mechanisms.wasserstein.convex_statistics import ConvexStatistic, norm_of
+from congenial.mechanisms.wasserstein.secret_promise import promise, usable
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.public.scenarios_laws import rational
-from congenial.public.secrets import SecretPairs
-from congenial.sampling.exact import Floats, _bernoulli, ball
+from congenial.sampling.inversion import Floats, _bernoulli, ball
 from congenial.sampling.randomness import Randomness, SystemRandomness
-from congenial.transport.secrets import Bound, delta_z
+from congenial.transport.delta_z import DistanceBound, delta_z
 
 _MOST = 1 << 20  # points of a grid
 _WHOLE = 1 << 62
@@ -50,8 +50,8 @@ class WassersteinGradient:
     """
 
     pairs: SecretPairs
-    bound: Bound
-    statistic: Statistic
+    bound: DistanceBound
+    statistic: ConvexStatistic
     epsilon: Fraction
     points: int = 1024
 
@@ -77,7 +77,7 @@ class WassersteinGradient:
 
     @classmethod
     def calibrate(
-        cls, pairs: SecretPairs, epsilon: object, statistic: Statistic, points: int = 1024
+        cls, pairs: SecretPairs, epsilon: object, statistic: ConvexStatistic, points: int = 1024
     ) -> WassersteinGradient:
         """With Delta_z of the scenarios, in records."""
         return cls(pairs, delta_z(pairs), statistic, epsilon, points)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import StructureError
-from congenial.sampling.exact import Floats, Ints
+from congenial.sampling.inversion import Floats, Ints
 
 SNAP = 1e-6
 

@@ -6,45 +6,54 @@ demonstrations of what they do.
 
 from __future__ import annotations
 
-from congenial.papers.congenial_dp import counties, defects, figures, gamma, tables, trade
+from congenial.papers.congenial_dp import (
+    congenial_figures,
+    congenial_tables,
+    counties,
+    defects,
+    gamma,
+    trade,
+)
 from congenial.papers.item import Item
 
 STATES = "the counties of Delaware, Hawaii and Rhode Island instead of all"
 ITEMS: dict[str, Item] = {
     "table-1": Item(
-        "A confidential table and an exact draw with its figures", "Table 1", tables.table1
+        "A confidential table and an exact draw with its figures",
+        "Table 1",
+        congenial_tables.table1,
     ),
     "table-2": Item(
-        "Two bins with a fixed total, three methods", "Table 2, corrected", tables.table2
+        "Two bins with a fixed total, three methods", "Table 2, corrected", congenial_tables.table2
     ),
     "figure-1": Item(
         "Distance from the truth, four methods",
         "Figure 1",
-        figures.figure1,
+        congenial_figures.figure1,
         reduced="4 tables with 10 releases each instead of 20 with 100",
     ),
     "figure-2": Item(
         "Acceptance of Algorithm 1 against its proposal",
         "Figure 2, and index sets",
-        figures.figure2,
+        congenial_figures.figure2,
         reduced="5,000 draws instead of 400,000, proposals in steps of 0.2 instead of 0.05",
     ),
     "figure-3": Item(
         "Traces of Algorithm 1 and of exact draws",
         "Figure 3",
-        figures.figure3,
+        congenial_figures.figure3,
         reduced="500 steps instead of 10,000",
     ),
     "attained": Item(
         "The epsilon that projecting two bins attains",
         "Theorem A.1, Appendix A",
-        tables.attained,
+        congenial_tables.attained,
         reduced="21 values of beta instead of 101",
     ),
     "densities": Item(
         "Noise of the first of two bins",
         "(4.6), (A.1), (A.2)",
-        tables.densities,
+        congenial_tables.densities,
         reduced="61 points of each curve instead of 241",
     ),
     "gamma": Item(

@@ -18,15 +18,15 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.mechanisms.baselines.compare import error_rows
-from congenial.mechanisms.baselines.methods import METHODS, Setting
+from congenial.figures.invariants import publish
+from congenial.figures.statements import Statement, count, total
+from congenial.figures.support import support
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.congenial_dp.example import EDGES
 from congenial.papers.item import Study
+from congenial.papers.post_processing.comparison import error_rows
+from congenial.papers.post_processing.methods import METHODS, Setting
 from congenial.privacy.normaliser import Conditions, largest_eps_cell
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import Statement, count, total
-from congenial.public.support import support
 from congenial.sampling.randomness import SeededRandomness
 
 SF1 = "census/sf1_2010_P12_counties.csv.gz"

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from congenial.papers.congenial_dp.chain import Algorithm1
 from congenial.papers.congenial_dp.example import EPS_CELL, TABLE1
 from congenial.papers.congenial_dp.gamma import normaliser
+from congenial.papers.congenial_dp.printed_chain import Algorithm1
 from congenial.papers.congenial_dp.stopped import StoppedChain
 from congenial.papers.item import Study
 from congenial.sampling.discrete import DoubleGeometric

@@ -14,11 +14,11 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.public.invariants import publish
-from congenial.public.lattice import Ints
-from congenial.public.statements import count, total
-from congenial.public.support import Support, support
-from congenial.sampling.counts import ConditionedCounts
+from congenial.figures.invariants import publish
+from congenial.figures.lattice import Ints
+from congenial.figures.statements import count, total
+from congenial.figures.support import Support, support
+from congenial.sampling.conditioned_counts import ConditionedCounts
 
 EPS_CELL, PROPOSAL = Fraction(1, 2), Fraction(3, 5)
 EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]

@@ -16,14 +16,14 @@ import numpy as np
 
 from congenial.papers.congenial_dp.example import ATOMS, EPS_CELL, TABLE1
 from congenial.papers.item import Study
+from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.elimination import CrossingGroups
-from congenial.sampling.exact import Ints
+from congenial.sampling.inversion import Ints
 
 EQUATIONS = [[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]]  # of atom totals
 
 
-class Loss(NamedTuple):
+class PairLoss(NamedTuple):
     """Exact loss, the part of it that is distance, and the largest log ratio of normalisers."""
 
     loss: float
@@ -36,7 +36,7 @@ class Loss(NamedTuple):
         return self.loss / budget - 1, max(self.ratio, 0.0) / budget
 
 
-def exact_loss(tables: Any, eps_cell: float, records: int) -> Loss:
+def exact_loss(tables: Any, eps_cell: float, records: int) -> PairLoss:
     """Loss of conditioning on a set of tables, over pairs at most `records` records apart."""
     far = np.abs(tables[:, None] - tables[None]).sum(axis=2)
     log_Z = np.log(np.exp(-eps_cell * far).sum(axis=1))
@@ -44,7 +44,7 @@ def exact_loss(tables: Any, eps_cell: float, records: int) -> Loss:
     ratio = np.where(near, log_Z[None, :] - log_Z[:, None], -math.inf)  # [s, s']: Z(s')/Z(s)
     loss = eps_cell * far + ratio
     s, other = np.unravel_index(int(np.argmax(loss)), loss.shape)
-    return Loss(float(loss.max()), float(eps_cell * far[s, other]), float(ratio.max()))
+    return PairLoss(float(loss.max()), float(eps_cell * far[s, other]), float(ratio.max()))
 
 
 def two_bins(people: int) -> Ints:

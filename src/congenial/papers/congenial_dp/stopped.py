@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from congenial.sampling.exact import Floats, Ints
+from congenial.sampling.inversion import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from congenial.mechanisms.baselines.compare import compare
-from congenial.mechanisms.baselines.methods import METHODS
+from congenial.figures.invariants import publish
+from congenial.figures.statements import Statement, count, total
 from congenial.papers.congenial_dp.example import TABLE1, published
 from congenial.papers.item import Study
-from congenial.public.invariants import publish
-from congenial.public.statements import Statement, count, total
+from congenial.papers.post_processing.comparison import compare
+from congenial.papers.post_processing.methods import METHODS
 from congenial.sampling.randomness import SeededRandomness
 
 MANDATES: dict[str, tuple[Statement, ...]] = {

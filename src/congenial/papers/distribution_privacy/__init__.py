@@ -6,31 +6,43 @@ and two studies of ours. Errata: docs/errata.
 
 from __future__ import annotations
 
-from congenial.papers.distribution_privacy import figures, studies, tables
+from congenial.papers.distribution_privacy import distribution_figures, distribution_tables, studies
 from congenial.papers.distribution_privacy.adult import FILE
 from congenial.papers.item import Item
 
 LAWS = "laws fitted to 200 subsets instead of 1,000"
 ATTACK = f"{LAWS}, the attack repeated 4 times instead of 50"
 ITEMS: dict[str, Item] = {
-    "table-2": Item("L2 errors, income gap 0.1", "Table 2", tables.table2, (FILE,), LAWS),
-    "table-3": Item("Accuracy of the attack on income", "Table 3", tables.table3, (FILE,), ATTACK),
-    "figure-1": Item("W_inf against (W, delta)-closeness", "Figure 1", figures.figure1),
-    "figure-2": Item("L2 error against epsilon", "Figure 2", figures.figure2, (FILE,), LAWS),
+    "table-2": Item(
+        "L2 errors, income gap 0.1", "Table 2", distribution_tables.table2, (FILE,), LAWS
+    ),
+    "table-3": Item(
+        "Accuracy of the attack on income", "Table 3", distribution_tables.table3, (FILE,), ATTACK
+    ),
+    "figure-1": Item(
+        "W_inf against (W, delta)-closeness", "Figure 1", distribution_figures.figure1
+    ),
+    "figure-2": Item(
+        "L2 error against epsilon", "Figure 2", distribution_figures.figure2, (FILE,), LAWS
+    ),
     "figure-3": Item(
         "L2 error against the gap",
         "Figure 3",
-        figures.figure3,
+        distribution_figures.figure3,
         (FILE,),
         f"{LAWS}, 4 gaps instead of 20",
     ),
     "figure-4": Item(
-        "Accuracy of the attack against epsilon", "Figure 4", figures.figure4, (FILE,), ATTACK
+        "Accuracy of the attack against epsilon",
+        "Figure 4",
+        distribution_figures.figure4,
+        (FILE,),
+        ATTACK,
     ),
     "figure-5": Item(
         "Sampled statistics and Gaussian fits, with tests",
         "Figure 5",
-        figures.figure5,
+        distribution_figures.figure5,
         (FILE,),
         LAWS,
     ),

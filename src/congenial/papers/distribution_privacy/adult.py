@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from congenial.data.records import Records
 from congenial.data.schema import Schema
-from congenial.data.statistics import Statistic, Statistics
 from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.mechanisms.distribution import expected_value
 from congenial.mechanisms.distribution.choose import calibrate_distribution
-from congenial.mechanisms.distribution.fit import Fit, fit_pairs, numpy_generator
-from congenial.mechanisms.distribution.noise import VectorNoise
+from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
 from congenial.mechanisms.distribution.target import classical_mu
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
+from congenial.pairs.distributions import DistributionPairs
+from congenial.pairs.properties import Property, share
 from congenial.papers.item import Study
-from congenial.public.distributions import DistributionPairs
-from congenial.public.properties import Property, share
 from congenial.sampling.randomness import SeededRandomness
 
 Floats = NDArray[np.float64]
@@ -87,7 +87,7 @@ class Adult:
         ends = (Fraction(1, 2) - half, Fraction(1, 2) + half)
         return share(PROPERTIES[name], between=ends)
 
-    def fit(self, name: str, gap: str) -> Fit:
+    def fit(self, name: str, gap: str) -> FittedLaws:
         """Laws fitted as in Appendix C.1."""
         return fit_pairs(
             self.hide(name, gap),

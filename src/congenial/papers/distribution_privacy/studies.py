@@ -8,14 +8,14 @@ import numpy as np
 
 from congenial.audit.property_inference import Shadows, accuracies, summary
 from congenial.data.schema import Schema
-from congenial.data.statistics import Statistic, Statistics
+from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.mechanisms.distribution.choose import KINDS, calibrate_distribution
-from congenial.mechanisms.distribution.noise import Floats, VectorNoise
+from congenial.mechanisms.distribution.vector_noise import Floats, VectorNoise
+from congenial.pairs.distributions import DistributionPairs
+from congenial.pairs.vector_laws import GaussianLaw
 from congenial.papers.distribution_privacy.adult import DELTA, PAPER, QUERY, RECORDS, Adult
-from congenial.papers.distribution_privacy.tables import shadows_of
+from congenial.papers.distribution_privacy.distribution_tables import shadows_of
 from congenial.papers.item import Study
-from congenial.public.distributions import DistributionPairs
-from congenial.public.vector_laws import GaussianLaw
 from congenial.sampling.randomness import SeededRandomness
 
 COVARIANCE = [[22, -6], [-6, 13]]

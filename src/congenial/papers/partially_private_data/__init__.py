@@ -8,25 +8,37 @@ beside it under its name.
 from __future__ import annotations
 
 from congenial.papers.item import Item
-from congenial.papers.partially_private_data import algorithms, figures, theory
+from congenial.papers.partially_private_data import algorithms, partial_figures, theory
 from congenial.papers.partially_private_data.pennsylvania import FILE
 
 RUNS = "5 replicates instead of 100, 3 months instead of 23"
 DRAWS = "20,000 draws instead of 400,000"
 ITEMS: dict[str, Item] = {
     "figure-1": Item(
-        "Released case rates of three counties", "Figure 1, l1 loss", figures.figure1, (FILE,), RUNS
+        "Released case rates of three counties",
+        "Figure 1, l1 loss",
+        partial_figures.figure1,
+        (FILE,),
+        RUNS,
     ),
     "figure-2": Item(
-        "Relative errors of released cases", "Figure 2, l1 loss", figures.figure2, (FILE,), RUNS
+        "Relative errors of released cases",
+        "Figure 2, l1 loss",
+        partial_figures.figure2,
+        (FILE,),
+        RUNS,
     ),
     "figure-3": Item(
-        "What post-processing contracts", "Figure 3, l1 loss", figures.figure3, (FILE,), RUNS
+        "What post-processing contracts",
+        "Figure 3, l1 loss",
+        partial_figures.figure3,
+        (FILE,),
+        RUNS,
     ),
     "prior-sweep": Item(
         "The prior's strength and smoothing, which the paper leaves open",
         "Section 4.2; our study, l1 loss",
-        figures.sweep,
+        partial_figures.sweep,
         (FILE,),
         "3 replicates instead of 10, 3 months instead of 23, two alphas and one kappa instead of "
         "four and three",

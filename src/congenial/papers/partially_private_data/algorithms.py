@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from congenial.inference.importance import importance
-from congenial.inference.model import Model
+from congenial.inference.models.model import Model
 from congenial.inference.observation import Observation
-from congenial.inference.rejection import rejection
+from congenial.inference.samplers.data_rejection import rejection
+from congenial.inference.samplers.importance import importance
 from congenial.papers.item import Study
 
 GRID = np.arange(1, 10) / 10

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from congenial.mechanisms.wasserstein.base import Base, congenial, naive, prior_congenial
-from congenial.mechanisms.wasserstein.laws import TableLaw
+from congenial.mechanisms.wasserstein.base_measure import Base, congenial, naive, prior_congenial
+from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.mechanisms.wasserstein.two_stage import two_stage
 from congenial.papers.item import Study
-from congenial.sampling.exact import Ints
+from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 FILE = "covid/pa_county_covid_monthly_2020-03_2022-02.csv.gz"

@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
+from congenial.mechanisms.wasserstein.convex_statistics import (
+    Box,
+    ConvexStatistic,
+    Mean,
+    Quantile,
+    Regression,
+)
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
-from congenial.mechanisms.wasserstein.statistics import Box, Mean, Quantile, Regression, Statistic
+from congenial.pairs.scenarios.count_rules import DependentCounts
+from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.secrets import SecretPairs
 from congenial.papers.item import Study
-from congenial.public.scenarios import IndependentRecords
-from congenial.public.scenarios_counts import DependentCounts
-from congenial.public.secrets import SecretPairs
 from congenial.sampling.randomness import SeededRandomness
-from congenial.transport.secrets import delta_z
+from congenial.transport.delta_z import delta_z
 
 SCHEMA = Schema.from_dict({"answer": {"levels": ["no", "yes"]}})
 DEPENDENCE = ("1/100", "1/20", "1/10", "1/4", "2/5", "1/2")
@@ -152,7 +158,7 @@ def gradient(study: Study) -> dict[str, Any]:
     rng, randomness = np.random.default_rng(study.seed), SeededRandomness(study.seed)
     pairs = SecretPairs(SCHEMA, (IndependentRecords("replace-one"),), level="database")
     unit, line = Box((0.0,), (1.0,)), Box((-2.0, -2.0), (2.0, 2.0))
-    kinds: dict[str, tuple[Statistic, int]] = {
+    kinds: dict[str, tuple[ConvexStatistic, int]] = {
         "mean": (Mean(unit), 1 << 14),
         "median": (Quantile(unit), 1 << 14),
         "logistic regression": (Regression(line, 1.5, kind="logistic"), 64 if study.quick else 192),

@@ -7,7 +7,7 @@ certified mode beside it at the same epsilon.
 from __future__ import annotations
 
 from congenial.papers.item import Item
-from congenial.papers.pseudo_posterior import broken, figures, simulation
+from congenial.papers.pseudo_posterior import broken, posterior_figures, simulation
 from congenial.papers.pseudo_posterior.expenditure import FILE
 
 DATASETS = "40 datasets per n instead of 400, none of the largest n (6,400)"
@@ -31,35 +31,41 @@ ITEMS: dict[str, Item] = {
         broken.run,
         reduced="4 datasets per n instead of 50",
     ),
-    "figure-3": Item("Family income", "Figure 3, another quarter", figures.figure3, (FILE,)),
+    "figure-3": Item(
+        "Family income", "Figure 3, another quarter", posterior_figures.figure3, (FILE,)
+    ),
     "figure-4": Item(
         "Lipschitz bounds by record, four synthesizers",
         "Figure 4, another quarter",
-        figures.figure4,
+        posterior_figures.figure4,
         (FILE,),
         FITS,
     ),
     "figure-5": Item(
-        "Mean income of synthetic data", "Figure 5, another quarter", figures.figure5, (FILE,), FITS
+        "Mean income of synthetic data",
+        "Figure 5, another quarter",
+        posterior_figures.figure5,
+        (FILE,),
+        FITS,
     ),
     "figure-6": Item(
         "90th percentile of synthetic income",
         "Figure 6, another quarter",
-        figures.figure6,
+        posterior_figures.figure6,
         (FILE,),
         FITS,
     ),
     "figure-7": Item(
         "90th percentile against the weights' scale and shift",
         "Figure 7, another quarter",
-        figures.figure7,
+        posterior_figures.figure7,
         (FILE,),
         f"{FITS}, 2 settings (c, g) instead of 6",
     ),
     "table-2": Item(
         "Delta against the weights' scale and shift",
         "Table 2, another quarter",
-        figures.table2,
+        posterior_figures.table2,
         (FILE,),
         f"{FITS}, 2 settings (c, g) instead of 6",
     ),

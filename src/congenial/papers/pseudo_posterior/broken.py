@@ -16,7 +16,7 @@ from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior.simulation import MEAN, MODEL, M, S
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.local import LABEL, estimate, min_max, risks, truncated
-from congenial.synthesis.model import Floats, generator_of
+from congenial.synthesis.record_model import Floats, generator_of
 
 SIZES = (1600, 6400, 25_600)
 REPLACED_BY = (100.0, 0.0, 300.0)  # by an ordinary count, or by another extreme one

@@ -20,7 +20,7 @@ import numpy as np
 from congenial.errors import DataError
 from congenial.papers.item import Study
 from congenial.synthesis.mixture import indicators
-from congenial.synthesis.model import Floats
+from congenial.synthesis.record_model import Floats
 
 UNIT = 1000.0  # dollars
 FILE = "ce/ce_2016q1_table1_like.csv.gz"

@@ -16,8 +16,8 @@ from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior.expenditure import UNIT, Sample, read
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.local import LocalEstimate, isolation, min_max, risks, scalar
-from congenial.synthesis.mixture import MixtureRegression, Prior, Run
-from congenial.synthesis.model import Floats, generator_of
+from congenial.synthesis.mixture import MixturePrior, MixtureRegression, Run
+from congenial.synthesis.record_model import Floats, generator_of
 
 COPIES = 20
 PRINTED = {  # Table 2
@@ -33,16 +33,19 @@ RADIUS = 0.2  # of Countweighted; the paper gives none
 FULL = MixtureRegression(
     10,
     "asinh",
-    Prior(least_sd=0.05),
+    MixturePrior(least_sd=0.05),
     Run(4, 4000, 20, r_hat=1.1, effective=40, judged="predictive"),
 )
 QUICK = MixtureRegression(
-    3, "asinh", Prior(least_sd=0.05), Run(chains=2, warmup=150, thin=1, r_hat=99, effective=0)
+    3,
+    "asinh",
+    MixturePrior(least_sd=0.05),
+    Run(chains=2, warmup=150, thin=1, r_hat=99, effective=0),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class StudyFit:
     """One synthesizer: weights, Lipschitz bounds by record, Delta, synthetic incomes."""
 
     name: str
@@ -62,16 +65,16 @@ class Synthesizers:
     draws: int
     seed: int
     study: Study
-    _done: dict[str, Fitted] = field(default_factory=dict)
+    _done: dict[str, StudyFit] = field(default_factory=dict)
 
-    def fit(self, name: str, weights: Floats) -> Fitted:
+    def fit(self, name: str, weights: Floats) -> StudyFit:
         """Fit once by name."""
         if name not in self._done:
             self.study.progress(f"fitting {name}")
             self._done[name] = self._fit(name, weights)
         return self._done[name]
 
-    def _fit(self, name: str, weights: Floats) -> Fitted:
+    def _fit(self, name: str, weights: Floats) -> StudyFit:
         records = self.sample.records
         generator = generator_of(SeededRandomness(self.seed * 1000 + len(self._done)))
         fit = self.model.fit(records, weights, self.draws, generator)
@@ -82,27 +85,27 @@ class Synthesizers:
             UNIT * self.model.draw(theta[at], records, generator)[:, -1] for at in chosen
         )
         found = self.model.estimate(theta, records, weights)
-        return Fitted(name, weights, bounds, found, copies, fit.diagnostics.worst)
+        return StudyFit(name, weights, bounds, found, copies, fit.diagnostics.worst)
 
-    def unweighted(self) -> Fitted:
+    def unweighted(self) -> StudyFit:
         """All weights 1; its bounds are the risks the others' weights are made from."""
         return self.fit("Unweighted", np.ones(len(self.sample.income)))
 
-    def weighted(self, c: float, g: float) -> Fitted:
+    def weighted(self, c: float, g: float) -> StudyFit:
         """The paper's mechanism: min-max weights with c and g."""
         return self.fit(f"DPweighted {c}, {g}", min_max(c, g)(self.unweighted().bounds))
 
-    def scalar(self, c: float, g: float) -> Fitted:
+    def scalar(self, c: float, g: float) -> StudyFit:
         """The exponential mechanism aimed at the Delta that (c, g) reached."""
         aim = 2 * self.weighted(c, g).estimate.delta
         return self.fit(f"EMweighted {c}, {g}", scalar(aim)(self.unweighted().bounds))
 
-    def counted(self) -> Fitted:
+    def counted(self) -> StudyFit:
         """Hu et al.: weights by the share of known-alike records with another income."""
         weights = isolation(self.sample.income, RADIUS, self.sample.known)
         return self.fit("Countweighted", weights)
 
-    def four(self) -> list[tuple[str, Fitted]]:
+    def four(self) -> list[tuple[str, StudyFit]]:
         """The synthesizers of Figures 4 to 6 by their labels."""
         c, g = CONFIGURATIONS[0]
         return [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from congenial.synthesis.model import Floats
+from congenial.synthesis.record_model import Floats
 
 RESAMPLES = 500
 

@@ -14,8 +14,8 @@ import numpy as np
 from congenial.papers.item import Study
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.local import LABEL, estimate, min_max, probabilistic, risks, truncated
-from congenial.synthesis.model import Floats, generator_of
-from congenial.synthesis.models import Poisson
+from congenial.synthesis.models import PoissonColumn
+from congenial.synthesis.record_model import Floats, generator_of
 
 MEAN, M, S = 100.0, 3.5, 1000
 SIZES = (100, 400, 1600, 6400)
@@ -23,7 +23,7 @@ REPLICATIONS = 400
 MECHANISMS = ("Unweighted", "Weighted", "Weighted-M")
 FIVE = {"minimum": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "maximum": 1}
 PRINTED = {100: (3.28, 3.44, 3.91), 6400: (3.42, 3.52, 3.60)}  # Weighted-M, recomputed at R = 400
-MODEL = Poisson()
+MODEL = PoissonColumn()
 
 
 def extremes(theta: Floats) -> Floats:

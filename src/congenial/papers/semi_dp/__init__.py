@@ -7,20 +7,20 @@ beside it under its name.
 from __future__ import annotations
 
 from congenial.papers.item import Item
-from congenial.papers.semi_dp import census, examples, figures, odds, sets
+from congenial.papers.semi_dp import census, examples, odds, semi_figures, sets
 
 SHAPES = "tables up to 3 x 3 instead of 4 x 4"
 ITEMS: dict[str, Item] = {
     "figure-2": Item(
         "Gaussian noise on the kernel against group privacy",
         "Figure 2, corrected",
-        figures.figure2,
+        semi_figures.figure2,
         reduced="k = 2 to 4 instead of 2 to 10",
     ),
     "figure-3": Item(
         "K-norm noise against l1, l2 and l_infinity noise",
         "Figure 3, corrected, and larger tables",
-        figures.figure3,
+        semi_figures.figure3,
         reduced="k = 2 and 3 instead of 2 to 6, epsilon = 1 instead of 0.1, 0.5 and 1",
     ),
     "example-2": Item("What an invariant leaves of three bits", "Example 2", examples.example2),

@@ -7,16 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import total
+from congenial.ledger.reassessment import reassess
 from congenial.papers.item import Study
-from congenial.privacy.conversions import (
-    gaussian_epsilon,
-    zcdp_epsilon,
-    zcdp_epsilon_bun_steinke,
-)
-from congenial.privacy.semi import reassess
+from congenial.privacy.conversions import gaussian_epsilon, zcdp_epsilon, zcdp_epsilon_bun_steinke
 from congenial.privacy.tradeoff import ZeroConcentrated
-from congenial.public.invariants import Invariants
-from congenial.public.statements import total
 
 DELTA = 1e-10
 PERSONS, UNITS = Fraction(256, 100), Fraction(7, 100)

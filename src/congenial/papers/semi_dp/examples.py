@@ -12,10 +12,10 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.figures.invariants import publish
+from congenial.figures.statements import margin
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.item import Study
-from congenial.public.adjacency import SemiAdjacent
-from congenial.public.invariants import publish
-from congenial.public.statements import margin
 
 Database = tuple[Any, ...]  # one answer per person
 

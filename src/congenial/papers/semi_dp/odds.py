@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from congenial.inference.odds_ratio import OddsRatioTest
 from congenial.papers.item import Study
-from congenial.sampling.canonical import CanonicalNoise, Normal, Tulap
+from congenial.sampling.canonical import CanonicalNoise, CanonicalNormal, Tulap
 
 ROWS, COLUMNS = (7, 5), (6, 6)
 
@@ -48,7 +48,7 @@ def power(study: Study) -> dict[str, Any]:
     noises: list[tuple[str, CanonicalNoise, tuple[float, float] | None]] = [
         ("epsilon = 1", Tulap(1), (1.0, 0.0)),
         ("(0.5, 0.01)", Tulap(0.5, 0.01), (0.5, 0.01)),
-        ("mu = 1", Normal(1), None),
+        ("mu = 1", CanonicalNormal(1), None),
     ]
     points = (1.0, 2.0, 8.0) if study.quick else (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
     rows: list[list[Any]] = []

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from congenial.synthesis.mixture.chains import Diagnostics, Fit, Run
-from congenial.synthesis.mixture.model import MixtureRegression, indicators, synthesize
-from congenial.synthesis.mixture.parameters import Parameters, Prior
+from congenial.synthesis.mixture.gibbs_chains import Diagnostics, MixtureFit, Run
+from congenial.synthesis.mixture.mixture import MixtureRegression, indicators, synthesize
+from congenial.synthesis.mixture.parameters import MixturePrior, Parameters
 
 __all__ = [
     "Diagnostics",
-    "Fit",
+    "MixtureFit",
+    "MixturePrior",
     "MixtureRegression",
     "Parameters",
-    "Prior",
     "Run",
     "indicators",
     "synthesize",

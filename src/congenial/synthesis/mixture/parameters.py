@@ -5,7 +5,8 @@
     sigma_k ~ half-t(3), at least `least_sd`                                            (48)
 
 The paper leaves the Gamma's parameters open; here they are 1 and 1 unless told otherwise.
-`least_sd` is ours: at 0, as printed, the posterior is improper once records repeat (see `Prior`).
+`least_sd` is ours: at 0, as printed, the posterior is improper once records repeat
+(see `MixturePrior`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from congenial.errors import GuaranteeError
-from congenial.synthesis.model import Floats
+from congenial.synthesis.record_model import Floats
 
 _LOG_HALF_T = math.log(2) + gammaln(2.0) - gammaln(1.5) - 0.5 * math.log(3 * math.pi)
 
 
 @dataclass(frozen=True)
-class Prior:
+class MixturePrior:
     """Gamma(shape, rate) of the concentration, and the least standard deviation of a component.
 
     The half-t(3) density of sigma is positive at 0. A component whose records an exact fit passes
@@ -103,7 +104,7 @@ def log_half_t(x: Floats) -> Floats:
         return np.where(x >= 0, _LOG_HALF_T - 2 * np.log1p(x * x / 3), -np.inf)
 
 
-def log_prior(p: Parameters, prior: Prior) -> Floats:
+def log_prior(p: Parameters, prior: MixturePrior) -> Floats:
     """log prior density of each draw in (pi, beta, sigma, a, sd, Omega), up to a constant."""
     K = p.sigma.shape[1]
     share = p.concentration / K

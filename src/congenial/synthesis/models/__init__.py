@@ -6,15 +6,31 @@ from typing import Any
 
 from congenial.data.schema import near
 from congenial.errors import GuaranteeError
-from congenial.synthesis.model import LevelModel
-from congenial.synthesis.models.categories import Multinomial, Spike
-from congenial.synthesis.models.counts import Binomial, Poisson
-from congenial.synthesis.models.normal import LinearRegression, Normal
+from congenial.synthesis.models.category_columns import MultinomialColumn, Spike
+from congenial.synthesis.models.count_columns import BinomialColumn, PoissonColumn
+from congenial.synthesis.models.normal_columns import LinearRegression, NormalColumn
+from congenial.synthesis.record_model import LevelModel
 
-__all__ = ["MODELS", "Binomial", "LinearRegression", "Multinomial", "Normal", "Poisson", "Spike"]
+__all__ = [
+    "MODELS",
+    "BinomialColumn",
+    "LinearRegression",
+    "MultinomialColumn",
+    "NormalColumn",
+    "PoissonColumn",
+    "Spike",
+]
 
 MODELS: dict[str, type[LevelModel]] = {
-    one.kind: one for one in (Multinomial, Poisson, Binomial, Normal, LinearRegression, Spike)
+    one.kind: one
+    for one in (
+        MultinomialColumn,
+        PoissonColumn,
+        BinomialColumn,
+        NormalColumn,
+        LinearRegression,
+        Spike,
+    )
 }
 
 

@@ -1,0 +1,31 @@
+"""What `congenial check` says about inference from a bundle to come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial.cli.output import Document, duration
+
+if TYPE_CHECKING:
+    from congenial.inference.feasibility import Outlook
+
+
+def examine(found: Outlook, minutes: float | None = None) -> Document:
+    """Whether `congenial infer` will work, as plain data."""
+    return {
+        "works": found.works,
+        "slow": found.slow,
+        "minutes": None if minutes is None else float(f"{minutes:.1g}"),
+        "why": found.why or None,
+        "remedy": found.remedy or None,
+    }
+
+
+def words(one: Document) -> str:
+    """The same for people."""
+    if not one["works"]:
+        return f"congenial infer will not work: {one['why']}. {one['remedy']}"
+    if not one["slow"]:
+        return "congenial infer works on it, quickly"
+    about = "" if one["minutes"] is None else f", about {duration(one['minutes'])} or more"
+    return f"congenial infer works on it, slowly{about}: {one['why']}"

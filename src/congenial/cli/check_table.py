@@ -1,0 +1,242 @@
+"""The part of `congenial check` that is about a protected table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from congenial.cli import check_inference as outlook_words
+from congenial.cli.output import Document, facts, heading, paragraph, table
+
+if TYPE_CHECKING:
+    from congenial.kinds.single_table import ReleaseCheck
+
+_ERROR = ("what", "sums", "standard_deviation", "within", "level")
+_COST = ("label", "loss", "loss_without", "deviation", "deviation_without", "trivial")
+
+
+def examine(one: ReleaseCheck) -> Document:
+    """What a table release would promise, as plain data."""
+    from congenial.privacy.semantics import belief_words
+
+    description = one.mechanism.description
+    norm = description.norm
+    return {
+        "name": one.section.name,
+        "kind": "table",
+        "table": list(description.table),
+        "cells": int(one.support.labels.size),
+        "degrees_of_freedom": one.support.degrees_of_freedom,
+        "sensitivity": {
+            "norm": {"l1": "l1", "l2": "l2 squared", "gauge": "gauge of the hull"}[norm],
+            "value": one.sensitivity.value,
+            "footing": one.sensitivity.footing,
+        },
+        "mechanism": description.mechanism,
+        "law": description.law,
+        "eps_per_cell": description.scale if norm == "l1" else None,
+        "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
+        "sigma_squared": description.scale if norm == "l2" else None,
+        "epsilon_per_gauge": description.scale if norm == "gauge" else None,
+        "per_person": one.guarantee.tradeoff.words,
+        "nonnegative": one.section.nonnegative,
+        "structure": one.support.structure,
+        "groups": one.support.words,
+        "normaliser_price": _normaliser_price(one),
+        "mandate_costs": _mandate_costs(one),
+        "guarantee": one.guarantee.to_dict(),
+        "promise": one.guarantee.explain(),
+        "belief": belief_words(one.guarantee),
+        "errors": [_picked(row, _ERROR) for row in one.errors],
+        "less_noise": _less_noise(one),
+        "inference": _inference(one),
+        "wanted": None if one.wanted is None else dict([one.wanted]),
+        "unanswered": one.unanswered or None,
+    }
+
+
+def _picked(row: object, names: tuple[str, ...]) -> Document:
+    return {name: getattr(row, name) for name in names}
+
+
+def _normaliser_price(one: ReleaseCheck) -> Document | None:
+    """What conditioning adds to the loss, where it adds something."""
+    if one.price is None:
+        return None
+    return {
+        "epsilon": one.price.value,
+        "gamma": one.price.value / (one.mechanism.description.scale * one.sensitivity.value),
+        "basis": one.price.basis,
+        "proved_bound": one.price.bound,
+        "bounds_kept": _bounds_kept(one),
+    }
+
+
+def _mandate_costs(one: ReleaseCheck) -> list[Document]:
+    """What each published figure costs, with and without it."""
+    from congenial.kinds.figure_costs import mandate_costs
+
+    return [_picked(cost, _COST) for cost in mandate_costs(one.mechanism)]
+
+
+def _less_noise(one: ReleaseCheck) -> Document | None:
+    """A mechanism that "auto" does not pick and that would have less noise."""
+    from congenial.report.accuracy import less_noise
+
+    found = less_noise(one.mechanism) if one.section.mechanism == "auto" else None
+    return None if found is None else {"mechanism": found[0], "standard_deviation": found[1]}
+
+
+def _inference(one: ReleaseCheck) -> Document:
+    """Whether `congenial infer` will work on the bundle, and how long it takes where it is slow."""
+    from congenial.inference.feasibility import expected_minutes, outlook
+
+    found = outlook(one.mechanism)
+    return outlook_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
+
+
+def _bounds_kept(one: ReleaseCheck) -> Document | None:
+    """Published bounds on which counts are conditioned, and how often draws keep them."""
+    from congenial.mechanisms.acceptance_pilot import acceptance
+    from congenial.mechanisms.congenial import CongenialCounts
+
+    assert isinstance(one.mechanism, CongenialCounts)
+    known = one.mechanism.limits
+    if not known.boxed and not known.sums:
+        return None
+    return {"cells": known.boxed, "sums": known.sums, "acceptance": acceptance(one.mechanism)}
+
+
+def show(one: Document, want: str | None) -> None:
+    """The same for people."""
+    from congenial.privacy.rounding_words import number
+
+    heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
+    sensitivity = one["sensitivity"]
+    if one["eps_per_cell"] is not None:
+        told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
+        scale = {"Epsilon per cell": told}
+        for level in one["levels"]:
+            what = f"sum by {', '.join(level['by'])}" if level["by"] else "total"
+            scale[f"Epsilon per {what}"] = number(level["eps"])
+    elif one["sigma_squared"] is not None:
+        scale = {"Variance per cell": number(one["sigma_squared"])}
+    else:
+        scale = {"Epsilon per unit of gauge": number(one["epsilon_per_gauge"])}
+    facts(
+        {
+            "Cells": f"{one['cells']}: {one['groups']}",
+            "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
+            f"({sensitivity['footing']})",
+            "Mechanism": f"{one['mechanism']}: {one['law']}",
+            **scale,
+            "Per person": one["per_person"],
+            "Nonnegative": one["nonnegative"],
+            **_price_words(one),
+            "Inference": outlook_words.words(one["inference"]),
+        }
+    )
+    paragraph("")
+    paragraph(one["promise"])
+    paragraph("")
+    paragraph(one["belief"])
+    paragraph("")
+    _show_errors(one)
+    _show_costs(one)
+    _show_want(one, want)
+
+
+def _price_words(one: Document) -> Document:
+    """The two prices apart, where counts are conditioned to be nonnegative."""
+    from congenial.privacy.rounding_words import number
+
+    price = one["normaliser_price"]
+    if price is None:
+        return {}
+    adjacency = one["eps_per_cell"] * one["sensitivity"]["value"]
+    kept, bound, more = price["bounds_kept"], price["proved_bound"], {}
+    what = "counts >= 0" if kept is None else "counts >= 0 and public bounds"
+    proved = "" if bound is None else f"; the proved bound is {number(bound)}"
+    if kept is not None and kept["sums"]:
+        tries = kept["acceptance"] and 1 / kept["acceptance"]
+        told = f"about {tries:.3g} draws at worst on made-up tables" if tries else "not yet tried"
+        more = {"Bounds on sums": f"{kept['sums']}, kept by drawing again: {told}"}
+    return {
+        "Adjacency price": f"epsilon {number(adjacency)} (records that may differ)",
+        "Normaliser price": f"epsilon {number(price['epsilon'])} ({what}), gamma = "
+        f"{number(price['gamma'])}; {price['basis']}{proved}",
+        **more,
+    }
+
+
+def _show_errors(one: Document) -> None:
+    if not one["errors"]:
+        paragraph("Errors depend on the data, so none can be stated beforehand.")
+        return
+    table(
+        ("error of", "sums", "standard deviation", "within", "at"),
+        [
+            (
+                row["what"],
+                row["sums"],
+                f"{row['standard_deviation']:.2f}",
+                _within(row["within"]),
+                f"{row['level']:.0%}",
+            )
+            for row in one["errors"]
+        ],
+        numbers="sums,standard deviation,within,at",
+    )
+    less = one["less_noise"]
+    if less is not None:
+        paragraph(
+            f"Less noise: with mechanism = '{less['mechanism']}' a cell's standard deviation is "
+            f"{less['standard_deviation']:.2f}. Its draws are slower, and for most shapes its "
+            "density is known up to a constant only."
+        )
+
+
+def _within(value: float) -> str:
+    """A half-width: whole as it is, otherwise two decimals, rounded up."""
+    return f"{value:g}" if value == int(value) else f"{math.ceil(100 * value) / 100:.2f}"
+
+
+def _show_costs(one: Document) -> None:
+    """One line a mandate: what it costs in the promise and in error."""
+    if not one["mandate_costs"]:
+        return
+    rows = []
+    for cost in one["mandate_costs"]:
+        without, error = cost["loss_without"], cost["deviation_without"]
+        loss = "-" if without is None else f"{without:.4g} -> {cost['loss']:.4g}"
+        noise = "-" if error is None else f"{error:.3g} -> {cost['deviation']:.3g}"
+        rows.append((cost["label"], loss, noise, _cost_note(cost)))
+    kinds = {"gaussian": "mu", "zero-concentrated": "rho"}
+    parameter = kinds.get(one["guarantee"]["tradeoff"]["kind"], "epsilon")
+    paragraph("")
+    table(("mandate", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows)
+    paragraph(
+        "What each mandate costs, as without it -> with it: the promise of the same noise, and the "
+        "standard deviation of a cell at the same promise."
+    )
+
+
+def _cost_note(cost: Document) -> str:
+    if cost["loss_without"] is None:
+        return "cannot be built without it"
+    if cost["deviation_without"] is None:
+        return "errors depend on the data"
+    return "changes nothing" if cost["trivial"] else ""
+
+
+def _show_want(one: Document, want: str | None) -> None:
+    from congenial.privacy.rounding_words import number
+
+    if want is not None:
+        needs = "this table does not show it"
+        if one["unanswered"]:
+            needs = f"no answer for '{one['name']}': {one['unanswered'].rstrip('.')}"
+        for parameter, value in (one["wanted"] or {}).items():
+            exact = "published exactly"
+            needs = f"needs {parameter} = {number(value)} per person" if value else exact
+        paragraph(f"{want}: {needs}.", style="bold")

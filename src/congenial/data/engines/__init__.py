@@ -1,0 +1,1 @@
+"""Where records are counted: DuckDB, PostgreSQL, Spark, large Parquet files."""

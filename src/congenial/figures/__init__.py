@@ -1,0 +1,1 @@
+"""What is published exactly: statements, their structure, and what they fix on a table."""

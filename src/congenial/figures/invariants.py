@@ -1,0 +1,391 @@
+"""Invariants: the mandated statistics A s = a (and bounds B s >= b) with their structure worked
+out.
+
+The matrix is never built cell by cell. Statements only see the attributes they mention; cells whose
+columns are equal are merged into *atoms*, and structure, rank and redundancy are decided on atoms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import MandateError
+from congenial.figures import lattice
+from congenial.figures.blocks import Block
+from congenial.figures.blocks import blocks as find_blocks
+from congenial.figures.cells import Cells
+from congenial.figures.lattice import Ints
+from congenial.figures.statements import Statement
+
+Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
+
+
+@dataclass(frozen=True)
+class Invariants:
+    """What is published exactly about a population: statements, and their values once published.
+
+    `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while
+    the plan is only being checked. Bounds and structural zeros carry no value.
+
+    Source: semi-dp, section 3 (invariants T(X) = t); congenial-dp, section 2 (A s = a, B s >= b).
+    """
+
+    schema: Schema
+    statements: tuple[Statement, ...] = ()
+    values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        labels = [s.label for s in self.statements]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise MandateError(
+                    f"two mandates are called '{label}'.", remedy="Give each its own name."
+                )
+        if self.values is not None:
+            self._check_values(self.values)
+
+    # ---- the matrix on atoms -----------------------------------------------------------------
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells the statements can see."""
+        return Cells(self.schema, self.statements)
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Attributes that some statement mentions, in schema order."""
+        return self.cells.bases
+
+    @property
+    def equalities(self) -> tuple[Statement, ...]:
+        """The statements published exactly."""
+        return tuple(s for s in self.statements if s.relation == "=")
+
+    @property
+    def bounds(self) -> tuple[Statement, ...]:
+        """The statements that only bound a statistic."""
+        return tuple(s for s in self.statements if s.relation in (">=", "<="))
+
+    @property
+    def zeros(self) -> tuple[Statement, ...]:
+        """The statements that say which cells are impossible."""
+        return tuple(s for s in self.statements if s.relation == "zero")
+
+    @cached_property
+    def atoms(self) -> Ints:
+        """Atom of each cell: cells with equal columns share one; -1 for impossible cells.
+
+        Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
+        """
+        classes = self.cells.classes(self.equalities)
+        labels = np.where(self.cells.touched(self.equalities), classes + 1, 0)
+        labels[self.cells.touched(self.zeros)] = -1
+        present = np.unique(labels[labels > 0])
+        renumber = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
+        renumber[present] = np.arange(1, len(present) + 1)
+        return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
+
+    @cached_property
+    def matrix(self) -> sp.csr_matrix:
+        """Equality statements (rows, one per cell of `by`) on atoms 1, 2, ... (columns)."""
+        return self._matrix_of(self.equalities)
+
+    def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
+        order, first = np.unique(self.atoms, return_index=True)
+        return self.cells.matrix(statements, first[order > 0])
+
+    # ---- what the mandates are -------------------------------------------------------------
+
+    @cached_property
+    def rank(self) -> int:
+        """Number of independent published figures."""
+        return lattice.rank(self.matrix)
+
+    @property
+    def tells_total(self) -> bool:
+        """Whether one of the figures is the number of people itself."""
+        return any(
+            one.relation == "=" and not one.by and one.terms == (("", 1),)
+            for one in self.statements
+        )
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What kind of set the mandates are; each kind has its own exact mathematics.
+
+        "laminar": every atom's total follows from what is published, so groups decouple (nested
+        totals, and any other statements of full rank on their atoms). "two-way": what is left are
+        tables of atoms of which both margins are published; "one-way": the same with more margins.
+        """
+        if not self.equalities:
+            return "none"
+        if self.rank == self.matrix.shape[1]:
+            return "laminar"
+        if any(block.features is None for block in self.blocks):
+            return "general"
+        return "two-way" if all(len(b.levels) == 2 for b in self.blocks) else "one-way"
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Groups of atoms whose totals are tied, when people are only moved and never added.
+
+        Atom numbers are those of `atoms`, the loose atom 0 included: n is public.
+        """
+        if not self.equalities or self.rank == self.matrix.shape[1]:
+            return ()  # every atom's total is known
+        loose = int(np.any(self.atoms == 0))
+        matrix = self.matrix
+        if loose:
+            matrix = sp.hstack([sp.csr_matrix((matrix.shape[0], 1), dtype=np.int64), matrix])
+            ones = sp.csr_matrix(np.ones((1, matrix.shape[1]), dtype=np.int64))
+            matrix = sp.vstack([matrix, ones], format="csr")
+        return tuple(
+            Block(block.atoms + 1 - loose, block.features) for block in find_blocks(matrix)
+        )
+
+    @cached_property
+    def redundant(self) -> tuple[str, ...]:
+        """Labels of statements that follow from those before them."""
+        found, before = [], 0
+        for i, statement in enumerate(self.equalities):
+            now = lattice.rank(self._matrix_of(self.equalities[: i + 1]))
+            if now == before:
+                found.append(statement.label)
+            before = now
+        return tuple(found)
+
+    # ---- values ----------------------------------------------------------------------------
+
+    def evaluate(self, table: Table) -> Invariants:
+        """The same statements with their values, computed from the confidential table.
+
+        Raises MandateError, without a count, when the data break a structural zero or a bound.
+        """
+        values: list[Ints | None] = []
+        for statement, figures in zip(self.statements, self._figures(table), strict=True):
+            if not _allowed(statement, figures):
+                bound = ", change the bound" if statement.relation in (">=", "<=") else ""
+                raise MandateError(
+                    f"the data do not satisfy '{statement.label}'.",
+                    remedy=f"Correct the data{bound} or drop the statement.",
+                )
+            values.append(figures if statement.relation == "=" else None)
+        return Invariants(self.schema, self.statements, tuple(values))
+
+    def holds_for(self, table: Table) -> bool:
+        """Whether the table agrees with every published figure, bound and structural zero."""
+        if self.values is None:
+            raise MandateError("the mandates have no values yet.", remedy="Publish them first.")
+        return all(
+            _allowed(statement, fresh) and (told is None or np.array_equal(told, fresh))
+            for statement, told, fresh in zip(
+                self.statements, self.values, self._figures(table), strict=True
+            )
+        )
+
+    def _figures(self, table: Table) -> list[Ints]:
+        """Each statement's sums over the confidential table, shaped by its axes."""
+        counts = table.marginal(self.bases).counts.reshape(-1)
+        return [self.cells.sums(statement, counts) for statement in self.statements]
+
+    @cached_property
+    def atom_totals(self) -> Ints | None:
+        """People in each fixed atom (1, 2, ...), when values and a laminar structure give them."""
+        if self.values is None or self.structure not in ("laminar", "none"):
+            return None
+        return lattice.atom_totals(self.matrix, self.flat_values)
+
+    def level_totals(self, block: Block) -> list[Ints] | None:
+        """People on each level of each feature of a one-way block, once figures are published.
+
+        These are margins, hence known although the atoms' own totals are not: any solution of the
+        equations gives them. None without figures, or when n is needed and not published.
+        """
+        if self.values is None or block.features is None or block.atoms.min() == 0:
+            return None
+        x = self.some_solution[block.atoms - 1]
+        return [
+            np.rint(np.bincount(level, weights=x)).astype(np.int64) for level in block.features.T
+        ]
+
+    @cached_property
+    def some_solution(self) -> Any:
+        """Real atom totals (not those of the data) that agree with every published figure."""
+        return lattice.solution(self.matrix, self.flat_values)
+
+    @cached_property
+    def flat_values(self) -> Ints:
+        """All published figures, in the order of the matrix's rows."""
+        assert self.values is not None
+        flat = [v.reshape(-1) for v in self.values if v is not None]
+        return np.concatenate(flat) if flat else np.zeros(0, dtype=np.int64)
+
+    def _check_values(self, values: Sequence[Ints | None]) -> None:
+        if len(values) != len(self.statements):
+            raise MandateError(
+                f"{len(self.statements)} mandates came with {len(values)} values.",
+                remedy="Publish them again.",
+            )
+        for statement, figures in zip(self.statements, values, strict=True):
+            if (figures is not None) != (statement.relation == "="):
+                raise MandateError(
+                    f"mandate '{statement.label}' has a value where none belongs, or none where "
+                    "one does.",
+                    remedy="Publish the mandates again.",
+                )
+            if figures is not None:
+                by = tuple(axis.size for axis in self.schema.axes(statement.by))
+                if figures.shape != by:
+                    raise MandateError(
+                        f"mandate '{statement.label}' has figures of shape {figures.shape}; its "
+                        f"axes have {by}.",
+                        remedy="Publish the mandates again under this schema.",
+                    )
+
+    # ---- contradictions --------------------------------------------------------------------
+
+    @cached_property
+    def clash(self) -> tuple[str, ...]:
+        """Labels of a smallest set of statements that no table of counts satisfies; empty if none.
+
+        Decided by linear programming over merged cells: bounds, structural zeros and, once they are
+        known, published figures.
+        """
+        able = [s for s in self.statements if s.relation != "=" or self.values is not None]
+        if not able or self._agrees() or self._feasible(able):
+            return ()
+        for statement in list(able):  # deletion filter: keep only what is needed to clash
+            rest = [s for s in able if s is not statement]
+            if not self._feasible(rest):
+                able = rest
+        return tuple(s.label for s in able)
+
+    def _agrees(self) -> bool:
+        """Whether exact arithmetic alone settles that some table has the published figures."""
+        totals = self.atom_totals
+        return not self.bounds and totals is not None and bool(np.all(totals >= 0))
+
+    def _feasible(self, statements: Sequence[Statement]) -> bool:
+        counted = [s for s in statements if s.relation != "zero"]
+        free = ~self.cells.touched([s for s in statements if s.relation == "zero"])
+        classes = self.cells.classes(counted)[free]
+        cells = np.flatnonzero(free)[np.unique(classes, return_index=True)[1]]
+        low, high = [np.zeros(0)], [np.zeros(0)]
+        for statement in counted:
+            figures = self._figures_or_bound(statement)
+            low.append(np.full(len(figures), -np.inf) if statement.relation == "<=" else figures)
+            high.append(np.full(len(figures), np.inf) if statement.relation == ">=" else figures)
+        matrix = self.cells.matrix(counted, cells)
+        return lattice.feasible(matrix, np.concatenate(low), np.concatenate(high))
+
+    def _figures_or_bound(self, statement: Statement) -> Any:
+        if statement.relation == "=":
+            assert self.values is not None
+            figures = self.values[self.statements.index(statement)]
+            assert figures is not None
+            return figures.reshape(-1).astype(float)
+        return np.full(self.schema.size(statement.by), float(statement.bound or 0))
+
+    def refuse_clash(self) -> None:
+        """Raise MandateError, naming the statements, when no table of counts satisfies them all."""
+        if self.clash:
+            raise MandateError(
+                f"no table of counts satisfies {' and '.join(repr(label) for label in self.clash)}"
+                f"{' together' if len(self.clash) > 1 else ''}.",
+                remedy="Correct or drop one of them.",
+            )
+
+    # ---- joining and writing ---------------------------------------------------------------
+
+    def join(self, other: Invariants) -> Invariants:
+        """Both sets of statements as one; a statement in both is kept once if its figures agree."""
+        if other.schema.digest != self.schema.digest:
+            raise MandateError(
+                "mandates over two different schemas cannot be joined.",
+                remedy="Use one schema per population.",
+            )
+        statements, values = list(self.statements), list(self.values or ())
+        for i, statement in enumerate(other.statements):
+            theirs = None if other.values is None else other.values[i]
+            if statement in statements:
+                mine = values[statements.index(statement)] if values else None
+                if mine is not None and theirs is not None and not np.array_equal(mine, theirs):
+                    raise MandateError(
+                        f"mandate '{statement.label}' was published with other figures before.",
+                        remedy="The data changed since: use a new ledger for a new population.",
+                    )
+                continue
+            statements.append(statement)
+            values.append(theirs)
+        published = bool(statements) and all(
+            one.values is not None or not one.statements for one in (self, other)
+        )
+        return Invariants(self.schema, tuple(statements), tuple(values) if published else None)
+
+    def implies(self, other: Invariants) -> bool:
+        """Whether every statement of `other` is among these, with the same figures."""
+        mine = dict(zip(self.statements, self.to_dict()["statements"], strict=True))
+        told = zip(other.statements, other.to_dict()["statements"], strict=True)
+        return all(statement in mine and mine[statement] == one for statement, one in told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data (statements and their published figures) for a bundle or a ledger."""
+        figures = self.values or (None,) * len(self.statements)
+        return {
+            "published": self.values is not None or not self.statements,
+            "statements": [
+                s.to_dict() | {"values": None if v is None else v.tolist()}
+                for s, v in zip(self.statements, figures, strict=True)
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> Invariants:
+        """Inverse of `to_dict`."""
+        statements = tuple(Statement.from_dict(s) for s in data["statements"])
+        values = tuple(
+            None if s["values"] is None else np.asarray(s["values"], dtype=np.int64)
+            for s in data["statements"]
+        )
+        read = cls(schema, statements, values if data["published"] else None)
+        read.refuse_clash()
+        return read
+
+    @cached_property
+    def digest(self) -> str:
+        """Identity of the universe these mandates leave: schema, statements and figures."""
+        text = json.dumps([self.schema.digest, self.to_dict()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Invariants) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def _allowed(statement: Statement, figures: Ints) -> bool:
+    """Whether figures respect a bound or a structural zero; an equality asks nothing of them."""
+    bound = statement.bound or 0
+    if statement.relation == "=":
+        return True
+    if statement.relation == ">=":
+        return bool(np.all(figures >= bound))
+    if statement.relation == "<=":
+        return bool(np.all(figures <= bound))
+    return not np.any(figures)
+
+
+def publish(table: Table, *statements: Statement) -> Invariants:
+    """Compute mandated statistics exactly from the confidential table; public from here on."""
+    return Invariants(table.schema, statements).evaluate(table)

@@ -1,0 +1,274 @@
+"""Published bounds on a released table: bounds of single cells, and of sums of cells.
+
+A bound is a row B m >= b over released cells. Exact figures simplify it: the sum over a group of
+known total is known, so a row is only needed up to multiples of such sums. What is left may say
+nothing, bound a single cell (a *box*), or bound a sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.selection import cell_index, select
+from congenial.errors import BundleError, PredicateError
+from congenial.figures.enumerate_tables import LARGEST_LIST, list_tables
+from congenial.figures.invariants import Invariants
+from congenial.figures.lattice import Ints
+from congenial.figures.statements import Statement
+from congenial.figures.support import FROZEN, LOOSE, Support, support
+
+FAR = 1 << 60  # stands for "no bound"
+MOST_CELLS = 64  # of a table whose conforming versions are listed
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """low <= m <= high for each cell (flat), and least <= rows @ m <= most; FAR for no bound.
+
+    `low` is never below 0. Bounds that follow from the exact figures are left out.
+    """
+
+    low: Ints = field(repr=False)
+    high: Ints = field(repr=False)
+    rows: sp.csr_matrix = field(repr=False)
+    least: Ints = field(repr=False)
+    most: Ints = field(repr=False)
+
+    @property
+    def boxed(self) -> bool:
+        """Whether single cells have bounds other than m >= 0."""
+        return bool(np.any(self.low > 0) or np.any(self.high < FAR))
+
+    @property
+    def sums(self) -> int:
+        """How many sums of several cells are bounded."""
+        return int(self.rows.shape[0])
+
+    def hold(self, m: Any) -> Any:
+        """Which tables, shape (..., cells), keep every bound and have no negative count."""
+        m = np.asarray(m, dtype=np.int64)
+        inside = np.all((m >= self.low) & (m <= self.high), axis=-1)
+        if self.sums:
+            sums = (self.rows @ m.reshape(-1, m.shape[-1]).T).T.reshape(*m.shape[:-1], -1)
+            inside &= np.all((sums >= self.least) & (sums <= self.most), axis=-1)
+        return inside
+
+
+def no_limits(cells: int) -> Limits:
+    """m >= 0, and no bound."""
+    none, rows = np.zeros(0, dtype=np.int64), sp.csr_matrix((0, cells), dtype=np.int64)
+    return Limits(np.zeros(cells, np.int64), np.full(cells, FAR), rows, none, none)
+
+
+def bound_rows(invariants: Invariants, names: tuple[str, ...]) -> tuple[sp.csr_matrix, Ints, Ints]:
+    """Every published bound that the table over `names` can show: rows over its cells, from, to.
+
+    A bound on people the table does not tell apart is not one on its cells; it is left out.
+    """
+    schema = invariants.schema
+    shape = tuple(len(schema.axis(name).levels) for name in names)
+    cells = int(np.prod(shape, dtype=np.int64))
+    rows = [sp.csr_matrix((0, cells), dtype=np.int64)]
+    least, most = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for statement in invariants.bounds:
+        found = _on_cells(statement, invariants, names, shape)
+        if found is None:
+            continue
+        rows.append(found)
+        bound = np.full(found.shape[0], statement.bound, dtype=np.int64)
+        below = statement.relation == ">="
+        least.append(bound if below else np.full_like(bound, -FAR))
+        most.append(np.full_like(bound, FAR) if below else bound)
+    return sp.vstack(rows, format="csr"), np.concatenate(least), np.concatenate(most)
+
+
+def _on_cells(
+    statement: Statement, invariants: Invariants, names: tuple[str, ...], shape: tuple[int, ...]
+) -> sp.csr_matrix | None:
+    schema = invariants.schema
+    weight = np.zeros(shape, dtype=np.int64)
+    try:
+        for condition, times in statement.terms:
+            weight += times * select(condition, schema, names)
+        index = np.broadcast_to(cell_index(schema, names, statement.by), shape)
+    except (BundleError, PredicateError):
+        return None
+    used = np.flatnonzero(weight.reshape(-1))
+    place = (index.reshape(-1)[used], used)
+    return sp.csr_matrix(
+        (weight.reshape(-1)[used], place), shape=(schema.size(statement.by), weight.size)
+    )
+
+
+@lru_cache(maxsize=64)
+def limits(invariants: Invariants, names: tuple[str, ...]) -> Limits:
+    """The bounds of the table over `names`, as simple as the exact figures make them."""
+    rows, least, most = bound_rows(invariants, names)
+    cells = rows.shape[1]
+    if not rows.shape[0]:
+        return no_limits(cells)
+    low, high = np.zeros(cells, np.int64), np.full(cells, FAR)
+    known = support(invariants, names)
+    reduce = _Reduce(known)
+    sums = []
+    for i in range(rows.shape[0]):
+        at, weights, first, last = reduce(rows[i], int(least[i]), int(most[i]))
+        if len(at) > 1:
+            sums.append((at, weights, first, last))
+        elif len(at):
+            w = int(weights[0])
+            ends = (_up(first, w), _down(last, w)) if w > 0 else (_up(last, w), _down(first, w))
+            low[at] = np.maximum(low[at], ends[0])
+            high[at] = np.minimum(high[at], ends[1])
+    cap = _at_most(known)
+    high = np.where(high >= cap, FAR, high)
+    box = (low, np.minimum(high, cap))
+    kept = [one for one in sums if not _vacuous(one[0], one[1], one[2:], box, known)]
+    matrix = sp.lil_matrix((len(kept), cells), dtype=np.int64)
+    for i, (at, weights, _, _) in enumerate(kept):
+        matrix[i, at] = weights
+    ends_ = np.array([one[2:] for one in kept], dtype=np.int64).reshape(-1, 2)
+    return Limits(low, high, matrix.tocsr(), ends_[:, 0], ends_[:, 1])
+
+
+class _Reduce:
+    """Takes out of a row what the exact figures fix."""
+
+    def __init__(self, known: Support) -> None:
+        self.known, self.labels = known, known.labels.reshape(-1)
+        self.order = np.argsort(self.labels, kind="stable")
+        self.start = np.searchsorted(self.labels[self.order], np.arange(known.groups + 1))
+
+    def __call__(self, row: sp.csr_matrix, first: int, last: int) -> tuple[Ints, Ints, int, int]:
+        possible = self.labels[row.indices] != FROZEN
+        at, weights = row.indices[possible].astype(np.int64), row.data[possible]
+        for group in np.unique(self.labels[at]).tolist():
+            if group == LOOSE or self.known.tied[group]:
+                continue
+            inside = self.labels[at] == group
+            common = self._common(weights[inside], int(self.known.sizes[group]))
+            if not common:
+                continue
+            cells = self.members(group)
+            there = np.zeros(len(cells), dtype=np.int64)
+            there[np.searchsorted(cells, at[inside])] = weights[inside]
+            at = np.concatenate([at[~inside], cells])
+            weights = np.concatenate([weights[~inside], there - common])
+            if self.known.totals is not None:
+                by = common * int(self.known.totals[group])
+                first, last = _shifted(first, by), _shifted(last, by)
+        at, weights = at[weights != 0], weights[weights != 0]
+        if self._fixed_by_tie(dict(zip(at.tolist(), weights.tolist(), strict=True))):
+            at, weights = at[:0], weights[:0]
+        order = np.argsort(at)
+        return at[order], weights[order], first, last
+
+    def members(self, group: int) -> Ints:
+        """Cells of a group, in order."""
+        return np.sort(self.order[self.start[group] : self.start[group + 1]])
+
+    def _common(self, weights: Ints, size: int) -> int:
+        """The commonest weight of a group's cells; 0 where nothing is won or its sum is unknown."""
+        values, times = np.unique(weights, return_counts=True)
+        best = int(times.max())
+        enough = best > size - len(weights) if self.known.totals is not None else best == size
+        return int(values[times.argmax()]) if enough else 0
+
+    def _fixed_by_tie(self, weight: dict[int, int]) -> bool:
+        """Whether the row is a sum over tied groups that their equations fix."""
+        groups = {int(self.labels[c]) for c in weight}
+        for tie in self.known.ties:
+            if not groups or not groups <= set(tie.groups.tolist()):
+                continue
+            there = [
+                {weight.get(c, 0) for c in self.members(g).tolist()} for g in tie.groups.tolist()
+            ]
+            if all(len(values) == 1 for values in there):
+                return tie.pattern.fixes([values.pop() for values in there])
+        return False
+
+
+def _shifted(bound: int, by: int) -> int:
+    return bound if abs(bound) >= FAR else bound - by
+
+
+def _up(bound: int, weight: int) -> int:
+    """The least whole m with weight * m >= bound, or <= bound for a negative weight."""
+    return -FAR if abs(bound) >= FAR else -(-bound // weight)
+
+
+def _down(bound: int, weight: int) -> int:
+    return FAR if abs(bound) >= FAR else bound // weight
+
+
+def _at_most(known: Support) -> Ints:
+    """The most people each cell can hold, from the exact figures alone."""
+    labels = known.labels.reshape(-1)
+    most = np.where(labels == FROZEN, 0, FAR)
+    if known.totals is None:
+        return most
+    of_group = np.where(known.tied, FAR, known.totals)
+    for tie in known.ties:
+        assert tie.values is not None
+        for row, value in zip(tie.equations, tie.values, strict=True):
+            if np.all(row >= 0):
+                inside = tie.groups[row > 0]
+                of_group[inside] = np.minimum(of_group[inside], value // row[row > 0])
+    return np.where(labels >= 0, np.append(of_group, FAR)[np.maximum(labels, -1)], most)
+
+
+def _vacuous(
+    at: Ints, weights: Ints, ends: tuple[int, int], box: tuple[Ints, Ints], known: Support
+) -> bool:
+    """Whether a row holds for every table between the box's ends that has the known totals."""
+    return _least(at, weights, box, known) >= ends[0] and (
+        -_least(at, -weights, box, known) <= ends[1]
+    )
+
+
+def _least(at: Ints, weights: Ints, box: tuple[Ints, Ints], known: Support) -> int:
+    """A lower bound of the row's sum: cell by cell, or by the total of the group."""
+    labels, found = known.labels.reshape(-1)[at], 0
+    for group in np.unique(labels).tolist():
+        inside = labels == group
+        w, low, high = weights[inside], box[0][at[inside]], box[1][at[inside]]
+        alone = -FAR if np.any(high[w < 0] >= FAR) else int(w @ np.where(w > 0, low, high))
+        if group >= 0 and known.totals is not None and not known.tied[group]:
+            smallest = int(w.min()) if len(w) == known.sizes[group] else min(int(w.min()), 0)
+            alone = max(alone, smallest * int(known.totals[group]))
+        found = max(found + alone, -FAR)
+    return found
+
+
+@lru_cache(maxsize=16)
+def conforming_tables(invariants: Invariants, names: tuple[str, ...]) -> Ints | None:
+    """All whole tables over `names`, flat, that the figures and bounds leave; None if many.
+
+    Public knowledge only: figures, bounds and the schema. None also before figures are published.
+    """
+    bounds = limits(invariants, names)
+    if invariants.values is None or bounds.low.size > MOST_CELLS:
+        return None
+    known = support(invariants, names)
+    most = np.minimum(_at_most(known), bounds.high)
+    if known.totals is None or np.any(most > LARGEST_LIST):  # too many, or as good as
+        return None
+    labels = known.labels.reshape(-1)
+    groups = (labels[None, :] == np.arange(known.groups)[:, None]).astype(np.int64)
+    rows, figures = [groups[~known.tied]], [known.totals[~known.tied]]
+    for tie in known.ties:
+        assert tie.values is not None
+        rows.append(tie.equations @ groups[tie.groups])
+        figures.append(tie.values)
+    exact = np.concatenate(figures)
+    return list_tables(
+        np.vstack([*rows, np.identity(most.size, dtype=np.int64), bounds.rows.toarray()]),
+        np.concatenate([exact, bounds.low, bounds.least]),
+        np.concatenate([exact, most, bounds.most]),
+        most,
+    )

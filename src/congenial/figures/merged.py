@@ -1,0 +1,136 @@
+"""Mandates on merged cells: A z = t, B z >= b, z >= 0 whole; cells that the mandates cannot tell
+apart are one.
+
+Where `Invariants` merges what the equalities cannot tell apart, this also keeps apart what only a
+bound tells apart, and leaves out cells that the published figures show to be empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.errors import MandateError
+from congenial.figures import lattice
+from congenial.figures.enumerate_tables import list_tables
+from congenial.figures.invariants import Invariants
+from congenial.figures.lattice import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Atoms (columns) under equalities `equal @ z = values` and bounds `least @ z >= bounds`.
+
+    `several`: whether an atom stands for two or more answers; `of_cell`: atom of each cell the
+    mandates see, -1 where nobody can be. `values` is None before the figures are published.
+    """
+
+    mandates: Invariants
+    equal: sp.csr_matrix = field(repr=False)
+    values: Ints | None = field(repr=False)
+    least: sp.csr_matrix = field(repr=False)
+    bounds: Ints = field(repr=False)
+    several: Any = field(repr=False)
+    of_cell: Ints = field(repr=False)
+
+    @property
+    def atoms(self) -> int:
+        """Number of atoms."""
+        return int(self.equal.shape[1])
+
+    @cached_property
+    def with_sum(self) -> sp.csr_matrix:
+        """The equalities and, as n is public, the sum."""
+        ones = sp.csr_matrix(np.ones((1, self.atoms), dtype=np.int64))
+        return sp.vstack([self.equal, ones], format="csr")
+
+    @cached_property
+    def people(self) -> int | None:
+        """The number of people, where the published figures tell it."""
+        if self.values is None or lattice.rank(self.with_sum) > lattice.rank(self.equal):
+            return None
+        return int(np.rint(lattice.solution(self.equal, self.values).sum()))
+
+    @cached_property
+    def most(self) -> Ints | None:
+        """An upper bound on each atom's people; None where the figures give none."""
+        if self.values is None:
+            return None
+        most = np.full(self.atoms, -1 if self.people is None else self.people, dtype=np.int64)
+        dense = self.equal.toarray()
+        for row, value in zip(dense, self.values, strict=True):
+            if np.all(row >= 0):
+                inside = row > 0
+                limit = value // np.maximum(row, 1)
+                most = np.where(inside & ((most < 0) | (limit < most)), limit, most)
+        return None if np.any(most < 0) else most
+
+    @cached_property
+    def tables(self) -> Ints | None:
+        """All conforming tables (rows), or None if they are infinite, unknown or too many.
+
+        MandateError if there is none: over an empty universe every loss would be 0.
+        """
+        if self.values is None or self.most is None or self.atoms > 64:
+            return None
+        rows = np.vstack([self.equal.toarray(), self.least.toarray()])
+        low = np.concatenate([self.values, self.bounds])
+        high = np.concatenate([self.values, np.full(len(self.bounds), np.iinfo(np.int64).max)])
+        if self.people is not None:  # implied, but it cuts early
+            rows = np.vstack([rows, np.ones((1, self.atoms), dtype=np.int64)])
+            low, high = np.append(low, self.people), np.append(high, self.people)
+        found = list_tables(rows, low, high, self.most)
+        if found is not None and not len(found):
+            raise MandateError(
+                "no dataset agrees with all published figures and bounds.",
+                remedy="Compute them from one dataset; a new population needs a new ledger.",
+            )
+        return found
+
+
+def merged(mandates: Invariants) -> Merged:
+    """The mandates on atoms, without those the figures show to be empty."""
+    cells = mandates.cells
+    counted = mandates.equalities + mandates.bounds
+    possible = ~cells.touched(mandates.zeros)
+    classes = np.where(possible, cells.classes(counted), -1)
+    labels, first, sizes = np.unique(classes, return_index=True, return_counts=True)
+    first, sizes = first[labels >= 0], sizes[labels >= 0]
+    equal = cells.matrix(mandates.equalities, first)
+    values = None if mandates.values is None else mandates.flat_values
+    kept = np.flatnonzero(~_empty(equal, values))
+    least, bounds = _bounds(mandates, first[kept])
+    unseen = prod(
+        mandates.schema.attribute(name).size
+        for name in mandates.schema.names
+        if name not in mandates.bases
+    )
+    number = np.full(int(labels.max(initial=0)) + 2, -1, dtype=np.int64)  # -1 stays -1
+    number[labels[labels >= 0][kept]] = np.arange(len(kept))
+    several = sizes[kept] * unseen > 1
+    return Merged(mandates, equal[:, kept], values, least, bounds, several, number[classes])
+
+
+def _empty(equal: sp.csr_matrix, values: Ints | None) -> Any:
+    """Atoms of a sum without negative weights that was published as zero."""
+    found = np.zeros(equal.shape[1], dtype=bool)
+    if values is not None and equal.shape[0] and equal.shape[1]:
+        positive = np.asarray(equal.min(axis=1).todense()).reshape(-1) >= 0
+        found[equal[np.flatnonzero(positive & (values == 0))].indices] = True
+    return found
+
+
+def _bounds(mandates: Invariants, cells: Ints) -> tuple[sp.csr_matrix, Ints]:
+    """All bounds in the form B z >= b."""
+    matrices, limits = [sp.csr_matrix((0, len(cells)), dtype=np.int64)], [np.zeros(0, np.int64)]
+    for statement in mandates.bounds:
+        sign = 1 if statement.relation == ">=" else -1
+        matrix = mandates.cells.matrix([statement], cells)
+        matrices.append(sign * matrix)
+        limits.append(np.full(matrix.shape[0], sign * int(statement.bound or 0), dtype=np.int64))
+    return sp.vstack(matrices, format="csr"), np.concatenate(limits)

@@ -1,0 +1,173 @@
+"""Whether a release can be inferred from, and how long that takes: asked before anything is spent.
+
+Public knowledge only: the mechanism's description, the published figures and bounds. Asked by
+`congenial check`, by the report, and by `observe`, which refuses what does not work.
+
+- Independent noise, conditioned on sums or not, with noise in sums or not: exact redraws, quick.
+- Counts given their signs and the sums of disjoint groups: the same, with a normaliser, quick.
+- Counts given more than that, where few tables conform: those are listed, quick.
+- Any other law: the mechanism's density, one table at a time, which is slow; refused where bounds
+  may cut the conforming tables into pieces.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from congenial.data.table import Table
+from congenial.figures.limits import conforming_tables
+from congenial.figures.support import support
+from congenial.inference.latent_tables import LatentTables, unproved_ties
+from congenial.mechanisms.acceptance_pilot import made_up
+from congenial.mechanisms.congenial import ConditionedAdditive, CongenialCounts
+from congenial.mechanisms.hierarchy import CongenialHierarchy
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.plain import PlainContinuous, PlainDiscrete
+from congenial.mechanisms.wasserstein.base_measure import Base
+from congenial.sampling.conditioned_counts import ConditionedCounts
+from congenial.sampling.tree.nested import nested_sums
+
+Way = Literal["cells", "levels", "counts", "listed", "density", "none"]
+
+PROJECT = "Release with nonnegative = 'project': its law before projection is used."
+NOT_YET = "; whether few enough are left to be listed is known once figures are published"
+STEPS = 2000  # of each of 4 chains: what 4,000 draws take where nothing is added
+CHAINS = 4
+LEAST_MOVES = 10  # a step moves as many records as there are cells, at least these
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How a release would be inferred from. `why`: what stands in the way, or makes it slow."""
+
+    way: Way
+    why: str = ""
+    remedy: str = ""
+    model: str = "multinomial"  # one that needs nothing but the release
+
+    @property
+    def works(self) -> bool:
+        """Whether `infer` has a method for it."""
+        return self.way != "none"
+
+    @property
+    def slow(self) -> bool:
+        """Whether it may take minutes and more."""
+        return self.way == "density"
+
+
+def outlook(mechanism: Mechanism) -> Outlook:
+    """Whether and how releases of this mechanism can be inferred from."""
+    description = mechanism.description
+    known = support(mechanism.adjacency.mandates, description.table)
+    model = "poisson" if known.loose else "multinomial"
+    if unproved_ties(known):
+        return Outlook(
+            "none",
+            "the published figures tie the cells in a way for which no connecting moves are "
+            f"proved ({known.structure})",
+            "Release a table on which the figures are totals or margins, or a coarser one.",
+        )
+    if isinstance(mechanism, CongenialHierarchy):
+        return Outlook("levels", model=model)
+    if isinstance(mechanism, PlainDiscrete | PlainContinuous | ConditionedAdditive):
+        return Outlook("cells", model=model)
+    if not isinstance(mechanism, CongenialCounts):
+        why = f"the law of '{description.mechanism}' is worked out one table at a time"
+        return Outlook("density", why, model=model)
+    return _of_counts(mechanism, model)
+
+
+def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
+    description, known, bounds = mechanism.description, mechanism.support, mechanism.limits
+    if not (known.ties or known.loose or bounds.boxed or bounds.sums):
+        return Outlook("counts", model=model)
+    if conforming_tables(description.support, description.table) is not None:
+        return Outlook("listed", model=model)
+    if any(ConditionedCounts.is_wide(tie, known) for tie in known.ties):
+        return Outlook(
+            "none",
+            "the normaliser of counts given both margins of four or more rows and columns is not "
+            "worked out",
+            PROJECT,
+        )
+    if not _connected(mechanism):
+        told = known.totals is not None or not known.groups
+        return Outlook(
+            "none",
+            "the published bounds leave tables between which no connecting moves are proved"
+            + (", and too many to be listed" if told else NOT_YET),
+            PROJECT,
+        )
+    given = [
+        *(["figures that cross"] if known.ties else []),
+        *(["public bounds"] if bounds.boxed or bounds.sums else []),
+        *(["cells in no published sum"] if known.loose else []),
+    ]
+    why = (
+        f"counts given that none is negative, together with {' and '.join(given)}, have a "
+        "normaliser that is worked out one table at a time"
+    )
+    return Outlook("density", why, PROJECT, model)
+
+
+def outlook_of_values(loss: str, base: Base) -> Outlook:
+    """The same for counts released given public information."""
+    if loss == "l1" and not base.normaliser_known(loss):
+        what = "parts of other counts" if base.parts else "cells in no public sum beside others"
+        return Outlook(
+            "none",
+            f"the normaliser of counts with {what} is not worked out, and it changes with the true "
+            "table",
+            "Ask for a release with base_measure = 'naive', or of a table whose cells are all in "
+            "public sums.",
+        )
+    if not base.normaliser_known(loss):
+        return Outlook(
+            "none",
+            f"the normaliser of the {loss} loss under a {base.kind} base measure is not worked "
+            "out, and it changes with the true table",
+            "Ask for loss = 'l1', or base_measure = 'naive'.",
+        )
+    if loss == "l1" and (base.translation_invariant or base.totals):
+        return Outlook("cells" if base.translation_invariant else "counts")
+    return Outlook("density", f"the law of this {loss} loss is worked out one table at a time")
+
+
+def _connected(mechanism: CongenialCounts) -> bool:
+    """Whether moves are proved to connect all tables within the bounds.
+
+    Units that move inside a group of known total connect all tables with bounded cells and nested
+    bounded sums: these are the bases of a generalised polymatroid, which have the exchange
+    property.
+    """
+    known, bounds = mechanism.support, mechanism.limits
+    others = bounds.sums > len(nested_sums(bounds, known)[0])
+    return not (others or (known.ties and (bounds.boxed or bounds.sums)))
+
+
+def expected_minutes(mechanism: Mechanism) -> float | None:
+    """About how long chains take where each table's density is worked out, from one of them.
+
+    Made-up tables that agree with everything published are used. None before figures are published.
+    """
+    known = support(mechanism.adjacency.mandates, mechanism.description.table)
+    if known.groups and known.totals is None:
+        return None
+    if isinstance(mechanism, CongenialCounts) and known.totals is not None:
+        near, other = (made_up(mechanism) * 2)[:2]
+    else:
+        nothing = np.zeros(known.labels.size)
+        near = other = LatentTables.of_support(known).start(nothing, nothing + np.inf)
+    names, schema = mechanism.description.table, mechanism.adjacency.schema
+    seconds = 0.0
+    for x in (near, other):  # the first one may have to wait for code to be compiled
+        counts = np.asarray(x).reshape(mechanism.shape)
+        begun = time.perf_counter()
+        mechanism.log_density(counts, Table(schema, names, counts))
+        seconds = time.perf_counter() - begun
+    return seconds * max(LEAST_MOVES, known.labels.size) * CHAINS * STEPS / 60

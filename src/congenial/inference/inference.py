@@ -1,0 +1,264 @@
+"""infer: from a release and a model to a posterior, without the table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from congenial.errors import InferenceError
+from congenial.inference.cell_noise import Floats
+from congenial.inference.models.counts import Counts
+from congenial.inference.models.model import Bindable, BoundModel
+from congenial.inference.models.regressions import LogisticBound, Normal
+from congenial.inference.observation import Observation
+from congenial.inference.observing import observe
+from congenial.inference.posterior import (
+    LEAST_EFFECTIVE,
+    WORST_R_HAT,
+    Posterior,
+    refuse_unconverged,
+)
+from congenial.inference.samplers.chains import (
+    Augmented,
+    ChainSampler,
+    Collapsed,
+    Marginal,
+    independent_draws,
+)
+from congenial.inference.samplers.data_rejection import rejection
+from congenial.inference.samplers.general import Anything, RecordChains
+from congenial.inference.samplers.importance import Proposal, importance
+from congenial.inference.samplers.listed import ListedTables, listed_draws
+from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+
+Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
+METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")
+MOST_ROUNDS = 8  # a chain is continued up to this many times its first length
+
+
+def _silent(done: int, of: int, seconds: float) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """How chains are run: how many, steps thrown away first, and whether to refuse bad ones.
+
+    `progress(done, of, seconds)` is told before the first step and after each: steps done, steps
+    planned, and how long the rest will take.
+    """
+
+    chains: int = 4
+    warmup: int = 1000
+    check: bool = True
+    progress: Callable[[int, int, float], None] = field(default=_silent, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.chains < 2 or self.warmup < 0:
+            raise InferenceError(
+                f"{self.chains} chains with {self.warmup} steps of warm-up cannot be judged.",
+                remedy="Use at least 2 chains and a warm-up >= 0.",
+            )
+
+
+DEFAULT_CHAIN = Chain()
+
+
+def infer(
+    release: Release | ValuesRelease | Observation,
+    model: Bindable,
+    *,
+    method: Method = "auto",
+    draws: int = 4000,
+    seed: int | None = None,
+    public: bool = True,
+    counts: bool = False,
+    chain: Chain = DEFAULT_CHAIN,
+    proposal: Proposal | None = None,
+) -> Posterior:
+    """The posterior of the model's parameters given a release and the published figures.
+
+    method: "exact" (independent draws; conjugate models without known sums), "rejection" (exact,
+    slow), "importance", "augmentation" (chains over the latent table); "auto" takes "exact" where
+    it can and "augmentation" otherwise. draws: how many, over all chains. public=False leaves the
+    published figures out. counts=True also returns draws of the true counts, as "count". Chains
+    are continued until they are worth 400 independent draws, and refused when they did not
+    converge.
+
+    Source: partially-private-data, Algorithms 1 and 2, corrected; data augmentation after Ju, Awan,
+    Gong and Rao (2022).
+    """
+    if method not in METHODS:
+        raise InferenceError(
+            f"method '{method}' is not known.", remedy=f"Use one of {', '.join(METHODS)}."
+        )
+    if draws < 100:
+        raise InferenceError(f"{draws} draws say nothing about tails.", remedy="Use at least 100.")
+    bound = bind(release, model, public)
+    rng = np.random.default_rng(seed)
+    if method == "auto":
+        method = "exact" if _can_be_exact(bound) else "augmentation"
+    if method == "exact":
+        return _exact(bound, draws, rng, counts)
+    if method == "rejection":
+        kept = rejection(bound, draws, rng)
+        return _independent(
+            bound, kept.theta, kept.x if counts else None, "rejection", kept.acceptance
+        )
+    if method == "importance":
+        theta, x, weights = importance(bound, draws, rng, proposal)
+        found = _independent(bound, theta, x if counts else None, "importance", None)
+        return replace(found, weights=weights.reshape(1, -1), independent=False)
+    return _chains(_sampler(bound, chain, rng), draws, counts, chain)
+
+
+def bind(
+    release: Release | ValuesRelease | Observation, model: Bindable, public: bool = True
+) -> BoundModel:
+    """The model tied to what the release says about its axes."""
+    if not isinstance(model, Bindable):
+        raise InferenceError(
+            f"{type(model).__name__} is not a model.",
+            remedy="Use poisson, ... (see MODELS), or Model(draw_prior, draw_data, log_density).",
+        )
+    try:
+        return model.bind(observe(release, model.by, public))
+    except InferenceError as reason:
+        if isinstance(model, Normal) and reason.remedy.startswith("Model the cells as released"):
+            remedy = (
+                f"Use linear with outcome = {model.outcome} and no covariates: the same model, on "
+                "the cells as released."
+            )
+            raise InferenceError(reason.what, remedy=remedy) from None
+        raise
+
+
+def _can_be_exact(bound: BoundModel) -> bool:
+    observation = bound.observation
+    apart = observation.whole and observation.unrelated
+    return bound.collapsed() is not None and (apart or observation.listed is not None)
+
+
+def _exact(bound: BoundModel, draws: int, rng: np.random.Generator, counts: bool) -> Posterior:
+    if not _can_be_exact(bound):
+        raise InferenceError(
+            "independent draws need a conjugate model of unrelated cells without published sums, "
+            "or few possible tables.",
+            remedy="Use method='augmentation'.",
+        )
+    listed = bound.observation.listed is not None
+    theta, x = (listed_draws if listed else independent_draws)(bound, draws, rng)
+    return _independent(bound, theta, x if counts else None, "exact", None)
+
+
+def _independent(
+    bound: BoundModel, theta: Floats, x: Any, method: str, acceptance: float | None
+) -> Posterior:
+    """Independent draws as one chain."""
+    dims, found = dict(bound.dims), bound.report(theta)
+    if x is not None:
+        found["count"] = x.reshape(-1, *bound.observation.shape).astype(float)
+        dims["count"] = bound.observation.dims
+    return Posterior(
+        {name: values[None] for name, values in found.items()},
+        dims,
+        method,
+        independent=True,
+        acceptance=acceptance,
+        notes=bound.observation.notes,
+    )
+
+
+def _sampler(bound: BoundModel, chain: Chain, rng: np.random.Generator) -> ChainSampler:
+    observation = bound.observation
+    if observation.listed is not None:
+        return ListedTables(bound, chain.chains, rng)
+    if observation.noise is None or not observation.whole:
+        kind = RecordChains if RecordChains.fits(bound) else Anything
+        return kind(bound, chain.chains, rng)
+    if bound.collapsed() is not None:
+        return Collapsed(bound, chain.chains, rng)
+    if isinstance(bound, Counts):
+        if observation.unrelated:
+            return Marginal(bound, chain.chains, rng)
+        return Augmented(bound, chain.chains, rng)
+    priced = observation.normaliser is not None or observation.levels is not None
+    if isinstance(bound, LogisticBound) and bound.reduced is not None and not priced:
+        return Marginal(bound.reduced, chain.chains, rng)
+    if bound.parts is not None:
+        return Augmented(bound, chain.chains, rng)
+    return Anything(bound, chain.chains, rng)
+
+
+def _chains(sampler: ChainSampler, draws: int, counts: bool, chain: Chain) -> Posterior:
+    """Warm up, run, and go on until the draws are worth enough; then thin to what was asked."""
+    length = -(-draws // chain.chains)
+    clock = _Clock(chain, sampler.seconds)
+    clock.tell(0, chain.warmup + length)
+    for done in range(chain.warmup):
+        sampler.iterate(learn=True)
+        clock.tell(done + 1, chain.warmup + length)
+    thetas: list[Floats] = []
+    tables: list[Any] = []
+    while True:
+        for _ in range(length):
+            sampler.iterate(learn=False)
+            thetas.append(sampler.theta)
+            if counts:
+                tables.append(np.array(sampler.x))
+            planned = chain.warmup + -(-len(thetas) // length) * length
+            clock.tell(chain.warmup + len(thetas), planned)
+        found = _collect(sampler, thetas, tables, len(thetas) // length)
+        enough = found.least_effective >= LEAST_EFFECTIVE and found.worst_r_hat <= WORST_R_HAT
+        if enough or len(thetas) >= MOST_ROUNDS * length:
+            return refuse_unconverged(found) if chain.check else found
+
+
+class _Clock:
+    """Tells how far the chains are, and how long the rest will take.
+
+    The first step is left out: it may have to wait for code to be compiled.
+    """
+
+    def __init__(self, chain: Chain, seconds: float) -> None:
+        self._tell, self._each, self._begun = chain.progress, seconds, 0.0
+
+    def tell(self, done: int, of: int) -> None:
+        """`done` steps of `of` are done."""
+        now = time.perf_counter()
+        if done <= 1:
+            self._begun = now
+        else:
+            self._each = (now - self._begun) / (done - 1)
+        self._tell(done, of, self._each * (of - done))
+
+
+def _collect(
+    sampler: ChainSampler, thetas: list[Floats], tables: list[Any], thin: int
+) -> Posterior:
+    bound = sampler.bound
+    theta = np.stack(thetas[thin - 1 :: thin], axis=1)
+    chains, n = theta.shape[:2]
+    reported = bound.report(theta.reshape(chains * n, -1))
+    draws = {name: v.reshape(chains, n, *v.shape[1:]) for name, v in reported.items()}
+    dims = dict(bound.dims)
+    if tables:
+        x = np.stack(tables[thin - 1 :: thin], axis=1).astype(float)
+        draws["count"] = x.reshape(chains, n, *bound.observation.shape)
+        dims["count"] = bound.observation.dims
+    return Posterior(
+        draws,
+        dims,
+        "augmentation",
+        acceptance=sampler.acceptance,
+        acceptance_floor=sampler.acceptance_floor,
+        notes=(
+            f"{sampler.words}; {n:,} of {len(thetas):,} steps of each chain kept",
+            *bound.observation.notes,
+        ),
+    )

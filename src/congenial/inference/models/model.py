@@ -1,0 +1,196 @@
+"""A model is three functions: draw parameters, draw data, log density. Built-ins add shortcuts.
+
+`Model` is for any model a user can write; the built-in ones (counts, outcomes) are dataclasses with
+a `bind` method of their own. Binding a model to an observation gives a `BoundModel`: parameters as
+one flat vector, and what the samplers may use.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from congenial.errors import InferenceError
+from congenial.inference.cell_noise import Floats, Ints
+from congenial.inference.observation import Observation
+
+Dims = tuple[tuple[str, tuple[str, ...]], ...]  # axes of a parameter: name and labels
+
+
+def cell_parameters(
+    c: Any, a: Any = 0.0, n: Any = -1.0, b: Any = 0.0, shape: tuple[int, ...] = ()
+) -> Floats:
+    """(c, a, n, b) of each cell's weight (see _kernels), stacked in a last dimension of 4."""
+    return np.ascontiguousarray(
+        np.stack([np.broadcast_to(np.asarray(v, dtype=float), shape) for v in (c, a, n, b)], -1)
+    )
+
+
+class BoundModel(ABC):
+    """A model tied to an observation. theta: (n, size), on the scale where it is updated."""
+
+    observation: Observation
+    size: int  # of theta
+    dims: dict[str, Dims]  # the reported parameters
+    parts: Ints | None = None  # cells of one multinomial share a part
+    has_log_prior: bool = True
+    free_totals: bool = False  # whether the totals of the parts are unknown, with a flat prior
+
+    # ---- the three functions -----------------------------------------------------------------
+
+    @abstractmethod
+    def draw_prior(self, rng: np.random.Generator, n: int) -> Floats:
+        """n draws of theta."""
+
+    @abstractmethod
+    def draw_data(self, rng: np.random.Generator, theta: Floats) -> Any:
+        """One latent table (flat) per row of theta."""
+
+    @abstractmethod
+    def log_likelihood(self, x: Any, theta: Floats) -> Floats:
+        """log p(x | theta) for each row, up to a constant."""
+
+    def score(self, x: Any, theta: Floats) -> Floats:
+        """The part of `log_likelihood` that depends on theta: all that moves in theta need."""
+        return self.log_likelihood(x, theta)
+
+    def log_prior(self, theta: Floats) -> Floats:  # noqa: ARG002 - optional
+        """log p(theta) for each row, on the scale of theta; without it theta moves by fresh draws
+        from the prior.
+        """
+        raise InferenceError(f"{type(self).__name__} has no such part: a prior density.")
+
+    # ---- what is reported --------------------------------------------------------------------
+
+    @abstractmethod
+    def report(self, theta: Floats) -> dict[str, Floats]:
+        """Parameters by name, each of shape (n, *dims)."""
+
+    # ---- what samplers may use -----------------------------------------------------------------
+
+    def given(self, theta: Floats) -> Floats | None:  # noqa: ARG002 - optional
+        """Weights of the cells given theta, (n, cells, 4), when each count has its own law."""
+        return None
+
+    def log_constant(self, theta: Floats) -> Floats:  # noqa: ARG002 - optional
+        """What `given` leaves out of the log density, summed over cells, for each row."""
+        raise InferenceError(f"{type(self).__name__} has no such part: its constant.")
+
+    def collapsed(self) -> Floats | None:
+        """Weights of the cells with theta integrated out, (cells, 4), when that is a product."""
+        return None
+
+    def draw_parameters(self, rng: np.random.Generator, x: Any) -> Floats:  # noqa: ARG002 - optional
+        """theta given the latent tables, exactly (conjugate models only)."""
+        raise InferenceError(f"{type(self).__name__} has no such part: conjugate draws.")
+
+    def start(self, x: Any) -> Floats:  # noqa: ARG002 - a better guess uses it
+        """A sensible theta for one latent table, where a chain may begin."""
+        return np.median(self.draw_prior(np.random.default_rng(0), 101), axis=0)
+
+    @property
+    def most(self) -> Floats:
+        """Largest possible count of each cell; inf without a limit."""
+        return np.full(self.observation.cells, np.inf)
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """What `infer` takes as a model."""
+
+    @property
+    def by(self) -> str | Sequence[str] | None:
+        """Axes of the latent table; None: as released."""
+
+    def bind(self, observation: Observation) -> BoundModel:
+        """Tie the model to an observation."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Any model, by three functions on rows.
+
+    draw_prior(rng, n): n draws of the parameters, (n, number of parameters).
+    draw_data(rng, theta): one latent table per row, (n, cells), cells in table order.
+    log_density(x, theta): log p(x | theta) per row, -inf where x is impossible; only what depends
+    on neither x nor theta may be left out.
+    log_prior(theta): optional; with it chains take local steps in theta, without it they propose
+    fresh draws from the prior, which is right for any theta (discrete too) but slow when the data
+    say much.
+
+    >>> import numpy as np
+    >>> from scipy.stats import binom
+    >>> grid = np.arange(1, 10) / 10
+    >>> binomial = Model(
+    ...     ("share",),
+    ...     draw_prior=lambda rng, n: rng.choice(grid, (n, 1)),
+    ...     draw_data=lambda rng, theta: rng.binomial(4, theta),
+    ...     log_density=lambda x, theta: binom.logpmf(x, 4, theta)[:, 0],
+    ... )
+    """
+
+    parameters: tuple[str, ...]
+    draw_prior: Callable[[np.random.Generator, int], Any]
+    draw_data: Callable[[np.random.Generator, Floats], Any]
+    log_density: Callable[[Any, Floats], Any]
+    log_prior: Callable[[Floats], Any] | None = None
+    by: Sequence[str] | None = None
+
+    def bind(self, observation: Observation) -> BoundModel:
+        """Tie the model to an observation, after checking its three functions on each other."""
+        bound = _Given(self, observation)
+        rng = np.random.default_rng(0)
+        theta = bound.draw_prior(rng, 3)
+        x = bound.draw_data(rng, theta)
+        if theta.shape != (3, bound.size):
+            raise InferenceError(
+                f"draw_prior(rng, 3) has shape {theta.shape}, not (3, {bound.size}).",
+                remedy="Give one row per draw and one column per parameter.",
+            )
+        if x.shape != (3, observation.cells):
+            raise InferenceError(
+                f"draw_data gives tables of shape {x.shape[1:]}, the observation has "
+                f"{observation.cells} cells.",
+                remedy="Give one row per draw, cells in table order.",
+            )
+        if np.shape(bound.log_likelihood(x, theta)) != (3,):
+            raise InferenceError("log_density does not give one number per row.")
+        return bound
+
+
+@dataclass
+class _Given(BoundModel):
+    """A user's model as a bound one."""
+
+    model: Model
+    observation: Observation
+    dims: dict[str, Dims] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.has_log_prior = self.model.log_prior is not None
+        self.size = len(self.model.parameters)
+        self.dims = dict.fromkeys(self.model.parameters, ())
+
+    def draw_prior(self, rng: np.random.Generator, n: int) -> Floats:
+        return np.asarray(self.model.draw_prior(rng, n), dtype=float)
+
+    def draw_data(self, rng: np.random.Generator, theta: Floats) -> Any:
+        return np.asarray(self.model.draw_data(rng, theta))
+
+    def log_likelihood(self, x: Any, theta: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.asarray(self.model.log_density(x, theta), dtype=float)
+        return np.where(np.isnan(found), -np.inf, found)
+
+    def log_prior(self, theta: Floats) -> Floats:
+        assert self.model.log_prior is not None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.asarray(self.model.log_prior(theta), dtype=float)
+        return np.where(np.isnan(found), -np.inf, found)
+
+    def report(self, theta: Floats) -> dict[str, Floats]:
+        return {name: theta[:, i] for i, name in enumerate(self.model.parameters)}

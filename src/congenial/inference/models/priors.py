@@ -1,0 +1,145 @@
+"""Priors of the built-in models. Proper unless they say otherwise; only proper ones can be drawn.
+
+Chosen without the confidential data, as every input of an inference from a release is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from congenial.errors import InferenceError
+from congenial.inference.cell_noise import Floats
+
+
+def _refuse(prior: object, rule: str) -> NoReturn:
+    raise InferenceError(f"{prior} is not a prior.", remedy=rule)
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """p(t) ~ t^(shape - 1) exp(-rate t), t > 0. rate = 0 is improper; Gamma(0.5, 0) is Jeffreys'
+    prior of a Poisson rate.
+    """
+
+    shape: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not (self.shape > 0 and self.rate >= 0):
+            _refuse(self, "Give shape > 0 and rate >= 0.")
+
+    @property
+    def proper(self) -> bool:
+        """Whether it has mass one."""
+        return self.rate > 0
+
+    def draw(self, rng: np.random.Generator, size: Any) -> Floats:
+        """Independent draws."""
+        refuse_improper(self)
+        return np.asarray(rng.gamma(self.shape, 1 / self.rate, size))
+
+    def log_density(self, t: Any) -> Floats:
+        """log p(t), without its constant where it is improper."""
+        t = np.asarray(t, dtype=float)
+        constant = self.shape * math.log(self.rate) - gammaln(self.shape) if self.rate else 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = constant + (self.shape - 1) * np.log(t) - self.rate * t
+        return np.where(t > 0, inside, -np.inf)
+
+
+@dataclass(frozen=True)
+class Beta:
+    """p(t) ~ t^(a - 1) (1 - t)^(b - 1) on (0, 1); Beta(0.5, 0.5) is Jeffreys' prior of a share."""
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        if not (self.a > 0 and self.b > 0):
+            _refuse(self, "Give a > 0 and b > 0.")
+
+    proper = True
+
+    def draw(self, rng: np.random.Generator, size: Any) -> Floats:
+        """Independent draws."""
+        return np.asarray(rng.beta(self.a, self.b, size))
+
+    def log_density(self, t: Any) -> Floats:
+        """log p(t)."""
+        t = np.asarray(t, dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = (self.a - 1) * np.log(t) + (self.b - 1) * np.log1p(-t) - betaln(self.a, self.b)
+        return np.where((t > 0) & (t < 1), inside, -np.inf)
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """p(shares) ~ prod share^(weight - 1), the same weight for every cell."""
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            _refuse(self, "Give a positive weight.")
+
+    proper = True
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """A normal law with this mean and standard deviation, for coefficients."""
+
+    mean: float = 0.0
+    sd: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not self.sd > 0:
+            _refuse(self, "Give a positive standard deviation.")
+
+    proper = True
+
+    def draw(self, rng: np.random.Generator, size: Any) -> Floats:
+        """Independent draws."""
+        return np.asarray(rng.normal(self.mean, self.sd, size))
+
+    def log_density(self, t: Any) -> Floats:
+        """log p(t)."""
+        z = (np.asarray(t, dtype=float) - self.mean) / self.sd
+        return np.asarray(-0.5 * z * z - math.log(self.sd * math.sqrt(2 * math.pi)))
+
+
+@dataclass(frozen=True)
+class HalfNormal:
+    """|N(0, sd^2)|, for standard deviations."""
+
+    sd: float
+
+    def __post_init__(self) -> None:
+        if not self.sd > 0:
+            _refuse(self, "Give a positive standard deviation.")
+
+    proper = True
+
+    def draw(self, rng: np.random.Generator, size: Any) -> Floats:
+        """Independent draws."""
+        return np.asarray(np.abs(rng.normal(0.0, self.sd, size)))
+
+    def log_density(self, t: Any) -> Floats:
+        """log p(t)."""
+        t = np.asarray(t, dtype=float)
+        inside = math.log(math.sqrt(2 / math.pi) / self.sd) - 0.5 * (t / self.sd) ** 2
+        return np.where(t >= 0, inside, -np.inf)
+
+
+def refuse_improper(prior: Any) -> None:
+    """Nothing can be drawn from a prior without finite mass."""
+    if not prior.proper:
+        raise InferenceError(
+            f"{prior} is improper: nothing can be drawn from it.",
+            remedy="Give a proper prior, or use method='auto'.",
+        )

@@ -1,0 +1,288 @@
+"""Releases by group on Spark: each group's table gets its noise where its counts are.
+
+The groups (counties, states: the levels of the axes `by`) split the released table into slices. If
+no published figure ties two slices together, the noise of the whole table is a product over slices,
+so drawing slice by slice, on any machine and in any order, is the same law as `mechanism.release`.
+Nothing about the promise changes: **the slices together are one release of the whole table**, with
+its description, its guarantee and one entry in the ledger. (They are not priced one by one: two
+people of two groups may change at once, and one person may change groups.)
+
+Protocol, so that a failed or repeated task neither publishes two draws of a group nor spends
+unrecorded:
+1. `check` runs before the ledger is touched: unit, refused values, published figures. What reaches
+   the driver are flags, and sums that are published already.
+2. The caller reserves the whole table in the ledger and marks it as drawn, before the job starts.
+   Whatever happens then stays spent.
+3. One job, one action. Each task counts its slices, checks their published totals, draws with its
+   own machine's system randomness, and sends y = counts + u straight to the driver: the draw is in
+   the last stage, nothing is shuffled or stored after it, so Spark's retries of earlier stages
+   recompute counts (which come out the same) and never mix two draws.
+4. Of a task that ran more than once the driver accepts one result, the first to arrive; the others
+   are dropped unseen. The driver checks that every group came exactly once; if not, nothing is
+   published and the reservation stays spent.
+
+Why a repeated draw costs nothing: the promise is about what is published, and a draw that was lost
+or dropped is seen by nobody outside the cluster. The one published has the stated law if the choice
+between attempts does not look at the noise. A machine that dies is taken not to (the sampler reads
+public parameters and fresh bits, never counts); a race between two copies of one task would favour
+quick draws, so speculative execution is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from congenial.data.engines.spark_source import SparkSource, quiet
+from congenial.data.schema import Axis
+from congenial.data.source import guarded
+from congenial.data.sql import tabulation
+from congenial.data.tabulate import Microdata, no_records, refuse
+from congenial.errors import DataError, MandateError, RandomnessError, StructureError
+from congenial.figures.support import LOOSE, Support, support
+from congenial.kinds.slices import SliceLaw, slice_worker, stream
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.table_release import Release, cell_index
+
+_DRAWN = "group BIGINT, y ARRAY<BIGINT>"
+_SPECULATION = "spark.speculation"
+_FAILED = "the job on Spark failed; nothing was published."
+_SPENT = (
+    "What was reserved stays spent. Check that the workers have congenial, that the data "
+    "did not change, and the Spark log; then release again."
+)
+
+
+@dataclass(frozen=True)
+class ByGroup:
+    """A release of the whole table of `mechanism`, drawn slice by slice over the axes `by`.
+
+    >>> # groups = ByGroup(mechanism, data, ["county"]); groups.check()
+    >>> # with ledger.reserve(...) as reservation:
+    >>> #     reservation.mark_drawn(); release = groups.release("sex-by-age")
+    """
+
+    mechanism: Mechanism
+    data: Microdata
+    by: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", tuple(self.by))
+        names = self.mechanism.description.table
+        absent = [name for name in self.by if name not in names]
+        if absent or not self.by:
+            raise StructureError(
+                f"by = {list(self.by)} does not name axes of the table over {', '.join(names)}.",
+                remedy="Name one or more of them.",
+            )
+        if self.mechanism.description.continuous:
+            raise StructureError(
+                f"'{self.mechanism.name}' releases real numbers and is not drawn by group.",
+                remedy="Use an integer mechanism, or leave out by.",
+            )
+        if not isinstance(self.data.source, SparkSource):
+            raise DataError(
+                "releases are drawn by group on Spark only.",
+                remedy="Give a source spark:..., or leave out by: the law is the same.",
+            )
+        self._refuse_ties()
+
+    # ---- structure: public ---------------------------------------------------------------------
+
+    @property
+    def _axes(self) -> tuple[Axis, ...]:
+        return self.data.schema.axes(self.mechanism.description.table)
+
+    @cached_property
+    def _slice(self) -> Any:
+        """For each cell of the table its slice, an array of the table's shape."""
+        table = self.mechanism.description.table
+        index = cell_index(self.data.schema, table, self.by)
+        return np.broadcast_to(index, self.mechanism.shape)
+
+    @cached_property
+    def groups(self) -> int:
+        """Number of groups."""
+        return self.data.schema.size(self.by)
+
+    @cached_property
+    def _support(self) -> Support:
+        return support(self.mechanism.description.support, self.mechanism.description.table)
+
+    def _refuse_ties(self) -> None:
+        if self._support.ties or not self.mechanism.additive:
+            raise StructureError(
+                "figures that cross, and counts given that none is negative, are not drawn group "
+                "by group yet.",
+                remedy="Leave out by: the table is then drawn in one place.",
+            )
+        labels, at = self._support.labels.reshape(-1), self._slice.reshape(-1)
+        inside = labels >= 0
+        pairs = np.unique(labels[inside] * self.groups + at[inside])
+        if len(pairs) > self._support.groups:
+            raise StructureError(
+                f"a published figure runs across the groups of {', '.join(self.by)}, so they "
+                "cannot be drawn apart.",
+                remedy=f"Publish it by {', '.join(self.by)} too, or leave out by.",
+            )
+
+    @cached_property
+    def law(self) -> SliceLaw:
+        """What the workers draw from."""
+        labels = self._support.labels.reshape(-1)[self._order].reshape(self.groups, -1)
+        local = np.full_like(labels, -1)
+        totals = []
+        for group, row in enumerate(labels):
+            # Numbered from 0 within the slice.
+            present, local[group, row >= 0] = np.unique(row[row >= 0], return_inverse=True)
+            if self._support.totals is not None:
+                totals.append(self._support.totals[present])
+        description = self.mechanism.description
+        known = tuple(totals) if self._support.totals is not None else None
+        return SliceLaw(description.family, description.scale, local, labels == LOOSE, known)
+
+    @cached_property
+    def _order(self) -> Any:
+        """The table's cells, slice after slice."""
+        return np.argsort(self._slice.reshape(-1), kind="stable")
+
+    def assemble(self, slices: Any) -> Any:
+        """The released table from its slices, one row per group."""
+        flat = np.empty(self._order.size, dtype=np.int64)
+        flat[self._order] = np.asarray(slices).reshape(-1)
+        return flat.reshape(self.mechanism.shape)
+
+    # ---- the data: confidential ----------------------------------------------------------------
+
+    @property
+    def _source(self) -> SparkSource:
+        source = self.data.source
+        assert isinstance(source, SparkSource)
+        return source
+
+    def _coded(self, names: Sequence[str]) -> str:
+        source, schema = self._source, self.data.schema
+        return tabulation(schema.axes(names), schema, source.types, source.name, source.dialect)
+
+    def check(self) -> None:
+        """Refuse what must not be released, before anything is spent.
+
+        Raises DataError for the unit, for missing values and values outside the schema, and for
+        empty data; MandateError where the data do not agree with the published figures.
+        """
+        self.data.check_unit()
+        self._check_values()
+        mandates = self.mechanism.adjacency.mandates
+        if mandates.values is not None and mandates.statements:
+            self._check_figures()
+
+    def _check_values(self) -> None:
+        mandated = self.mechanism.adjacency.mandates.bases
+        released = {axis.base for axis in self._axes}
+        names = [n for n in self.data.schema.names if n in mandated or n in released]
+        flags = ", ".join(
+            f"CASE WHEN c{i} < 0 THEN c{i} ELSE 0 END AS c{i}" for i in range(len(names))
+        )
+        found = self._source.run(f"SELECT DISTINCT {flags} FROM ({self._coded(names)}) AS cells")
+        if not found.num_rows:
+            raise no_records()
+        for axis, column in zip(self.data.schema.axes(names), found.columns, strict=True):
+            refuse(axis, column.to_numpy(), self.data.schema)
+
+    def _check_figures(self) -> None:
+        """Compare sums over atoms, all of which follow from the published figures."""
+        mandates = self.mechanism.adjacency.mandates
+        totals = mandates.atom_totals
+        if mandates.bounds or totals is None:
+            raise StructureError(
+                f"mandates of {mandates.structure} structure, or that bound a statistic, are not "
+                "checked by group.",
+                remedy="Leave out by.",
+            )
+        atoms = mandates.atoms
+        shape = tuple(self.data.schema.attribute(name).size for name in mandates.bases)
+
+        def to_atoms(batches: Any) -> Any:
+            import pyarrow as pa
+
+            for batch in batches:
+                codes = [batch.column(i).to_numpy() for i in range(len(shape))]
+                atom = atoms[np.ravel_multi_index(tuple(codes), shape) if shape else [0]]
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(atom), batch.column(len(shape))], names=["atom", "n"]
+                )
+
+        def sums() -> Any:
+            cells = self._source.session.sql(self._coded(mandates.bases))
+            mapped = cells.mapInArrow(to_atoms, "atom BIGINT, n BIGINT")
+            # The loose atom's sum is not published and stays where it is.
+            return mapped.where("atom <> 0").groupBy("atom").sum("n")
+
+        found = self._source.collect(sums)
+        told = {at + 1: int(total) for at, total in enumerate(totals) if total > 0}
+        pairs = zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True)
+        if {at: n for at, n in pairs if n > 0} != told:
+            raise MandateError(
+                "the data do not agree with the published figures.",
+                remedy="Release from the data the figures were computed from.",
+            )
+
+    def release(self, name: str = "release", seed: int | None = None) -> Release:
+        """Draw every slice where its counts are and collect what is released: spends privacy.
+
+        `seed` is for tests and studies: each group then has a stream of its own, so the result does
+        not depend on partitions, machines or the number of attempts, and is not for publication.
+        """
+        self._refuse_speculation()
+        work = slice_worker(self.law, seed)
+        drawn = guarded(lambda: quiet(lambda: self._drawn(work).toArrow()), _FAILED, _SPENT)
+        groups = drawn["group"].to_numpy()
+        if not np.array_equal(np.sort(groups), np.arange(self.groups)):
+            raise DataError(_FAILED, remedy=_SPENT)
+        slices = np.array(drawn["y"].combine_chunks().flatten().to_numpy())
+        values = self.assemble(slices.reshape(self.groups, -1)[np.argsort(groups)])
+        source = stream(seed, 0)
+        return Release(
+            name=name,
+            description=self.mechanism.description,
+            guarantee=self.mechanism.guarantee,
+            values=values,
+            randomness=source.label if seed is None else f"seeded with {seed}: not for publication",
+            publishable=source.publishable,
+        )
+
+    def _drawn(self, work: Callable[[Any], Any]) -> Any:
+        """One row per group. Groups without records take part: each brings an empty row."""
+        spark = self._source.session
+        axes = self._axes
+        outer = [self.mechanism.description.table.index(name) for name in self.by]
+        inner = [i for i in range(len(axes)) if i not in outer]
+        cells = spark.sql(
+            f"SELECT CAST({_radix(outer, axes)} AS BIGINT) AS g, "
+            f"CAST({_radix(inner, axes)} AS BIGINT) AS cell, n "
+            f"FROM ({self._coded(self.mechanism.description.table)}) AS cells"
+        )
+        empty = spark.range(self.groups).selectExpr("id AS g", "0L AS cell", "0L AS n")
+        return cells.unionByName(empty).groupBy("g").applyInArrow(work, _DRAWN)
+
+    def _refuse_speculation(self) -> None:
+        setting = self._source.session.conf.get(_SPECULATION, "false")
+        if str(setting).lower() == "true":
+            raise RandomnessError(
+                "speculative execution is on: a race between two draws of one group would favour "
+                "quick ones.",
+                remedy="Start the Spark session with spark.speculation = false.",
+            )
+
+
+def _radix(axes: Sequence[int], sizes: Sequence[Axis]) -> str:
+    """The cell number in mixed radix over some code columns, as SQL; -1 where a code is refused."""
+    number = "0"
+    for at in axes:
+        number = f"({number}) * {sizes[at].size} + c{at}"
+    refused = " OR ".join(["false", *(f"c{at} < 0" for at in axes)])
+    return f"CASE WHEN {refused} THEN -1 ELSE {number} END"

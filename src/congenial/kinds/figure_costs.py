@@ -1,0 +1,108 @@
+"""What each mandate costs: the release as planned, beside the same release without that mandate.
+
+At equal noise, a mandate that lets more records differ makes the promise weaker; at equal promise,
+it takes more noise. Both are worked out from public inputs, one mandate at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from congenial.errors import CongenialError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.hierarchy import CongenialHierarchy
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.privacy.composition import conditions, joint_loss
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.report.accuracy import error_rows
+
+
+@dataclass(frozen=True)
+class MandateCost:
+    """One mandate of one release, with and without it.
+
+    `loss`: what the same noise promises with the mandate published, `loss_without` if it were not,
+    both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
+    the noisiest cell, at equal promise. None where the release cannot be built without the mandate,
+    or where errors depend on the data.
+    """
+
+    label: str
+    loss: float
+    loss_without: float | None
+    deviation: float | None
+    deviation_without: float | None
+
+    @property
+    def trivial(self) -> bool:
+        """Whether publishing it changes nothing (congenial-dp, Example 5.1)."""
+        same = self.loss == self.loss_without and self.deviation == self.deviation_without
+        return same and self.deviation is not None
+
+
+def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
+    """The cost of every figure and bound, in the order they were written."""
+    mandates = mechanism.adjacency.mandates
+    told = [one for one in mandates.statements if one.relation != "zero"]
+    return [_cost(mechanism, mandates, statement) for statement in told]
+
+
+def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> MandateCost:
+    tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
+    loss, deviation = _parameter(tradeoff), _deviation(mechanism)
+    try:
+        adjacency = SemiAdjacent(_without(mandates, statement))
+        other = _alike(mechanism, Guarantee(adjacency, tradeoff))
+        law = replace(description, support=adjacency.mandates)
+        before = _parameter(joint_loss([law], adjacency).tradeoff)
+        if description.nonnegative:
+            loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
+    except CongenialError:
+        return MandateCost(statement.label, loss, None, deviation, None)
+    return MandateCost(statement.label, loss, before, deviation, _deviation(other))
+
+
+def _comparable(
+    law: Description, pairs: Adjacency, other: Description, others: Adjacency
+) -> tuple[float, float]:
+    """Losses of counts with and without a mandate: both enumerated, or both by the proved bound."""
+    given, without = conditions(law, pairs), conditions(other, others)
+    if given.enumerated is None or without.enumerated is None:
+        given, without = (replace(one, enumerated=None) for one in (given, without))
+    return float(given.loss(law.scale)), float(without.loss(other.scale))
+
+
+def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
+    """The same kind of mechanism for another target."""
+    description = mechanism.description
+    if description.levels:
+        levels, rates = zip(*description.levels, strict=True)
+        shares = [*rates, description.scale]
+        return CongenialHierarchy.calibrate(target, description.table, levels, shares)
+    return calibrate(type(mechanism), target, description.table)
+
+
+def _without(mandates: Invariants, statement: Statement) -> Invariants:
+    kept = [i for i, s in enumerate(mandates.statements) if s != statement]
+    values = None if mandates.values is None else tuple(mandates.values[i] for i in kept)
+    return Invariants(mandates.schema, tuple(mandates.statements[i] for i in kept), values)
+
+
+def _parameter(tradeoff: Tradeoff) -> float:
+    """The one number of a promise: epsilon, rho or mu."""
+    if isinstance(tradeoff, ZeroConcentrated):
+        return float(tradeoff.rho)
+    if isinstance(tradeoff, Gaussian):
+        return float(tradeoff.mu)
+    return float(tradeoff.eps) if isinstance(tradeoff, Pure | Approximate) else float("nan")
+
+
+def _deviation(mechanism: Mechanism) -> float | None:
+    """Standard deviation of the noisiest cell."""
+    rows = error_rows(mechanism)
+    return rows[-1].standard_deviation if rows else None

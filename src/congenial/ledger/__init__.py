@@ -1,0 +1,1 @@
+"""What is spent: one ledger per population."""

@@ -1,0 +1,381 @@
+"""Ledger: what has been published and spent on one population, and what may still be.
+
+One ledger is one population. It is a history of events; the state is what they add up to:
+
+    open      schema, unit of protection, software version
+    budget    what may be spent in all
+    mandates  figures published exactly
+    reserve   a release is promised its share: mechanism description, guarantee, plan digest
+    draw      its noise is about to be drawn: spent from here on, whatever happens
+    commit    it was published, with the digest of its bundle
+    abandon   given up: refunded if nothing was drawn, otherwise spent all the same
+    grant     somebody's role: none, reader, releaser, publisher, owner
+    upgrade   its format was brought up to date
+
+Releases are priced together, over the databases that agree with everything published so far, by the
+joint supremum (docs/explanation/ledger.md), so a later mandate re-prices earlier releases. The
+ledger reads descriptions and published figures only; nothing confidential ever reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from congenial.data.schema import Schema
+from congenial.errors import BudgetError, CongenialError, LedgerError
+from congenial.figures.invariants import Invariants
+from congenial.ledger.budget import Budget
+from congenial.ledger.compatibility import refuse_figures, refuse_release
+from congenial.ledger.pricing import (
+    Preview,
+    Repricing,
+    account,
+    check_description,
+    check_schema,
+    footing,
+    refusal,
+    reprice,
+    say,
+    too_weak,
+)
+from congenial.ledger.reservation import Recordable, Reservation
+from congenial.ledger.roles import Role, check_grant, check_role
+from congenial.ledger.state import (
+    Entry,
+    LedgerState,
+    Unit,
+    check_figures,
+    check_step,
+    fold,
+    join_mandates,
+    opening,
+    refuse_other,
+)
+from congenial.ledger.stores.postgres import SCHEMES, PostgresStore
+from congenial.ledger.stores.sqlite import SqliteStore
+from congenial.ledger.stores.store import VERSION, Event, Log, Store
+from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.composition import Loss
+from congenial.privacy.description import AnyDescription
+from congenial.privacy.guarantee import Guarantee
+
+
+class Upgrade(NamedTuple):
+    """What `Ledger.upgrade` did: versions before and after, and the file it copied, if any."""
+
+    where: str
+    before: int
+    after: int
+    backup: str
+
+
+class Ledger:
+    """The history of one population; build one with `Ledger.open`.
+
+    Every call reads the file again, so several processes may use one ledger; calls that write hold
+    the write lock from the check of the budget to the end of the record.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: tuple[Event, LedgerState] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        schema: Schema | None = None,
+        *,
+        adjacency: Unit | None = None,
+        max_rows: int | None = None,
+        budget: Budget | None = None,
+        create: bool = True,
+        timeout: float = 10.0,
+        who: str | None = None,
+    ) -> Ledger:
+        """Open the ledger at `where` (a path, `sqlite:///path`, or `postgresql://user@host/base`),
+        or start it.
+
+        It is started when it is absent, `schema` is given and `create` is true: "replace-one"
+        unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
+        Events are written in the name of `who`, by default the system's user; on PostgreSQL always
+        in that of the database user. A format from before this version is refused until `upgrade`.
+
+        Whatever is given must agree with an existing ledger: another schema or unit is another
+        population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
+        every fault of the file or server; waits at most `timeout` seconds for other processes.
+        """
+        store = _store(where, timeout, who)
+        if not store.exists():
+            if schema is None or not create:
+                raise LedgerError(
+                    f"there is no ledger at '{store.where}'.",
+                    remedy="Check the place; `congenial publish` or `release` starts one.",
+                )
+            first: list[tuple[str, Any]] = [("open", opening(schema, adjacency, max_rows))]
+            if budget is not None:
+                first.append(("budget", budget.to_dict()))
+            store.create(first)
+        store.check()
+        ledger = cls(store)
+        refuse_other(ledger._state(), ledger.where, schema, adjacency, max_rows, budget)
+        return ledger
+
+    @staticmethod
+    def exists(where: str | Path, timeout: float = 10.0) -> bool:
+        """Whether there is anything at `where`; LedgerError when that cannot be found out."""
+        return _store(where, timeout).exists()
+
+    @staticmethod
+    def upgrade(where: str | Path, timeout: float = 10.0, who: str | None = None) -> Upgrade:
+        """Bring the ledger at `where` to the current format, and record that.
+
+        The whole upgrade happens or none of it. A SQLite file is copied beside itself first; on a
+        server it takes the user who owns the tables, and backups are the server's.
+        """
+        store = _store(where, timeout, who)
+        if not store.exists():
+            raise LedgerError(f"there is no ledger at '{store.where}'.", remedy="Check the place.")
+        before, backup = store.upgrade()
+        return Upgrade(store.where, before, VERSION, backup)
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    @property
+    def where(self) -> str:
+        """The ledger's file, or its URL without any password."""
+        return self._store.where
+
+    @property
+    def schema(self) -> Schema:
+        """What a record of this population is."""
+        return self._state().schema
+
+    @property
+    def budget(self) -> Budget | None:
+        """What may be spent in all; None when nothing is ever refused."""
+        return self._state().budget
+
+    @property
+    def mandates(self) -> Invariants:
+        """Everything published exactly so far."""
+        return self._state().mandates
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The pairs of databases every release is priced over now."""
+        return self._state().adjacency
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """Who was granted which role; empty while everybody who can write may do everything."""
+        return dict(self._state().roles)
+
+    def events(self) -> tuple[Event, ...]:
+        """The whole history, its chain of digests checked."""
+        return self._store.read()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every release, in the order of reservation, refunded ones included."""
+        return self._state().entries
+
+    def pending(self) -> tuple[Entry, ...]:
+        """Releases reserved or drawn and neither committed nor abandoned."""
+        return tuple(entry for entry in self.entries() if entry.pending)
+
+    def spent(self) -> Loss:
+        """Joint loss of every counted release over the current universe."""
+        return self._state().spent
+
+    def spent_words(self) -> str:
+        """What is spent, in the budget's unit: "epsilon = 1.5", and what of it is not proved."""
+        state = self._state()
+        return say(state, state.spent) + footing(state)
+
+    def preview(self, description: AnyDescription) -> Preview:
+        """What one more release would cost, and whether the budget allows it; writes nothing."""
+        state = self._state()
+        check_description(state, description)
+        after = state.with_release(description)
+        return Preview(state.spent, after, state.budget is None or state.budget.allows(after))
+
+    def account(self, for_what: str = "") -> str:
+        """What is spent of the budget, for the promise of a release: "epsilon = 1 of epsilon = 4".
+
+        `for_what` follows the amount where it counts more than that promise is about.
+        """
+        return account(self._state(), for_what)
+
+    def refuse_company(self, adjacency: Mapping[str, Any]) -> None:
+        """LedgerError if a promise about such pairs (as written) cannot stand beside the others.
+
+        `reserve` and `record` ask again; this is for those who have work to do before.
+        """
+        refuse_release(self._state(), adjacency)
+
+    def _state(self) -> LedgerState:
+        return self._fold(self._store.read())
+
+    def _fold(self, events: Sequence[Event]) -> LedgerState:
+        """The state; what was read before is kept if the history still starts with it.
+
+        A digest stands for all events up to its own, so comparing one is enough.
+        """
+        last, state = self._known or (events[0], None)
+        if len(events) < last.id or events[last.id - 1] != last:
+            state = None
+        if state is None:
+            state = fold(events)
+        elif len(events) > last.id:
+            state = fold(events[last.id :], state)
+        self._known = (events[-1], state)
+        return state
+
+    # ---- writing -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self, kind: str) -> Iterator[tuple[Log, LedgerState]]:
+        """One write transaction and the state it starts from, for those whose role allows it."""
+        with self._store.writing() as log:
+            state = self._fold(log.events)
+            check_role(state.roles, log.who, kind)
+            yield log, state
+
+    def grant(self, who: str, role: str) -> None:
+        """Give `who` a role: none, reader, releaser, publisher or owner (see `roles`).
+
+        Until the first grant everybody who can write the ledger may do everything; whoever makes
+        it becomes an owner by it. The last owner stays one.
+        """
+        with self._writing("grant") as (log, state):
+            roles = dict(state.roles)
+            if not roles and who != log.who:
+                roles[log.who] = "owner"
+                log.append("grant", None, {"who": log.who, "role": "owner"})
+            if roles.get(who) != check_grant(roles, who, role):
+                log.append("grant", None, {"who": who, "role": role})
+
+    def set_budget(self, budget: Budget) -> None:
+        """Set or change the budget. Raising it is allowed and stays in the history."""
+        with self._writing("budget") as (log, state):
+            if state.budget != budget:
+                log.append("budget", None, budget.to_dict())
+
+    def publish(
+        self, invariants: Invariants, accept_weaker: bool = False, plan_digest: str = ""
+    ) -> Repricing:
+        """Record figures as published exactly, and re-price every counted release accordingly.
+
+        If a promise becomes weaker, LedgerError shows before and after and nothing is recorded,
+        unless `accept_weaker`. Publishing the same figures again changes nothing. Refused: other
+        figures for a published statistic, figures no dataset has together, statements without
+        figures, any beside a promise about the whole dataset, and any under add-remove, for which
+        keeping figures exact has no proof.
+        """
+        with self._writing("mandates") as (log, state):
+            check_schema(state, invariants.schema)
+            if state.max_rows is not None and invariants.statements:
+                raise LedgerError(
+                    f"this ledger counts under {state.unit}: exact figures cannot be kept there.",
+                    remedy="Use a ledger with adjacency 'replace-one' to publish exact figures.",
+                )
+            check_figures(invariants)
+            refuse_figures(state, invariants, accept_weaker)
+            joined = join_mandates(state.mandates, invariants)
+            check_figures(joined)
+            new = replace(state, mandates=joined)
+            repricing = reprice(state, new)
+            if not set(invariants.statements) <= set(state.mandates.statements):
+                if repricing.weaker and not accept_weaker:
+                    raise too_weak(state, invariants, repricing)
+                payload = invariants.to_dict() | {"plan_digest": plan_digest}
+                log.append("mandates", None, payload)
+        return repricing
+
+    def reserve(
+        self, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str = ""
+    ) -> Reservation:
+        """Give a release its share of the budget, checked against every counted release.
+
+        Reserves nothing and raises BudgetError when the total would exceed the budget, LedgerError
+        when the promise cannot stand beside those that are counted.
+        """
+        with self._writing("reserve") as (log, state):
+            refuse_release(state, guarantee.adjacency.to_dict())
+            why = refusal(state, description, name)
+            if why is not None:
+                raise why
+            release = _append_reserve(log, description, guarantee, name, plan_digest)
+        return Reservation(self, release)
+
+    def record(self, release: Recordable) -> str:
+        """Record a release that was drawn in memory, and return its id.
+
+        Beyond the budget, or beside promises it cannot stand beside, it is recorded as drawn and
+        abandoned, since what was drawn stays spent, and BudgetError says that it must not be
+        published. A release that cannot be priced (another
+        schema, or given figures that are not published) is not recorded and must not be published.
+        """
+        with self._writing("reserve") as (log, state):
+            why: CongenialError | None = refusal(state, release.description, release.name)
+            try:
+                refuse_release(state, release.guarantee.adjacency.to_dict())
+            except LedgerError as error:
+                why = error
+            one = _append_reserve(log, release.description, release.guarantee, release.name, "")
+            log.append("draw", one, {})
+            if why is None:
+                log.append("commit", one, {"bundle_digest": ""})
+            else:
+                log.append("abandon", one, {})
+        if why is not None:
+            raise BudgetError(
+                f"{why.what} It was drawn already, so it is counted as spent.",
+                remedy="Do not publish it. Reserve before drawing, or record the next one earlier.",
+            )
+        return one
+
+    def abandon(self, release: str) -> None:
+        """Give up a pending release: refunded if nothing was drawn, spent for good otherwise."""
+        self._step(release, "abandon")
+
+    def _step(self, release: str, kind: str, payload: dict[str, Any] | None = None) -> None:
+        with self._writing(kind) as (log, state):
+            check_step(state.entry(release), kind)
+            log.append(kind, release, payload or {})
+
+
+def _append_reserve(
+    log: Log, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str
+) -> str:
+    release = uuid4().hex[:12]
+    payload = {
+        "name": name,
+        "description": description.to_dict(),
+        "guarantee": guarantee.to_dict(),
+        "plan_digest": plan_digest,
+    }
+    log.append("reserve", release, payload)
+    return release
+
+
+def _store(where: str | Path, timeout: float, who: str | None = None) -> Store:
+    if str(where).startswith(SCHEMES):
+        if who is not None:
+            raise LedgerError(
+                "in PostgreSQL the writer is the database user; another cannot be named.",
+                remedy="Leave `who` out, and connect as that user.",
+            )
+        return PostgresStore(str(where), timeout)
+    text = str(where).removeprefix("sqlite:///")
+    if "://" in text or text.startswith(":memory:") or not text:
+        raise LedgerError(
+            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
+            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
+        )
+    return SqliteStore(Path(text).absolute(), timeout, who)

@@ -1,0 +1,149 @@
+"""What a ledger's state makes of a new release or a new publication: allowed, refused, weaker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from congenial.data.schema import Schema
+from congenial.errors import BudgetError, GuaranteeError, LedgerError
+from congenial.figures.invariants import Invariants
+from congenial.ledger.budget import amount, beside, in_words
+from congenial.ledger.state import LedgerState, join_mandates
+from congenial.privacy.composition import Loss
+from congenial.privacy.description import AnyDescription
+
+
+class Preview(NamedTuple):
+    """What a release would do to the total, without doing it."""
+
+    before: Loss
+    after: Loss
+    allowed: bool
+
+
+@dataclass(frozen=True)
+class Repriced:
+    """One release's own loss, before and after a publication."""
+
+    id: str
+    name: str
+    before: Loss
+    after: Loss
+
+    @property
+    def weaker(self) -> bool:
+        """Whether it promises less now."""
+        return grows(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class Repricing:
+    """What a publication does to the promises made before: joint loss, and release by release."""
+
+    before: Loss
+    after: Loss
+    releases: tuple[Repriced, ...]
+    over_budget: bool
+
+    @property
+    def weaker(self) -> bool:
+        """Whether some promise became weaker."""
+        return grows(self.before, self.after) or any(one.weaker for one in self.releases)
+
+
+def check_schema(state: LedgerState, schema: Schema) -> None:
+    """Refuse what belongs to another population."""
+    if schema.digest != state.schema.digest:
+        raise LedgerError(
+            "the request is over another schema than this ledger.",
+            remedy="One ledger is one population: use the ledger of that schema.",
+        )
+
+
+def check_description(state: LedgerState, description: AnyDescription) -> None:
+    """Refuse a release of another population, or given other figures than those published."""
+    check_schema(state, description.support.schema)
+    join_mandates(state.mandates, description.support)
+
+
+def refusal(state: LedgerState, description: AnyDescription, name: str) -> BudgetError | None:
+    """Why the budget does not allow a release, if it does not."""
+    check_description(state, description)
+    after, budget = state.with_release(description), state.budget
+    if budget is None or budget.allows(after):
+        return None
+    try:
+        budget.spent(after)
+    except GuaranteeError as error:
+        return BudgetError(
+            f"release '{name}' cannot be counted against the budget ({budget.words}): {error.what}",
+            remedy=error.remedy,
+        )
+    return BudgetError(
+        f"release '{name}' asks for {budget.say(state.price([description]))}; together with "
+        f"{budget.say(state.spent)} spent before, the total would be {budget.say(after)}, and the "
+        f"budget is {budget.words} (left: {budget.left(state.spent)}).",
+        remedy="Ask for less, abandon what was reserved but not drawn, or set another budget with "
+        "`congenial ledger budget`.",
+    )
+
+
+def reprice(old: LedgerState, new: LedgerState) -> Repricing:
+    """Price everything that is counted over the old universe and over the new one.
+
+    What was promised in another reading than the robust one is priced in its own as well.
+    """
+    releases = []
+    for e in old.counted:
+        law, reading = [e.description], e.pairs.get("reading", "robust")
+        releases.append(Repriced(e.id, e.name, old.price(law), new.price(law)))
+        if reading != "robust":
+            own = old.price(law, reading), new.price(law, reading)
+            releases.append(Repriced(e.id, f"{e.name}, {reading} reading", *own))
+    over = new.budget is not None and not new.budget.allows(new.spent)
+    return Repricing(old.spent, new.spent, tuple(releases), over)
+
+
+def too_weak(state: LedgerState, invariants: Invariants, repricing: Repricing) -> LedgerError:
+    """The refusal to publish, with what every promise was and would be."""
+    labels = "; ".join(statement.label for statement in invariants.statements)
+    each = "; ".join(
+        f"'{one.name}' {say(state, one.before)} -> {say(state, one.after)}"
+        for one in repricing.releases
+        if one.weaker
+    )
+    over = " That is beyond the budget." if repricing.over_budget else ""
+    return LedgerError(
+        f"publishing {labels} weakens what earlier releases promise: all together "
+        f"{say(state, repricing.before)} before, {say(state, repricing.after)} after"
+        f"{f' ({each})' if each else ''}.{over}",
+        remedy="Publish with accept_weaker=True (--accept-weaker) if it must be published.",
+    )
+
+
+def grows(before: Loss, after: Loss) -> bool:
+    """Whether any part of the loss is larger than before."""
+    return after.epsilon > before.epsilon or after.rho > before.rho or after.mass > before.mass
+
+
+def footing(state: LedgerState) -> str:
+    """What of the total is not proved, as a clause to add; empty where everything is."""
+    weak = [e for e in state.counted if e.guarantee.get("basis") == "uncertified chain"]
+    if not weak:
+        return ""
+    releases = "1 release" if len(weak) == 1 else f"{len(weak)} releases"
+    return f"; {releases} drawn by an uncertified chain, so not proved"
+
+
+def account(state: LedgerState, for_what: str = "") -> str:
+    """What is spent of the budget: "epsilon = 1 of epsilon = 4", and what must be said besides."""
+    spent, budget = state.spent, state.budget
+    of = "" if budget is None else f" of {budget.words}"
+    said = amount(spent) if budget is None else budget.amount(spent)
+    return f"{said}{for_what}{of}{beside(spent)}{footing(state)}"
+
+
+def say(state: LedgerState, loss: Loss) -> str:
+    """A loss in the budget's unit, or as its trade-off function when there is no budget."""
+    return in_words(loss) if state.budget is None else state.budget.say(loss)

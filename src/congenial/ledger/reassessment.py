@@ -1,0 +1,307 @@
+"""What published figures do to promises: by distance, for mechanisms that did not know of them, for
+several releases, and for old ones.
+
+semi-dp, Propositions 11, 15 and 21 and Definition 10 (corrected: C is the row space of the
+mandates). A mechanism with a promise f on all databases promises f composed d times between two
+conforming ones that differ in d records; a mechanism whose law is known promises what `joint_loss`
+finds over the differences that can occur, which is never less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import inf, nextafter, sqrt
+from typing import Any
+
+import numpy as np
+
+from congenial.errors import GuaranteeError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+from congenial.figures.support import FROZEN, Support, support
+from congenial.ledger.reservation import Promised
+from congenial.pairs.a_star import Reading
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.supremum import Supremum
+from congenial.privacy.composition import joint_loss
+from congenial.privacy.description import AnyDescription, RecordDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Pure, Tradeoff
+
+COUNTS_ONLY = "the mechanism sees counts only, not who is in which record"
+LARGEST_PROJECTION = 2_000  # cells
+
+
+def by_distance(promise: Tradeoff, records: int) -> Tradeoff:
+    """What a promise for one record leaves between two databases that differ in some (Prop 11).
+
+    >>> from congenial.privacy.tradeoff import ZeroConcentrated
+    >>> by_distance(ZeroConcentrated("2.56"), 2).words
+    'rho = 256/25 (zero-concentrated)'
+    """
+    return promise.group(records) if records else Pure(0)
+
+
+def given_figures(
+    promise: Guarantee, published: Invariants, reading: Reading = "robust"
+) -> Guarantee:
+    """What a mechanism designed without mandates promises once figures are published (Prop 15).
+
+    f composed a* times over the conforming databases; in the existential reading as often as the
+    selected table is moves away, if the mechanism sees counts only.
+    """
+    before = promise.adjacency
+    if not isinstance(before, SemiAdjacent) or before.mandates.statements or before.records != 1:
+        raise GuaranteeError(
+            "only a promise for one replaced record, on all datasets, carries over to published "
+            f"figures; this one takes {before.words}.",
+            remedy="Price the mechanism's description over the new figures: reassess().",
+        )
+    after = SemiAdjacent(published, reading)
+    told = (COUNTS_ONLY,) if reading == "existential" else ()
+    return replace(
+        promise,
+        adjacency=after,
+        tradeoff=by_distance(promise.tradeoff, after.records),
+        assumptions=tuple(dict.fromkeys(promise.assumptions + told)),
+        citation="; ".join(filter(None, (promise.citation, "semi-dp, Proposition 15"))),
+    )
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several releases under published figures, counted in two ways (Proposition 21).
+
+    `semi_first`: each promise is composed a times, then all are put together; `composition_first`:
+    the other way round, which is never better.
+    """
+
+    semi_first: Tradeoff
+    composition_first: Tradeoff
+
+
+def together(promises: Sequence[Tradeoff], records: int) -> Together:
+    """Both ways to count releases that are known by their promise for one record only.
+
+    Pure promises are composed as functions here: `by_distance` would give the tightest pure promise
+    instead, which is weaker between its ends.
+    """
+    if not promises:
+        return Together(Pure(0), Pure(0))
+    whole = [f.piecewise() if isinstance(f, Pure) else f for f in promises]
+    return Together(
+        reduce(Tradeoff.tensor, [by_distance(f, records) for f in whole]),
+        by_distance(reduce(Tradeoff.tensor, whole), records),
+    )
+
+
+def suppose(
+    published: Invariants,
+    *statements: Statement,
+    values: Sequence[Any] | None = None,
+) -> Invariants:
+    """The figures, and what an adversary is supposed to know besides (section 7), as one.
+
+    Side information of the form "so many people are ..." is one more mandate. Without its values,
+    everything is bounded for all values.
+    """
+    if values is None:
+        return Invariants(published.schema, published.statements).join(
+            Invariants(published.schema, statements)
+        )
+    known = tuple(np.asarray(v, dtype=np.int64) for v in values)
+    return published.join(Invariants(published.schema, statements, known))
+
+
+# ---- subspace differential privacy, for comparison ---------------------------------------------
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """Delta_2 of a table outside the row space of the mandates, one record replaced anywhere, and
+    Delta_2 squared between look-alikes that agree with the mandates.
+
+    Gaussian noise of standard deviation sigma has mu = projected / sigma in the first reading and
+    sqrt(semi) / sigma in the second.
+    """
+
+    projected: float
+    semi: Supremum
+
+    @property
+    def words(self) -> str:
+        """Why the first number is no promise."""
+        return (
+            f"Subspace differential privacy would count Delta_2 = {self.projected:.4f}; between "
+            f"datasets that agree with the figures it is {sqrt(self.semi.value):.4f}. The first "
+            "also compares datasets of which at most one agrees with the published figures: "
+            "everybody can see which, so that they look alike in the rest protects nobody. And it "
+            "does not compare those that agree and differ in more than one record."
+        )
+
+
+def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
+    """Subspace differential privacy of Gaussian noise (Definition 10, corrected) beside ours.
+
+    sup over replaced records of ||P (e_c - e_c')||_2, with P the projection off the row space of
+    the mandates on the released table.
+    """
+    known = support(adjacency.mandates, tuple(names))
+    size = known.labels.size
+    if size > LARGEST_PROJECTION:
+        raise StructureError(
+            f"a table of {size} cells is too large for the projection of subspace privacy.",
+            remedy=f"Compare on at most {LARGEST_PROJECTION} cells.",
+        )
+    rows = _row_space(known)
+    projection = np.eye(size) - np.linalg.pinv(rows) @ rows
+    diagonal = np.diag(projection)
+    squares = diagonal[:, None] + diagonal[None, :] - 2 * projection
+    projected = nextafter(sqrt(max(0.0, float(squares.max()))) * (1 + 1e-9), inf)
+    return Subspace(projected, adjacency.l2_squared(tuple(names)))
+
+
+def _row_space(known: Support) -> Any:
+    """Sums of released cells that the mandates fix, as rows."""
+    flat = known.labels.reshape(-1)
+    groups = (flat[None, :] == np.arange(known.groups)[:, None]).astype(float)
+    ties = [tie.equations @ groups[tie.groups] for tie in known.ties]
+    frozen = np.eye(len(flat))[flat == FROZEN]
+    return np.vstack([groups[~known.tied], *ties, frozen])
+
+
+# ---- old releases, new figures -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Now:
+    """What a release promises given the figures, in one reading."""
+
+    records: Supremum
+    tradeoff: Tradeoff
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Reassessed:
+    """One release, or all together: what was advertised, and what holds in each reading.
+
+    Nothing was advertised for all together.
+    """
+
+    name: str
+    advertised: Tradeoff | None
+    robust: Now
+    existential: Now
+
+    def rows(self, delta: float | None = None) -> Iterator[dict[str, Any]]:
+        """Plain rows: advertised, robust, existential; with epsilon at `delta` if asked."""
+        for reading, records, promise in (
+            ("advertised", None, self.advertised),
+            ("robust", self.robust.records, self.robust.tradeoff),
+            ("existential", self.existential.records, self.existential.tradeoff),
+        ):
+            if promise is None:
+                continue
+            row: dict[str, Any] = {
+                "release": self.name,
+                "reading": reading,
+                "records": None if records is None else int(records.value),
+                "footing": None if records is None else f"{records.footing}, by {records.by}",
+                "promise": promise.words,
+            }
+            yield row if delta is None else row | {"epsilon": promise.epsilon(delta)}
+
+
+@dataclass(frozen=True)
+class Old:
+    """An old release: its law, the promise it was published with, and how its pairs differ."""
+
+    law: AnyDescription
+    advertised: Tradeoff
+    metric: str = "replace-one"
+
+    @classmethod
+    def of(cls, release: Promised) -> Old:
+        """A release, a bundle that was read, or the mechanism itself."""
+        promise = release.guarantee
+        return cls(release.description, promise.tradeoff, promise.adjacency.metric)
+
+
+Known = Old | Tradeoff  # a release, or only what was advertised for one replaced record
+TOGETHER = "all together"
+
+
+def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reassessed]:
+    """What old releases promise now, given these figures; no data are needed.
+
+    A release known by its law is priced over the differences that can occur; one known only by its
+    advertised promise for one replaced record gets f composed a times. The last row is all of them
+    together: the joint supremum of the former, put together with the latter. A release that
+    promises nothing about persons leaves no promise.
+
+    >>> from congenial import Schema, total
+    >>> from congenial.privacy.tradeoff import ZeroConcentrated
+    >>> schema = Schema.from_dict({"state": {"levels": ["A", "B"]}, "age": {"integers": [0, 99]}})
+    >>> old = {"persons": ZeroConcentrated("2.56")}
+    >>> for row in reassess(old, Invariants(schema, (total(by="state"),)))[0].rows(1e-10):
+    ...     print(row["reading"], row["records"], row["promise"])
+    advertised None rho = 64/25 (zero-concentrated)
+    robust 2 rho = 256/25 (zero-concentrated)
+    existential 1 rho = 64/25 (zero-concentrated)
+    """
+    if not releases:
+        raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
+    for name, known in releases.items():
+        if isinstance(known, Old):
+            _refuse_other(name, known, mandates)
+            if known.law.support.statements:
+                mandates = mandates.join(known.law.support)
+    readings = SemiAdjacent(mandates), SemiAdjacent(mandates, "existential")
+    found = [_reassessed(name, [known], readings) for name, known in releases.items()]
+    if len(releases) > 1:
+        found.append(_reassessed(TOGETHER, list(releases.values()), readings))
+    return found
+
+
+def _refuse_other(name: str, known: Old, mandates: Invariants) -> None:
+    """Refuse a release of other records than the figures are about, or of another unit."""
+    if known.law.support.schema.digest != mandates.schema.digest:
+        raise GuaranteeError(
+            f"'{name}' was released over another schema than the plan's.",
+            remedy="Reassess it with a plan that has its schema.",
+        )
+    if known.metric == "symmetric difference":
+        raise GuaranteeError(
+            f"'{name}' protects people whose rows come and go (max_rows); what exact figures leave "
+            "of such a promise has no proof.",
+            remedy="Leave it out, or release with one row per person.",
+        )
+
+
+def _reassessed(
+    name: str, known: list[Known], readings: tuple[SemiAdjacent, SemiAdjacent]
+) -> Reassessed:
+    advertised = None
+    if name != TOGETHER:
+        first = known[0]
+        advertised = first if isinstance(first, Tradeoff) else first.advertised
+    return Reassessed(name, advertised, *(_priced(known, r, readings[0]) for r in readings))
+
+
+def _priced(known: list[Known], adjacency: SemiAdjacent, robust: SemiAdjacent) -> Now:
+    """Joint loss of what has a law, put together with the composed promises of the rest.
+
+    Nearby tables mean nothing to a release that sees more of a record than its cell: it is priced
+    as in the robust reading.
+    """
+    laws = [k.law for k in known if isinstance(k, Old)]
+    if any(isinstance(law, RecordDescription) for law in laws):
+        adjacency = robust
+    promises = [by_distance(k, adjacency.records) for k in known if isinstance(k, Tradeoff)]
+    loss = joint_loss(laws, adjacency)
+    parts = [loss.tradeoff, *promises] if laws else promises
+    records = adjacency.a_star
+    return Now(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)

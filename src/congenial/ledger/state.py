@@ -1,0 +1,291 @@
+"""The state of a ledger as the fold of its events: population, budget, mandates, releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from congenial._version import __version__
+from congenial.data.schema import Schema
+from congenial.errors import LedgerError, MandateError
+from congenial.figures.invariants import Invariants
+from congenial.ledger.budget import Budget
+from congenial.ledger.roles import Role, check_grant
+from congenial.ledger.stores.store import Event
+from congenial.pairs.a_star import Reading
+from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.privacy.composition import Loss, joint_loss
+from congenial.privacy.description import AnyDescription, read_description
+
+Status = Literal["reserved", "drawn", "committed", "cancelled", "abandoned"]
+Unit = Literal["replace-one", "add-remove"]
+
+# The only ways a release moves on. "cancelled" had not been drawn and is refunded; "abandoned" had.
+STEPS: dict[tuple[Status, str], Status] = {
+    ("reserved", "draw"): "drawn",
+    ("reserved", "abandon"): "cancelled",
+    ("drawn", "commit"): "committed",
+    ("drawn", "abandon"): "abandoned",
+}
+_NEXT = {
+    "reserved": "Mark it as drawn first, or abandon it.",
+    "drawn": "Commit it or abandon it; a second draw needs its own reservation.",
+    "committed": "It is published and stays spent.",
+    "cancelled": "Reserve it again.",
+    "abandoned": "It stays spent; reserve a new release.",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release as the ledger knows it; `guarantee` is what was promised when it was reserved."""
+
+    id: str
+    name: str
+    at: str
+    who: str
+    status: Status
+    description: AnyDescription = field(repr=False)
+    guarantee: dict[str, Any] = field(repr=False)
+    plan_digest: str = ""
+    bundle_digest: str = ""
+
+    @property
+    def pairs(self) -> dict[str, Any]:
+        """What its promise is about, as written; the oldest ledgers did not write it."""
+        return self.guarantee.get("adjacency") or {"metric": "replace-one"}
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is spent: all but those given up before anything was drawn."""
+        return self.status != "cancelled"
+
+    @property
+    def pending(self) -> bool:
+        """Whether its run has not ended, or was interrupted."""
+        return self.status in ("reserved", "drawn")
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """What the events add up to; `max_rows` is None for the replace-one unit."""
+
+    schema: Schema
+    max_rows: int | None
+    mandates: Invariants
+    budget: Budget | None = None
+    entries: tuple[Entry, ...] = ()
+    roles: dict[str, Role] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> str:
+        """The unit of protection in words."""
+        if self.max_rows is None:
+            return "replace-one"
+        return f"add-remove with max_rows = {self.max_rows}"
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The pairs everything is priced over: databases that agree with all published figures."""
+        if self.max_rows is None:
+            return SemiAdjacent(self.mandates)
+        return AddRemove(self.schema, self.max_rows)
+
+    @property
+    def counted(self) -> tuple[Entry, ...]:
+        """The releases that are spent."""
+        return tuple(entry for entry in self.entries if entry.counted)
+
+    @cached_property
+    def spent(self) -> Loss:
+        """Joint loss of all counted releases."""
+        return self.price([entry.description for entry in self.counted])
+
+    def price(self, descriptions: Sequence[AnyDescription], reading: Reading = "robust") -> Loss:
+        """Joint loss of some releases over the current universe; budgets count it as robust."""
+        if reading == "robust":
+            return joint_loss(descriptions, self.adjacency)
+        return joint_loss(descriptions, SemiAdjacent(self.mandates, reading))
+
+    def with_release(self, description: AnyDescription) -> Loss:
+        """Joint loss of all counted releases and one more."""
+        return self.price([*(entry.description for entry in self.counted), description])
+
+    def entry(self, release: str) -> Entry:
+        """The release with this id."""
+        for entry in self.entries:
+            if entry.id == release:
+                return entry
+        raise LedgerError(
+            f"there is no release '{release}' in this ledger.",
+            remedy="List the releases, and name one by its id.",
+        )
+
+
+def opening(schema: Schema, unit: Unit | None, max_rows: int | None) -> dict[str, Any]:
+    """Payload of the first event; AddRemove and the schema check their own values."""
+    rows = rows_of(unit, max_rows)
+    if rows is not None:
+        AddRemove(schema, rows)
+    return {
+        "software": __version__,
+        "schema": schema.to_dict(),
+        "adjacency": {
+            "kind": "replace-one" if rows is None else "add-remove",
+            "max_rows": rows,
+        },
+    }
+
+
+def rows_of(unit: Unit | None, max_rows: int | None) -> int | None:
+    """Rows of one person under add-remove, which `max_rows` implies; None for replace-one."""
+    if unit not in ("replace-one", "add-remove", None):
+        raise LedgerError(
+            f"adjacency '{unit}' is not known.", remedy="Use 'replace-one' or 'add-remove'."
+        )
+    if unit == "replace-one" and max_rows is not None:
+        raise LedgerError(
+            f"max_rows = {max_rows} has no meaning under replace-one.",
+            remedy="Use adjacency 'add-remove', or drop max_rows.",
+        )
+    if unit == "add-remove" and max_rows is None:
+        return 1
+    return max_rows
+
+
+def refuse_other(
+    state: LedgerState,
+    where: str,
+    schema: Schema | None,
+    unit: Unit | None,
+    max_rows: int | None,
+    budget: Budget | None,
+) -> None:
+    """Refuse a request that differs from what the ledger at `where` was opened with."""
+    if schema is not None and schema.digest != state.schema.digest:
+        raise LedgerError(
+            f"'{where}' was opened with another schema.",
+            remedy="Keep that schema for what it counts. If nothing was published or drawn, "
+            "delete the ledger; a new population needs a new one.",
+        )
+    given = unit is not None or max_rows is not None
+    if given and rows_of(unit, max_rows) != state.max_rows:
+        raise LedgerError(
+            f"'{where}' counts under the unit {state.unit}; the request is for another.",
+            remedy="Keep the unit; a new population needs a new ledger.",
+        )
+    if budget is not None and budget != state.budget:
+        now = state.budget.words if state.budget else "not set"
+        raise LedgerError(
+            f"the budget in '{where}' is {now}; the request says {budget.words}.",
+            remedy="Write the same under [budget], or change the ledger's: "
+            "`congenial ledger budget` records it.",
+        )
+
+
+def check_step(entry: Entry, kind: str) -> None:
+    """Refuse a step that the release's status does not allow."""
+    if (entry.status, kind) not in STEPS:
+        raise LedgerError(
+            f"release '{entry.name}' ({entry.id}) is {entry.status}: no '{kind}' applies.",
+            remedy=_NEXT[entry.status],
+        )
+
+
+def join_mandates(known: Invariants, new: Invariants) -> Invariants:
+    """All figures as one set; MandateError when two of them contradict each other."""
+    if not known.statements:
+        return new
+    joined = known.join(new)
+    if joined.values is None:
+        return joined
+    figures: dict[Any, Any] = {}
+    for statement, value in zip(joined.statements, joined.values, strict=True):
+        if value is None:
+            continue
+        # The same statistic under another label is still the same statistic.
+        first = figures.setdefault((statement.terms, statement.by), (statement.label, value))
+        if not np.array_equal(first[1], value):
+            raise MandateError(
+                f"'{first[0]}' and '{statement.label}' are the same statistic with other figures.",
+                remedy="The data changed since: use a new ledger for a new population.",
+            )
+    return joined
+
+
+def check_figures(mandates: Invariants) -> None:
+    """MandateError when no table agrees with the published figures.
+
+    Beside an empty universe every release would cost nothing.
+    """
+    if mandates.values is None:
+        raise MandateError("the mandates have no figures yet.", remedy="Publish them first.")
+    if mandates.clash:
+        labels = "; ".join(mandates.clash)
+        raise MandateError(
+            f"no dataset agrees with all published figures ({labels}).",
+            remedy="Compute them from one dataset; a new population needs a new ledger.",
+        )
+
+
+def fold(events: Iterable[Event], state: LedgerState | None = None) -> LedgerState:
+    """Read a history, or what follows `state`; LedgerError where an event is not understood."""
+    for event in events:
+        try:
+            state = _opened(event.payload) if state is None else _after(state, event)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise LedgerError(
+                f"event {event.id} ('{event.kind}') of the ledger cannot be read.",
+                remedy="Use the version of congenial that wrote it, or restore a good copy.",
+            ) from None
+    if state is None:
+        raise LedgerError("the ledger has no events.", remedy="Restore the last good copy.")
+    return state
+
+
+def _opened(payload: dict[str, Any]) -> LedgerState:
+    schema = Schema.from_dict(payload["schema"])
+    unit = payload["adjacency"]
+    return LedgerState(schema, rows_of(unit["kind"], unit["max_rows"]), Invariants(schema))
+
+
+def _after(state: LedgerState, event: Event) -> LedgerState:
+    payload = event.payload
+    if event.kind == "budget":
+        return replace(state, budget=Budget.from_dict(payload))
+    if event.kind == "mandates":
+        new = Invariants.from_dict(state.schema, payload)
+        return replace(state, mandates=join_mandates(state.mandates, new))
+    if event.kind == "grant":
+        who = payload["who"]
+        role = check_grant(state.roles, who, payload["role"])
+        return replace(state, roles=state.roles | {who: role})
+    if event.kind == "upgrade":
+        return state
+    if event.kind == "reserve":
+        return replace(state, entries=(*state.entries, _reserved(state.schema, event, payload)))
+    old = state.entry(str(event.release))
+    new_entry = replace(
+        old,
+        status=STEPS[old.status, event.kind],
+        bundle_digest=payload.get("bundle_digest", old.bundle_digest),
+    )
+    entries = tuple(new_entry if entry is old else entry for entry in state.entries)
+    return replace(state, entries=entries)
+
+
+def _reserved(schema: Schema, event: Event, payload: dict[str, Any]) -> Entry:
+    return Entry(
+        id=str(event.release),
+        name=payload["name"],
+        at=event.at,
+        who=event.who,
+        status="reserved",
+        description=read_description(schema, payload["description"]),
+        guarantee=payload["guarantee"],
+        plan_digest=payload["plan_digest"],
+    )

@@ -1,0 +1,224 @@
+"""Storage of a ledger: one table of events to which rows are only ever added.
+
+Every event carries the digest of the one before it, so an edit, a removal or a reordering is
+noticed when the ledger is next read. What a chain cannot notice is a history cut off at its end or
+replaced by an older copy: note the last digest elsewhere where that matters.
+
+What is here is common to both databases; how each connects, locks and fails is in sqlite.py and
+postgres.py, and the tables are made in migrations/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from congenial.errors import LedgerError
+from congenial.ledger.migrations import migrate
+
+VERSION = 2
+START = "0" * 64  # stands for the digest before the first event
+
+First = Sequence[tuple[str, Mapping[str, Any]]]
+
+_FORMAT = sa.table("ledger", sa.column("version"))
+_COLUMNS = ("id", "at", "who", "kind", "release", "payload", "previous", "digest")
+_EVENTS = sa.table("events", *(sa.column(name) for name in _COLUMNS))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the history; `at` is the writer's clock in UTC, but order is by `id` alone."""
+
+    id: int
+    at: str
+    who: str
+    kind: str
+    release: str | None
+    text: str
+    previous: str
+    digest: str
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """What the event says, as plain data."""
+        data: dict[str, Any] = json.loads(self.text)
+        return data
+
+    @property
+    def expected_digest(self) -> str:
+        """SHA-256 of everything else in the event, the previous digest included."""
+        told = [self.id, self.at, self.who, self.kind, self.release, self.text, self.previous]
+        # `default`: a damaged file may hold bytes where text was
+        return hashlib.sha256(json.dumps(told, default=repr).encode()).hexdigest()
+
+
+class Log:
+    """The history inside one write transaction: what is there, and a way to add to it."""
+
+    def __init__(self, connection: sa.Connection, events: Sequence[Event], who: str) -> None:
+        self._connection = connection
+        self._events = list(events)
+        self.who = who
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All events, those of this transaction included."""
+        return tuple(self._events)
+
+    def append(self, kind: str, release: str | None, payload: Mapping[str, Any]) -> None:
+        """Add one event at the end; it counts once the transaction is committed."""
+        bare = Event(
+            id=len(self._events) + 1,
+            at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            who=self.who,
+            kind=kind,
+            release=release,
+            # Keys keep their order: the order of a schema's attributes means something.
+            text=json.dumps(payload, separators=(",", ":")),
+            previous=self._events[-1].digest if self._events else START,
+            digest="",
+        )
+        event = Event(**(vars(bare) | {"digest": bare.expected_digest}))
+        row = dict(vars(event))
+        row["payload"] = row.pop("text")
+        self._connection.execute(_EVENTS.insert().values(row))
+        self._events.append(event)
+
+
+class Store(ABC):
+    """A ledger's events in a database; `where` names it without any password.
+
+    `timeout` is how many seconds to wait for another process's write. Connections live for one
+    transaction, so that nothing is shared with a forked process and no lock outlives a call.
+    """
+
+    def __init__(self, where: str, timeout: float) -> None:
+        self.where = where
+        self.timeout = timeout
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether there is anything at the place."""
+
+    @abstractmethod
+    def create(self, first: First) -> None:
+        """Write a new ledger that starts with the events `first`: whole or not there.
+
+        Of two processes that create it one wins, and the other finds the winner's.
+        """
+
+    @abstractmethod
+    def _begin(self, write: bool) -> AbstractContextManager[sa.Connection]:
+        """A transaction; one that writes has every other writer wait. An exception undoes it."""
+
+    @abstractmethod
+    def _writer(self, connection: sa.Connection) -> str:
+        """Who writes."""
+
+    @abstractmethod
+    def _faults(self) -> AbstractContextManager[None]:
+        """Turn faults of the database into LedgerErrors without their tracebacks."""
+
+    @abstractmethod
+    def _back_up(self, connection: sa.Connection, version: int) -> str:
+        """Copy the ledger before its tables are changed, and say where to; "" if not here."""
+
+    @contextmanager
+    def patient(self, times: float) -> Iterator[None]:
+        """Within it, another process's write is waited for so many times longer."""
+        usual = self.timeout
+        self.timeout = usual * times
+        try:
+            yield
+        finally:
+            self.timeout = usual
+
+    def check(self) -> None:
+        """LedgerError unless this is a ledger of the format this software reads and writes."""
+        with self._faults(), self._begin(write=False) as connection:
+            version = self._version(connection)
+        if version < VERSION:
+            raise LedgerError(
+                f"'{self.where}' is a ledger of version {version}; this software needs version "
+                f"{VERSION}.",
+                remedy=f"Run `congenial ledger upgrade {self.where}`; nothing was changed so far.",
+            )
+
+    def upgrade(self) -> tuple[int, str]:
+        """Bring the ledger to the current format, in one transaction; the version it had and where
+        the copy is, "" if none was made.
+        """
+        with self._faults(), self._begin(write=True) as connection:
+            version = self._version(connection)
+            if version == VERSION:
+                return version, ""
+            log = Log(connection, self._events(connection), self._writer(connection))
+            backup = self._back_up(connection, version)
+            migrate(connection, version, VERSION)
+            log.append("upgrade", None, {"before": version, "after": VERSION})
+        return version, backup
+
+    def read(self) -> tuple[Event, ...]:
+        """All events in order, after checking the chain of digests."""
+        with self._faults(), self._begin(write=False) as connection:
+            return self._events(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Log]:
+        """One write transaction: nobody else writes until it ends; an exception undoes it."""
+        with self._faults(), self._begin(write=True) as connection:
+            yield Log(connection, self._events(connection), self._writer(connection))
+
+    def _build(self, connection: sa.Connection, first: First) -> None:
+        migrate(connection, 0, VERSION)
+        log = Log(connection, (), self._writer(connection))
+        for kind, payload in first:
+            log.append(kind, None, payload)
+
+    def _version(self, connection: sa.Connection) -> int:
+        names = set(sa.inspect(connection).get_table_names())
+        version = None
+        if names >= {"ledger", "events"}:
+            version = connection.execute(sa.select(_FORMAT.c.version)).scalar()
+        if not isinstance(version, int):
+            raise not_a_ledger(self.where)
+        if version > VERSION:
+            raise LedgerError(
+                f"'{self.where}' is a ledger of version {version}; this software reads version "
+                f"{VERSION}.",
+                remedy="Upgrade congenial; the ledger was not touched.",
+            )
+        return version
+
+    def _events(self, connection: sa.Connection) -> tuple[Event, ...]:
+        rows = connection.execute(sa.select(_EVENTS).order_by(_EVENTS.c.id)).all()
+        events = tuple(Event(*row) for row in rows)
+        previous = START
+        for place, event in enumerate(events, start=1):
+            if (event.id, event.previous, event.digest) != (place, previous, event.expected_digest):
+                raise LedgerError(
+                    f"the history in '{self.where}' was altered at event {place}: the chain of "
+                    "digests is broken.",
+                    remedy="Restore the last good copy, and release nothing until then.",
+                )
+            previous = event.digest
+        if not events:
+            raise not_a_ledger(self.where)
+        return events
+
+
+def not_a_ledger(where: str) -> LedgerError:
+    """What is there is something else, or damaged."""
+    return LedgerError(
+        f"'{where}' is not a ledger of congenial, or is damaged.",
+        remedy="Name the ledger itself, or restore the last good copy.",
+    )

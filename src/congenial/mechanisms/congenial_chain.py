@@ -1,0 +1,54 @@
+"""Noise given figures that no exact sampler keeps: a heat-bath chain, labelled as what it is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+
+from congenial.errors import StructureError
+from congenial.mechanisms.congenial import ConditionedAdditive
+from congenial.mechanisms.mechanism import register
+from congenial.mechanisms.plain import eps_per_cell
+from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.tradeoff import Pure, Tradeoff
+from congenial.sampling.conditioned_noise import ConditionedNoise
+
+
+@register
+class CongenialChain(ConditionedAdditive):
+    """The law of `Congenial`, drawn by a Markov chain where groups are tied. Not certified.
+
+    Formula: as for `Congenial`; the draw is the state of a heat-bath chain after a stated number of
+    sweeps from zero noise, on moves that are a basis of the lattice, so that they connect it.
+
+    Formal guarantee: none for the draw itself. The number printed is that of the chain's limit, its
+    basis is "uncertified chain", and a plan that asks for basis = "theorem" refuses it.
+
+    Edge cases: figures that do not cross are refused, because exact draws exist for them; counts
+    >= 0 are not conditioned on. Source: congenial-dp, section 3 (a chain), with other moves.
+    """
+
+    name = "congenial_chain"
+    family = "double_geometric"
+    targets = (Pure,)
+    basis = "uncertified chain"
+    citation = "Gong and Meng 2020 (congenial-dp), section 3; heat-bath on a lattice basis"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """eps per cell = epsilon per person / Delta_1(S)."""
+        return eps_per_cell(target, adjacency, table)
+
+    def refuse_unfit(self) -> None:
+        """Refuse what can be drawn exactly."""
+        if not self.support.ties:
+            raise StructureError(
+                "these figures need no chain: exact draws exist.",
+                remedy="Use mechanism = 'auto'.",
+            )
+        super().refuse_unfit()
+
+    @cached_property
+    def conditioned(self) -> ConditionedNoise:
+        """The law of the noise, ties left to the chain."""
+        return ConditionedNoise(self.family, self.description.scale, self.support, chain=True)

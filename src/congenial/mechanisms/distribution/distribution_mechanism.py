@@ -1,0 +1,237 @@
+"""A calibrated mechanism for distribution privacy: the pairs, the noise, and what is promised.
+
+y = F(x) + Z with Z a `VectorNoise` that is fixed by public inputs alone. The promise is over pairs
+of laws (distribution-privacy, Definition 2.2); the same noise may promise single persons something
+too, and then a second guarantee says what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.data.vector_statistics import Vector
+from congenial.errors import DataError
+from congenial.mechanisms.distribution.persons import person_promise
+from congenial.mechanisms.distribution.target import Target
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
+from congenial.pairs.adjacency import ReplaceOne
+from congenial.pairs.distributions import DistributionPairs
+from congenial.privacy.conversions import gdp_to_zcdp
+from congenial.privacy.description import RecordDescription
+from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
+from congenial.privacy.rounding_words import small
+from congenial.privacy.tradeoff import Gaussian, Pure
+from congenial.sampling.randomness import Randomness, SystemRandomness
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.distribution.sampling_error import SamplingError
+    from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+
+Floats = NDArray[np.float64]
+
+APART = "modelling and released data have no record in common (not checked: no unit column)"
+IN_MODELLING = "the people in the modelling data, whose fitted laws are published here"
+EQUAL = "the two laws of each pair have the same covariance"
+FIT = "sampling error of the fit"
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionMechanism:
+    """Additive noise on a vector of statistics; build it with `calibrate_distribution`.
+
+    assumed_equal: whether the promise takes the laws of each pair to share a covariance although
+    the fitted ones differ. numerical: whether the calibration rests on numerical integration.
+    """
+
+    name: str
+    pairs: DistributionPairs
+    noise: VectorNoise
+    target: Target
+    citation: str
+    assumed_equal: bool = False
+    numerical: bool = False
+
+    @property
+    def basis(self) -> Basis:
+        """An estimate where laws are fitted; otherwise proved, or bounded numerically."""
+        if self.pairs.fitted:
+            return "estimate"
+        return "numerical bound" if self.numerical else "theorem"
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What is promised about the dataset as a whole."""
+        return Guarantee(
+            self.pairs,
+            self.target.tradeoff,
+            self.basis,
+            self.assumptions,
+            self.not_covered,
+            self.citation,
+        )
+
+    @cached_property
+    def person_guarantee(self) -> Guarantee | None:
+        """What the same noise promises about replacing one person's record, if anything."""
+        promise = person_promise(self.noise, self.pairs.change)
+        if promise is None:
+            return None
+        assumed = [self._numerics, "every record stays within the ranges of the schema"]
+        if self.pairs.origin.apart == "assumed":  # the laws would tell of the same people again
+            assumed.append(APART)
+        source = "Dong, Roth, Su 2022"
+        if isinstance(promise, Pure):
+            source = "Dwork, McSherry, Nissim, Smith 2006"
+        adjacency = ReplaceOne(self.pairs.schema)
+        open_ = (IN_MODELLING,) if self.pairs.fitted else ()
+        return Guarantee(adjacency, promise, "theorem", tuple(assumed), open_, source)
+
+    @cached_property
+    def fit_error(self) -> SamplingError | None:
+        """What the sampling error of fitted laws can do to the promise; None for given laws."""
+        from congenial.mechanisms.distribution.sampling_error import sampling_error
+
+        return sampling_error(self) if self.pairs.fitted else None
+
+    @cached_property
+    def assumptions(self) -> tuple[str, ...]:
+        """The model is part of the promise."""
+        from congenial.mechanisms.distribution import model_checks
+
+        found = []
+        if self.assumed_equal:
+            found.append(f"{EQUAL} ({model_checks.cost_of_equal_covariances(self)})")
+        if self.fit_error is not None:
+            found.append(self.fit_error.words)
+        return (*found, *self.certain)
+
+    @property
+    def certain(self) -> tuple[str, ...]:
+        """Assumptions without figures of the fit."""
+        found = [self.pairs.origin.words]
+        if self.noise.dither.any():
+            found.append(
+                "the laws have densities once every statistic is spread over one step of its grid"
+            )
+        if self.pairs.origin.apart == "assumed":
+            found.append(APART)
+        if self.pairs.records is not None:
+            found.append("the number of records is public")
+        return (*found, self._numerics)
+
+    @property
+    def _numerics(self) -> str:
+        return IDEALISED + (ROUNDED if self.grid else "")
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What the promise says nothing about."""
+        persons = self.person_guarantee
+        about_persons = (
+            "single persons: this release promises nothing about them"
+            if persons is None
+            else f"single persons, to whom the same noise promises {persons.tradeoff.words}"
+        )
+        found = [
+            about_persons,
+            "other properties, and scenarios other than those named",
+            "further releases from the same data, which never simply add up: stack them and "
+            "calibrate once",
+        ]
+        if self.pairs.fitted:
+            found.append(IN_MODELLING)
+        return tuple(found)
+
+    # ---- law ---------------------------------------------------------------------------------
+
+    @cached_property
+    def grid(self) -> float:
+        """Step of the grid released values are rounded to: fine against the noise, free of charge.
+
+        It takes the low bits of floating-point noise out of the release; 0 without noise.
+        """
+        if self.noise.rank == 0:
+            return 0.0
+        return float(2.0 ** np.floor(np.log2(self.noise.scales.min() * 2.0**-10)))
+
+    @property
+    def description(self) -> RecordDescription:
+        """The law, and what replacing one record does to it."""
+        persons = self.person_guarantee
+        epsilon = rho = Fraction(0)
+        if persons is not None and isinstance(persons.tradeoff, Pure):
+            epsilon = Fraction(persons.tradeoff.eps)
+        elif persons is not None and isinstance(persons.tradeoff, Gaussian):
+            rho = Fraction(gdp_to_zcdp(persons.tradeoff.mu))
+        law = {"statistics": list(self.pairs.statistics), **self.noise.to_dict(), "grid": self.grid}
+        return RecordDescription(
+            self.name,
+            self.pairs.schema,
+            law,
+            epsilon=epsilon,
+            rho=rho,
+            persons=persons is not None,
+        )
+
+    def draw(self, truth: Any, randomness: Randomness, draws: int) -> Floats:
+        """Independent draws of what would be released: array of shape (draws, m)."""
+        released = np.asarray(truth, dtype=np.float64) + self.noise.draw(randomness, draws)
+        return np.round(released / self.grid) * self.grid if self.grid else released
+
+    def log_density(self, y: Any, truth: Any) -> Floats:
+        """log p(y | F(x)) before rounding and dither; -inf off the span of the noise."""
+        return self.noise.log_density(np.asarray(y) - np.asarray(truth))
+
+    def release(
+        self, vector: Vector, randomness: Randomness | None = None, name: str = "release"
+    ) -> StatisticsRelease:
+        """Draw once and add: the only call that spends privacy."""
+        from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+
+        randomness = SystemRandomness() if randomness is None else randomness
+        self.check(vector)
+        return StatisticsRelease(
+            name=name,
+            description=self.description,
+            guarantee=self.guarantee,
+            randomness=randomness.label,
+            publishable=randomness.publishable,
+            values=tuple(self.draw(vector.values, randomness, 1)[0].tolist()),
+            person_guarantee=self.person_guarantee,
+        )
+
+    def check(self, vector: Vector) -> None:
+        """Refuse statistics the laws are not about, before anything is drawn."""
+        if vector.names != self.pairs.statistics:
+            raise DataError(
+                "the statistics are not the ones the noise was calibrated to.",
+                remedy=f"Compute {', '.join(self.pairs.statistics)}, in this order.",
+            )
+        if self.pairs.records is not None and vector.records != self.pairs.records:
+            raise DataError(
+                f"the laws are about datasets of {self.pairs.records:,} records, and the data have "
+                "another number.",
+                remedy="Fit the laws for the number of records you release.",
+            )
+
+    def dithered(self) -> DistributionMechanism:
+        """The same with every statistic spread over its grid, where noise could be stripped.
+
+        Whole counts and means of whole numbers live on a grid. Unless the noise is wider than the
+        grid in every direction, someone who knows the grid can look for the one point of it from
+        which the noise can have come.
+        """
+        spacing = np.array(self.pairs.spacing or [0.0] * self.pairs.dimension)
+        if self.noise.rank == 0 or self.noise.least_deviation(spacing) >= 1:
+            return self
+        return replace(self, noise=self.noise.dithered(spacing))
+
+    def __repr__(self) -> str:
+        delta = f", delta = {small(self.target.delta)}" if self.target.delta else ""
+        return f"{self.name}(epsilon = {float(self.target.epsilon):g}{delta})"

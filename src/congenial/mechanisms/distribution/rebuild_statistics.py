@@ -1,0 +1,89 @@
+"""What a bundle of statistics must say, worked out again from the laws and the noise it holds.
+
+Not worked out again are figures of the fit: what its sampling error and equal covariances cost. A
+bundle has to have the sentences; the numbers in them rest on a bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from congenial.data.vector_statistics import Statistic, Statistics
+from congenial.mechanisms.distribution.choose import AS_IS, KINDS
+from congenial.mechanisms.distribution.distribution_mechanism import (
+    EQUAL,
+    FIT,
+    DistributionMechanism,
+)
+from congenial.mechanisms.distribution.gaussians import worst_delta
+from congenial.mechanisms.distribution.target import Target
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
+from congenial.pairs.distributions import DistributionPairs
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Approximate, Pure
+
+
+def rebuild(name: str, noise: VectorNoise, guarantee: Guarantee) -> Iterator[DistributionMechanism]:
+    """Each mechanism of this name and noise: covariances that differ are taken as equal, or not."""
+    pairs, promised = guarantee.adjacency, guarantee.tradeoff
+    if not isinstance(pairs, DistributionPairs) or not isinstance(promised, Pure | Approximate):
+        return
+    delta = float(promised.dlt) if isinstance(promised, Approximate) else 0.0
+    for equal, numerical in _footings(name, pairs):
+        yield DistributionMechanism(
+            name, pairs, noise, Target(promised.eps, delta), "", equal, numerical
+        )
+
+
+def _footings(name: str, pairs: DistributionPairs) -> list[tuple[bool, bool]]:
+    """Whether equal covariances are assumed, and whether integration is numerical."""
+    if name == AS_IS:
+        return [(False, not pairs.equal_covariances)]
+    if name not in KINDS:
+        return []
+    if not KINDS[name].needs:
+        free = pairs.equal_covariances or not pairs.gaussian or name == "bounded_wasserstein"
+        return [(not free, False)]
+    if pairs.translations:
+        return [(False, False)]
+    return [(True, False), (False, True)] if pairs.fitted else [(False, True)]
+
+
+def told(made: DistributionMechanism, said: Guarantee) -> bool:
+    """Whether a promise has its footing, every assumption and everything it leaves open."""
+    figures = [EQUAL] if made.assumed_equal else []
+    figures += [FIT] if made.pairs.fitted and made.pairs.gaussian else []  # else: beyond its sample
+    return (
+        _wide_enough(made)
+        and said.tradeoff == made.target.tradeoff
+        and said.basis == made.basis
+        and set(made.certain) <= set(said.assumptions)
+        and set(made.not_covered) <= set(said.not_covered)
+        and all(any(line.startswith(one) for line in said.assumptions) for one in figures)
+    )
+
+
+def _wide_enough(made: DistributionMechanism) -> bool:
+    """Whether noise that is said to hide laws of different covariances does."""
+    if not made.numerical or made.name == AS_IS:
+        return True
+    laws, named, target = made.pairs.laws, made.pairs.pairs, made.target
+    return worst_delta(laws, named, made.noise.covariance, float(target.epsilon)) <= target.delta
+
+
+def changes(pairs: DistributionPairs) -> bool:
+    """Whether one record changes the statistics by no more than told, where something is told."""
+    if not pairs.change:
+        return True
+    if pairs.records is None or len(pairs.definitions) != len(pairs.statistics):
+        return False
+    found = []
+    for name, spec in zip(pairs.statistics, pairs.definitions, strict=True):
+        if "custom" in spec:  # nothing is known of it
+            found.append(np.inf)
+            continue
+        alone = Statistics(pairs.schema, (Statistic.read(name, spec),))
+        found.append(float(alone.change(pairs.records)[0]))
+    return bool((np.array(pairs.change) >= np.array(found) * (1 - 1e-12)).all())

@@ -1,0 +1,201 @@
+"""StatisticsRelease: published statistics, the law of their noise, and what is promised."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from congenial.errors import BundleError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
+from congenial.mechanisms.record_release import FOLLOWS, RecordRelease
+from congenial.mechanisms.table_release import Interval
+from congenial.pairs.distributions import DistributionPairs
+from congenial.privacy.conversions import gaussian_delta
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Approximate, Pure
+
+VALUES = "statistics.csv"
+PERSONS = "persons.json"
+KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
+
+
+@dataclass(frozen=True)
+class StatisticsRelease(RecordRelease):
+    """A vector of statistics as published.
+
+    `guarantee` is about the dataset as a whole; `person_guarantee` about one person's record, None
+    when nothing is promised to persons.
+    """
+
+    kind: ClassVar[str] = "statistics"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (VALUES, "the statistics: name, value, standard deviation of the noise"),
+        (PERSONS, "what is promised to single persons; absent if nothing is"),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        'release.value("<statistic>")',
+        'release.interval("<statistic>", 0.90)',
+    )
+
+    values: tuple[float, ...]
+    person_guarantee: Guarantee | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.statistics):
+            raise BundleError(
+                f"release '{self.name}' has {len(self.values)} values for "
+                f"{len(self.statistics)} statistics.",
+                remedy="The bundle is damaged: ask for it again.",
+            )
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of the statistics, in order."""
+        return tuple(self.description.law["statistics"])
+
+    @property
+    def noise(self) -> VectorNoise:
+        """The law of what was added."""
+        return VectorNoise.from_dict(self.description.law)
+
+    def value(self, statistic: str) -> float:
+        """One released statistic."""
+        return self.values[self._at(statistic)]
+
+    def interval(self, statistic: str, level: float) -> Interval:
+        """Confidence interval for the true statistic of these data; coverage at least `level`."""
+        if not 0 < level < 1:
+            raise BundleError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+        at = self._at(statistic)
+        half = self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
+        value = self.values[at]
+        return Interval(value, value - half, value + half, level, half == 0, KNOWN_LAW)
+
+    def _at(self, statistic: str) -> int:
+        if statistic not in self.statistics:
+            raise BundleError(
+                f"the release has no statistic {statistic!r}.",
+                remedy=f"Known: {', '.join(self.statistics)}.",
+            )
+        return self.statistics.index(statistic)
+
+    def explain(self) -> str:
+        """Both promises in words: the dataset's, then the persons'."""
+        persons = "Single persons: this release promises nothing about them."
+        if self.person_guarantee is not None:
+            persons = f"About single persons. {self.person_guarantee.explain()}"
+        return f"About the dataset as a whole. {self.guarantee.explain()}\n\n{persons}"
+
+    def checks(self) -> dict[str, bool]:
+        """What follows from the bundle alone, worked out again: for `congenial verify`."""
+        from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
+        from congenial.mechanisms.distribution.persons import person_promise
+        from congenial.mechanisms.distribution.rebuild_statistics import changes
+
+        pairs: Any = self.guarantee.adjacency
+        told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
+        found = person_promise(self.noise, pairs.change)
+        follows = told == (None if found is None else found.to_dict())
+        checks = {
+            FOLLOWS: self.follows,
+            "what persons are promised follows from the noise": follows and changes(pairs),
+        }
+        promised = self.guarantee.tradeoff
+        if pairs.gaussian and self.noise.family != "laplace" and isinstance(promised, Approximate):
+            laws, named, noise = pairs.laws, pairs.pairs, self.noise.covariance
+            reached = gaussian_delta(shared_distance(laws, named, noise), promised.eps)
+            if reached > promised.dlt:  # then it was calibrated to covariances that differ
+                reached = worst_delta(laws, named, noise, float(promised.eps))
+            checks["the noise hides every pair of laws"] = reached <= promised.dlt
+        if self.noise.family == "laplace":
+            checks["the noise hides every pair of laws"] = self._wide_enough()
+        return checks
+
+    @property
+    def follows(self) -> bool:
+        """Whether some mechanism has this description and says what is said here, to persons too.
+
+        Figures of the fit, which are sentences among the assumptions, are not worked out again.
+        """
+        from congenial.mechanisms.distribution.rebuild_statistics import rebuild, told
+
+        return any(
+            made.description == self.description
+            and told(made, self.guarantee)
+            and self._says(made.person_guarantee)
+            for made in rebuild(self.description.mechanism, self.noise, self.guarantee)
+        )
+
+    def _says(self, persons: Guarantee | None) -> bool:
+        said = self.person_guarantee
+        if persons is None or said is None:
+            return persons is said
+        return said.follows_from(persons)
+
+    def _wide_enough(self) -> bool:
+        """Whether Laplace noise is at least what its mechanism needs for the promise."""
+        from congenial.mechanisms.distribution.choose import KINDS, Request
+        from congenial.mechanisms.distribution.target import Target
+
+        promised, pairs, kind = self.guarantee.tradeoff, self.guarantee.adjacency, self.description
+        if not isinstance(promised, Pure | Approximate) or kind.mechanism not in KINDS:
+            return False
+        delta = float(promised.dlt) if isinstance(promised, Approximate) else 0.0
+        assert isinstance(pairs, DistributionPairs)
+        needed = []
+        for equal in (False, True):  # which of the two was assumed is said in words only
+            request = Request(pairs, Target(promised.eps, delta), assume_equal=equal)
+            with suppress(StructureError):  # covariances that differ, where they must not
+                needed.append(KINDS[kind.mechanism].build(request, float(promised.eps)))
+        return any(
+            one.rank == self.noise.rank
+            and bool((one.scales <= self.noise.scales * (1 + 1e-9)).all())
+            for one in needed
+        )
+
+    def payload(self) -> dict[str, bytes]:
+        """Files for a bundle besides the common ones."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["statistic", "value", "standard_error"])
+        deviations = self.noise.total_covariance.diagonal() ** 0.5
+        for row in zip(self.statistics, self.values, deviations.tolist(), strict=True):
+            writer.writerow(row)
+        files = {VALUES: text.getvalue().encode()}
+        if self.person_guarantee is not None:
+            files[PERSONS] = (json.dumps(self.person_guarantee.to_dict(), indent=1) + "\n").encode()
+        return files
+
+    @classmethod
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
+        """Inverse of `payload`, given the common parts."""
+        try:
+            rows = list(csv.DictReader(io.StringIO(payload[VALUES].decode())))
+            values = tuple(float(row["value"]) for row in rows)
+            told: dict[str, Any] = json.loads(payload[PERSONS]) if PERSONS in payload else {}
+        except (KeyError, ValueError, UnicodeDecodeError):
+            raise BundleError(
+                f"the statistics of '{common['name']}' cannot be read.",
+                remedy="Ask for the bundle again.",
+            ) from None
+        persons = None
+        if told:
+            schema = common["description"].schema
+            persons = Guarantee.from_dict(Invariants(schema), told)
+        made = cls(**common, values=values, person_guarantee=persons)
+        with np.errstate(all="ignore"):
+            known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
+        if not (np.isfinite(known).all() and len(known) == len(values) == len(made.statistics)):
+            raise BundleError(
+                f"the law of the noise in '{made.name}' makes no sense.",
+                remedy="Ask for the bundle again.",
+            )
+        return made

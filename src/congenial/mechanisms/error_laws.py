@@ -1,0 +1,236 @@
+"""Laws of error where groups are tied: exact with one free sum a tie, otherwise by simulation.
+
+The noise of an additive mechanism does not depend on the data, so anybody can draw it: half-widths
+are upper confidence bounds of quantiles (wrong with probability at most 1e-6 each), never plain
+sample quantiles, so that intervals keep their level.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from congenial.errors import StructureError
+from congenial.figures.support import FROZEN, Support
+from congenial.sampling.conditioned_noise import ConditionedNoise, TiedNoise
+from congenial.sampling.randomness import Randomness, SeededRandomness
+from congenial.sampling.sums import Pmf, subset_sum_law
+from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
+
+DRAWS = 10_000
+CHAIN_STEPS = 500_000  # of a chain, over all draws from it; several microseconds each
+CHAIN_DRAWS = 500  # at least, however long a run is
+TIES = 40_000  # draws of single ties for a sum over several
+FEWEST = 400  # draws of such a sum: enough for a level of 0.96
+FALSE_ALARM = 1e-6
+NUMBERS = 20_000_000  # cells drawn at most when whole tables are simulated
+Draw = Callable[[Randomness, int], Any]
+Part = tuple[int, ...]  # a tie's make (-1: one group or loose cells) and the cells taken of it
+
+_SEED = 20200101  # public: everybody gets the same intervals
+
+
+@dataclass(frozen=True)
+class SimulatedLaw:
+    """Law of the noise in one sum, from independent draws of it."""
+
+    draws: Any
+    fixed: bool = False  # the sum is published: its noise is zero for sure, not just in these draws
+
+    basis = "simulated: half-widths are upper confidence bounds from draws of the public noise law"
+
+    @cached_property
+    def _sizes(self) -> Any:
+        return np.sort(np.abs(self.draws))
+
+    @cached_property
+    def variance(self) -> float:
+        """Estimated from the draws; the mean is zero by symmetry."""
+        found = float(np.mean(self.draws.astype(float) ** 2))
+        return 0.0 if self.fixed else max(found, 1 / len(self.draws))
+
+    def interval(self, level: float) -> float:
+        """h with P(|noise| <= h) >= level, up to the stated false-alarm rate."""
+        if self.fixed:
+            return 0
+        # The k-th smallest of n is above the level quantile unless k or more fell below it.
+        n = len(self._sizes)
+        k = int(stats.binom.isf(FALSE_ALARM, n, level)) + 1
+        if k > n:
+            raise StructureError(
+                f"a level of {level} needs more than {n:,} simulated draws.",
+                remedy=f"Ask for at most {_highest(n)}.",
+            )
+        return int(self._sizes[k - 1])
+
+    @property
+    def lo(self) -> int:
+        """Smallest noise seen."""
+        return int(self.draws.min())
+
+    @property
+    def probs(self) -> Any:
+        """Relative frequency from `lo` upwards."""
+        return np.bincount(self.draws - self.lo) / len(self.draws)
+
+
+def _highest(n: int) -> float:
+    """The highest level, in thousandths, that n draws bound: level^n is at most the false alarm."""
+    return int(1000 * FALSE_ALARM ** (1 / n)) / 1000
+
+
+def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[SimulatedLaw]:
+    """The law of each sum, from whole tables of noise; as many as fit `NUMBERS`, at least 200.
+
+    A sum of whole groups of known total is fixed.
+    """
+    inside = (index >= 0) & (support.labels.reshape(-1) != FROZEN)
+    fixed = support.fixes(index, sums).tolist()
+    draws = int(np.clip(NUMBERS // index.size, 200, DRAWS))
+    source, rows = SeededRandomness(_SEED), max(1, 4_000_000 // index.size)
+    found = np.zeros((sums, draws), dtype=np.int64)
+    for start in range(0, draws, rows):
+        u = draw(source, min(rows, draws - start))
+        u = u.reshape(len(u), -1)
+        block = np.zeros((sums, len(u)), dtype=np.int64)
+        np.add.at(block, index[inside], u[:, inside].T)
+        found[:, start : start + len(u)] = block
+    return [SimulatedLaw(one, sure) for one, sure in zip(found, fixed, strict=True)]
+
+
+class _Pool:
+    """Independent draws of the noise of one make of ties, as many as have been asked for."""
+
+    def __init__(self, sampler: TiedNoise, seed: int) -> None:
+        self._sampler, self._source = sampler, SeededRandomness(seed)
+        self.drawn = np.zeros((0, sampler.cells), dtype=np.int32)
+
+    def first(self, n: int) -> Any:
+        """The first n of them, always the same ones."""
+        if n > len(self.drawn):
+            more = self._sampler.draw_many(self._source, n - len(self.drawn))
+            self.drawn = np.concatenate([self.drawn, more.astype(np.int32)])
+        return self.drawn[:n]
+
+
+class TiedErrors:
+    """Laws of sums of noise on a table with ties: exact where each tie has one free sum, otherwise
+    from draws. Parts are independent, each with draws of its own.
+
+    Cells of one group are exchangeable, so what a sum's law depends on is how many cells it takes
+    of each group, tie by tie (its signature). Where a chain draws, there are fewer draws the longer
+    its runs are, half-widths are wider for it, and fewer levels are served; parts then share draws.
+    """
+
+    def __init__(self, noise: ConditionedNoise) -> None:
+        self._noise = noise
+        self._rng = np.random.default_rng(_SEED)
+        self._makes = list(noise.ties())
+        steps = max((one.steps for one, _ in self._makes), default=0)
+        self._chain = steps > 0
+        self._count = max(CHAIN_DRAWS, min(DRAWS, CHAIN_STEPS // max(1, steps)))
+        self._pools = [_Pool(one, _SEED + i) for i, (one, _) in enumerate(self._makes)]
+        self._laws: dict[tuple[Part, ...], Pmf | SimulatedLaw] = {}
+
+    def laws(self, index: Any, sums: int) -> list[Pmf | SimulatedLaw]:
+        """The law of each sum; `index` names the sum each cell belongs to (-1: none)."""
+        found = []
+        for parts in self._signatures(index, sums):
+            if parts not in self._laws:
+                self._laws[parts] = self._exact(parts) or self._simulated(parts)
+            found.append(self._laws[parts])
+        return found
+
+    def _simulated(self, parts: tuple[Part, ...]) -> SimulatedLaw:
+        often = Counter(make for make, *_ in parts if make >= 0)
+        n = self._count
+        if not self._chain:  # fewer draws of the sum, of more parts each: no draw is used twice
+            n = min(n, max(FEWEST, TIES // max(often.values())))
+        total, used = np.zeros(n, dtype=np.int64), Counter[int]()
+        for part in parts:
+            make = part[0]
+            total += self._draws(part, n, used[make])
+            used[make] += 1
+        return SimulatedLaw(total, all(map(self._fixed, parts)))
+
+    def _exact(self, parts: tuple[Part, ...]) -> Pmf | None:
+        """The law of a sum if that of each part can be tabulated."""
+        laws = []
+        for make, *taken in parts:
+            law = self._alone(taken[0], taken[1]) if make < 0 else self._tied(make, tuple(taken))
+            if law is None:
+                return None
+            laws.append(law)
+        return independent_sum(laws)
+
+    def _tied(self, make: int, taken: Part) -> Pmf | None:
+        sampler, along = self._makes[make][0], self._directions[make]
+        if along is None:
+            return None
+        sizes = tuple(np.bincount(sampler.labels).tolist())
+        return tied_sum_law(tuple(along.tolist()), sizes, taken, self._noise.cell)
+
+    @cached_property
+    def _directions(self) -> list[Any]:
+        """The free sum of each tie; None for a chain, whose own law is not known."""
+        return [direction(one.equations) if one.certified else None for one, _ in self._makes]
+
+    def _alone(self, m: int, size: int) -> Pmf:
+        """m of the `size` cells of a group by itself, or m loose cells if size is 0."""
+        groups, loose = ([(m, size)], 0) if size else ([], m)
+        return subset_sum_law(groups, self._noise.cell, loose)
+
+    def _signatures(self, index: Any, sums: int) -> list[tuple[Part, ...]]:
+        support = self._noise.support
+        flat = support.labels.reshape(-1)
+        parts: list[list[Part]] = [[] for _ in range(sums)]
+        for make, (sampler, places) in enumerate(self._makes):
+            groups = int(sampler.labels.max()) + 1
+            inside = index[places]
+            tie, cell = np.nonzero(inside >= 0)
+            key = (tie * sums + inside[tie, cell]) * groups + sampler.labels[cell]
+            keys, met = np.unique(key, return_counts=True)
+            taken = np.zeros((len(np.unique(keys // groups)), groups), dtype=np.int64)
+            pair, row = np.unique(keys // groups, return_inverse=True)
+            taken[row, keys % groups] = met
+            for i, counts in zip((pair % sums).tolist(), taken.tolist(), strict=True):
+                parts[i].append((make, *counts))
+        tied = np.append(support.tied, False)[np.maximum(flat, -1)]
+        alone = (index >= 0) & ~tied & (flat != FROZEN)
+        width = support.groups + 3
+        keys, met = np.unique(index[alone] * width + flat[alone] + 2, return_counts=True)
+        for i, label, m in zip((keys // width).tolist(), keys % width - 2, met, strict=True):
+            size = int(support.sizes[label]) if label >= 0 else 0
+            parts[i].append((-1, int(m), size))
+        return [tuple(sorted(one)) for one in parts]
+
+    def _fixed(self, part: Part) -> bool:
+        """Whether the part is a sum of whole groups that the equations fix."""
+        make, *taken = part
+        if make < 0:
+            return taken[0] == taken[1]
+        sampler = self._makes[make][0]
+        whole = np.bincount(sampler.labels)
+        return bool(np.all((taken == whole) | (np.array(taken) == 0))) and sampler.fixes(
+            np.array(taken) > 0
+        )
+
+    def _draws(self, part: Part, n: int, place: int) -> Any:
+        """n draws of one part of a sum, the `place`-th of its make."""
+        make, *taken = part
+        if make < 0:
+            law = self._alone(taken[0], taken[1])
+            chances = law.probs / law.probs.sum()
+            return law.lo + self._rng.choice(len(law.probs), n, p=chances)
+        labels = self._makes[make][0].labels
+        first = np.concatenate([np.flatnonzero(labels == g)[:m] for g, m in enumerate(taken)])
+        if self._chain:  # too slow for more: the same draws in another order, with either sign
+            drawn = self._pools[make].first(n)[self._rng.permutation(n)]
+            return drawn[:, first].sum(axis=1) * self._rng.choice([-1, 1], n)
+        return self._pools[make].first(n * (place + 1))[n * place :, first].sum(axis=1)

@@ -1,0 +1,228 @@
+"""The protocol every mechanism follows, and the registry that puts each under the contract suite.
+
+A mechanism is built from public inputs (adjacency and description), states its guarantee from those
+alone, draws noise in one place, and knows the density of what it draws, so that sampler and density
+check each other and an analyst can use the law.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+
+from congenial.data.table import Table
+from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.mechanisms.table_release import Release
+from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.composition import joint_loss
+from congenial.privacy.description import Description, Family
+from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
+from congenial.privacy.tradeoff import Tradeoff
+from congenial.sampling.randomness import Randomness, SystemRandomness
+
+
+class ErrorLaw(Protocol):
+    """Law of the noise in one released sum."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise."""
+
+    def interval(self, level: float) -> float:
+        """Smallest h with P(|noise| <= h) >= level."""
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """A law of released tables y around phi(x), given by `description`.
+
+    Most are additive: y = phi(x) + u, where the law of u does not depend on x.
+    """
+
+    adjacency: Adjacency
+    description: Description
+
+    name: ClassVar[str]
+    family: ClassVar[Family]
+    targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
+    conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
+    citation: ClassVar[str]
+    basis: ClassVar[Basis] = "theorem"
+    nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
+    levelled: ClassVar[bool] = False  # whether coarser tables weigh in its law
+    additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
+
+    def __post_init__(self) -> None:
+        self._refuse_other_law()
+        self.refuse_unfit()
+
+    def _refuse_other_law(self) -> None:
+        """Refuse a description that names this mechanism and describes another's law.
+
+        Its promise would be worked out from a law it does not draw from.
+        """
+        told, cls = self.description, type(self)
+        if (
+            told.mechanism != cls.name
+            or told.family not in cls.families()
+            or told.nonnegative != cls.nonnegative
+            or (told.levels and not cls.levelled)
+        ):
+            raise GuaranteeError(
+                f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' draws "
+                "from another law than it states.",
+                remedy="Do not use this bundle; get it from its publisher.",
+            )
+
+    @classmethod
+    def families(cls) -> tuple[Family, ...]:
+        """The families its law may be of."""
+        return (cls.family,)
+
+    def refuse_unfit(self) -> None:  # noqa: B027 - most have nothing to refuse
+        """Refuse a structure that cannot be drawn, before anything is published or spent."""
+
+    @classmethod
+    @abstractmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """The scale of the noise that meets the target, rounded towards more noise."""
+
+    @classmethod
+    def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
+        """Build the mechanism that just meets the target on the table over `table`."""
+        names, adjacency = tuple(table), cls._fitting(target, tuple(table))
+        scale = cls.scale_for(target.tradeoff, adjacency, names)
+        support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
+        return cls(
+            adjacency,
+            Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative),
+        )
+
+    @classmethod
+    def _fitting(cls, target: Guarantee, names: tuple[str, ...]) -> Adjacency:
+        """The target's adjacency; refused where this mechanism cannot meet such a target."""
+        adjacency = target.adjacency
+        if not isinstance(adjacency, Adjacency):
+            raise GuaranteeError(
+                f"'{cls.name}' promises something about pairs of databases, and the target is "
+                f"about {adjacency.metric}.",
+                remedy="Give a target over AddRemove, ReplaceOne or SemiAdjacent.",
+            )
+        if not isinstance(target.tradeoff, cls.targets):
+            kinds = " or ".join(kind.__name__ for kind in cls.targets)
+            raise GuaranteeError(
+                f"'{cls.name}' cannot be calibrated to {target.tradeoff.words}.",
+                remedy=f"It takes a {kinds} target; mechanism = 'auto' picks one that fits.",
+            )
+        if adjacency.l1(names).value == 0:
+            raise StructureError(
+                f"nothing is left to protect in the table over {', '.join(names)}: the published "
+                "figures fix every cell.",
+                remedy="Publish the table exactly, or drop a mandate.",
+            )
+        return adjacency
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, from public parameters alone."""
+        loss = joint_loss([self.description], self.adjacency)
+        assumptions = (IDEALISED + ROUNDED,) if self.description.continuous else ()
+        return Guarantee(
+            self.adjacency, loss.tradeoff, self.basis, assumptions, citation=self.citation
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the released table."""
+        axes = self.adjacency.schema.axes(self.description.table)
+        return tuple(len(axis.levels) for axis in axes)
+
+    def release(
+        self, table: Table, randomness: Randomness | None = None, name: str = "release"
+    ) -> Release:
+        """Draw once and add: the only call that spends privacy."""
+        randomness = SystemRandomness() if randomness is None else randomness
+        self.check(table)
+        truth = self.query(table)
+        values = self.draw(truth, randomness, 1)[0]
+        return Release(
+            name=name,
+            description=self.description,
+            guarantee=self.guarantee,
+            values=values,
+            randomness=randomness.label,
+            publishable=randomness.publishable,
+        )
+
+    def check(self, table: Table) -> None:
+        """Refuse data that do not agree with the published figures, before anything is drawn."""
+        mandates = self.adjacency.mandates
+        if mandates.values is not None and not mandates.holds_for(table):
+            raise MandateError(
+                "the data do not agree with the published figures.",
+                remedy="Release from the data the figures were computed from.",
+            )
+
+    def query(self, table: Table) -> Any:
+        """phi(x): the confidential table on the released axes."""
+        return table.marginal(self.description.table).counts
+
+    def draw(self, truth: Any, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of y given phi(x) = truth: array of shape (draws, *shape)."""
+        return truth + self.noise(randomness, draws)
+
+    def noise(self, randomness: Randomness, draws: int) -> Any:  # noqa: ARG002
+        """Independent draws of u: array of shape (draws, *shape); additive mechanisms only."""
+        raise StructureError(
+            f"the noise of '{self.name}' depends on the data.", remedy="Use draw, or release."
+        )
+
+    @abstractmethod
+    def log_density(self, y: Any, table: Table) -> Any:
+        """log p(y | table), -inf off the support; y may have leading dimensions of its own."""
+
+    @property
+    def normalised(self) -> bool:
+        """Whether `log_density` is complete; otherwise a constant, the same for every table and y,
+        is left out.
+        """
+        return True
+
+    @property
+    def _cell_axes(self) -> tuple[int, ...]:
+        """The dimensions of y that are cells, counted from the end."""
+        return tuple(range(-len(self.shape), 0))
+
+    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:  # noqa: ARG002
+        """Laws of the noise in several sums of cells; additive mechanisms only.
+
+        `index` has the table's shape and names the sum (0 .. sums - 1) each cell belongs to, -1 for
+        none.
+        """
+        raise StructureError(
+            f"the error of '{self.name}' depends on the data, so no interval holds for all.",
+            remedy="Use nonnegative = 'project' for intervals, or infer from the density.",
+        )
+
+    def error_law(self, cells: Any) -> ErrorLaw:
+        """Law of the noise in the sum over `cells` (boolean array of the table's shape)."""
+        return self.error_laws(np.where(cells, 0, -1), 1)[0]
+
+
+REGISTRY: dict[str, type[Mechanism]] = {}
+
+M = TypeVar("M", bound=type[Mechanism])
+
+
+def register(mechanism: M) -> M:
+    """Class decorator: enter a mechanism under its name; the contract suite then tests it."""
+    if mechanism.name in REGISTRY:
+        raise TypeError(f"two mechanisms are called '{mechanism.name}'")
+    REGISTRY[mechanism.name] = mechanism
+    return mechanism

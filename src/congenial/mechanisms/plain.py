@@ -1,0 +1,257 @@
+"""Plain mechanisms: independent noise in every cell, for plans without mandates.
+
+Double geometric and Laplace noise (pure), discrete Gaussian (zCDP) and Gaussian (G_mu), calibrated
+per person to the sensitivity of the declared adjacency. congenial-dp, Definitions 1.1 and 1.2, with
+erratum: under replace-one neighbours a histogram moves by 2, not 1. Under mandates they stay
+private at the same price formula but do not reproduce the mandated figures; `Congenial` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from congenial.data.table import Table
+from congenial.errors import GuaranteeError
+from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
+from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.conversions import zcdp_rho
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.families import cell_law
+from congenial.sampling.randomness import Randomness
+from congenial.sampling.sums import iid_sum_law
+
+
+def eps_per_cell(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    """eps_cell = epsilon per person / Delta_1(S): the two are never confused."""
+    assert isinstance(target, Pure)
+    if target.eps <= 0:
+        raise GuaranteeError(
+            f"epsilon = {target.eps} asks for no information at all.",
+            remedy="Use a positive epsilon, or publish the mandated figures only.",
+        )
+    return Fraction(target.eps) / adjacency.l1(table).value
+
+
+def by_size(index: Any, sums: int, law: Callable[[int], ErrorLaw]) -> list[ErrorLaw]:
+    """One law per sum where only its number of cells matters; equal sizes share a law."""
+    flat = np.asarray(index).reshape(-1)
+    sizes = np.bincount(flat[flat >= 0], minlength=sums)
+    laws = {int(size): law(int(size)) for size in np.unique(sizes)}
+    return [laws[int(size)] for size in sizes]
+
+
+class PlainDiscrete(Mechanism):
+    """Shared by the two integer laws: independent draws from one exact law per cell."""
+
+    conditions = False
+
+    @property
+    def law(self) -> DoubleGeometric | DiscreteGaussian:
+        """The law of the noise in one cell."""
+        return cell_law(self.family, self.description.scale)
+
+    def noise(self, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of u: array of shape (draws, *shape)."""
+        cells = int(np.prod(self.shape, dtype=np.int64))
+        return self.law.draw(randomness, draws * cells).reshape(draws, *self.shape)
+
+    def log_density(self, y: Any, table: Table) -> Any:
+        """Sum over cells of the log mass of y - phi(x)."""
+        u = np.asarray(y) - self.query(table)
+        return np.sum(self.law.log_pmf(u), axis=self._cell_axes)
+
+    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
+        """Laws of sums of independent cells; they depend on the number of cells alone."""
+        return by_size(index, sums, lambda terms: iid_sum_law(terms, self.law))
+
+
+@register
+class PlainGeometric(PlainDiscrete):
+    """Double geometric noise, p(u) = (1-a)/(1+a) a^|u|, a = exp(-eps_cell); pure epsilon.
+
+    Formal guarantee: epsilon = eps_cell * Delta_1(S), attained. Exact sampling, so nothing is lost
+    to numerics. Source: congenial-dp, Definition 1.2.
+    """
+
+    name = "plain_geometric"
+    family = "double_geometric"
+    targets = (Pure,)
+    citation = "Ghosh, Roughgarden, Sundararajan 2009; congenial-dp, Definition 1.2"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """eps per cell."""
+        return eps_per_cell(target, adjacency, table)
+
+
+@register
+class PlainDiscreteGaussian(PlainDiscrete):
+    """Discrete Gaussian noise, p(u) ~ exp(-u^2 / (2 sigma^2)) on the integers; rho-zCDP.
+
+    Formal guarantee: rho = Delta_2(S)^2 / (2 sigma^2). It is not G_mu: at sigma = 1 its total
+    variation exceeds that of the Gaussian. An (epsilon, delta) target is met through the best known
+    conversion.
+    """
+
+    name = "plain_discrete_gaussian"
+    family = "discrete_gaussian"
+    targets = (ZeroConcentrated, Approximate)
+    citation = "Canonne, Kamath, Steinke 2020, Theorem 4"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """sigma^2 = Delta_2^2 / (2 rho)."""
+        return sigma_squared(target, adjacency, table)
+
+
+def sigma_squared(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    """sigma^2 = Delta_2(S)^2 / (2 rho); an (epsilon, delta) target goes through the best rho."""
+    if isinstance(target, ZeroConcentrated):
+        rho = Fraction(target.rho)
+    else:
+        assert isinstance(target, Approximate)
+        rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))
+    if rho <= 0:
+        raise GuaranteeError(
+            f"{target.words} leaves no room for a Gaussian release.",
+            remedy="Use a positive rho, or a positive epsilon with delta.",
+        )
+    return adjacency.l2_squared(table).value / (2 * rho)
+
+
+def _round_down(value: float) -> Fraction:
+    """Six significant digits, towards more noise: a parameter people can read back."""
+    exact = Fraction(value)
+    unit = Fraction(1)
+    while exact and exact / unit < 10**5:
+        unit /= 10
+    return exact // unit * unit
+
+
+class PlainContinuous(Mechanism):
+    """Shared by the two laws on the reals; their numerics are idealised and the promise says so."""
+
+    conditions = False
+
+    @cached_property
+    def law(self) -> Any:
+        """The frozen SciPy law of the noise in one cell."""
+        if self.family == "laplace":
+            return stats.laplace(scale=1 / float(self.description.scale))
+        return stats.norm(scale=float(self.description.scale) ** 0.5)
+
+    def noise(self, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of u: array of shape (draws, *shape)."""
+        size = (draws, *self.shape)
+        count = int(np.prod(size, dtype=np.int64))
+        # 53 random bits centred in their cell: never 0 or 1.
+        uniform = ((randomness.words(count) >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
+        return self.law.ppf(uniform).reshape(size)
+
+    @property
+    def grid(self) -> float:
+        """Step that released values are rounded to (`Description.grid`)."""
+        return self.description.grid
+
+    def draw(self, truth: Any, randomness: Randomness, draws: int) -> Any:
+        """Independent draws of y given phi(x) = truth, on the grid."""
+        return np.round(super().draw(truth, randomness, draws) / self.grid) * self.grid
+
+    def log_density(self, y: Any, table: Table) -> Any:
+        """Sum over cells of the log density of y - phi(x)."""
+        u = np.asarray(y) - self.query(table)
+        return np.sum(self.law.logpdf(u), axis=self._cell_axes)
+
+
+@register
+class PlainLaplace(PlainContinuous):
+    """Laplace noise of scale 1 / eps_cell on the reals; pure epsilon with idealised numerics.
+
+    For counts prefer `plain_geometric`, which is exact. Source: congenial-dp, Definition 1.1.
+    """
+
+    name = "plain_laplace"
+    family = "laplace"
+    targets = (Pure,)
+    citation = "Dwork, McSherry, Nissim, Smith 2006; congenial-dp, Definition 1.1"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """eps per cell."""
+        return eps_per_cell(target, adjacency, table)
+
+    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
+        """Laws of sums of independent Laplace variables."""
+        scale = 1 / float(self.description.scale)
+        return by_size(index, sums, lambda terms: LaplaceSum(terms, scale))
+
+
+@register
+class PlainGaussian(PlainContinuous):
+    """Gaussian noise of variance sigma^2 on the reals; G_mu with mu = Delta_2(S) / sigma.
+
+    Numerics are idealised. Source: semi-dp, Proposition 6 (with sigma^2 I, see docs/errata).
+    """
+
+    name = "plain_gaussian"
+    family = "gaussian"
+    targets = (Gaussian,)
+    citation = "Dong, Roth, Su 2022; semi-dp, Proposition 6"
+
+    @classmethod
+    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+        """sigma^2 = Delta_2^2 / mu^2."""
+        assert isinstance(target, Gaussian)
+        mu = Fraction(target.mu)
+        if mu <= 0:
+            raise GuaranteeError("mu = 0 asks for no information at all.", remedy="Use mu > 0.")
+        return adjacency.l2_squared(table).value / mu**2
+
+    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
+        """Laws of sums of independent normal variables."""
+        variance = float(self.description.scale)
+        return by_size(index, sums, lambda terms: NormalSum(terms * variance))
+
+
+class NormalSum:
+    """Law of a normal error with a given variance."""
+
+    def __init__(self, variance: float) -> None:
+        self.variance = variance
+
+    def interval(self, level: float) -> float:
+        """Half-width of the symmetric interval."""
+        return float(stats.norm.ppf(0.5 + level / 2) * self.variance**0.5)
+
+
+class LaplaceSum:
+    """Law of a sum of m independent Laplace variables: the difference of two Gamma(m) variables."""
+
+    def __init__(self, terms: int, scale: float) -> None:
+        self.terms, self.scale = terms, scale
+        self.variance = 2 * terms * scale**2
+
+    def interval(self, level: float) -> float:
+        """Half-width of the symmetric interval, by root finding on the tail probability.
+
+        P(G1 - G2 > h) = E[ sf(h + G2) ] with G1, G2 Gamma(m), summed over equal slices of G2.
+        """
+        if self.terms == 0:
+            return 0.0
+        m = self.terms
+        slices = special.gammaincinv(m, (np.arange(20_000) + 0.5) / 20_000)
+
+        def tail(h: float) -> float:
+            return 2 * float(special.gammaincc(m, slices + h).mean()) - (1 - level)
+
+        high = (2.0 * m) ** 0.5
+        while tail(high) > 0:
+            high *= 2
+        return float(optimize.brentq(tail, 0, high)) * self.scale

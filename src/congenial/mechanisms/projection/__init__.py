@@ -1,0 +1,1 @@
+"""Nonnegative tables by post-processing: the nearest table that keeps every figure."""

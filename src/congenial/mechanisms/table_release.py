@@ -1,0 +1,297 @@
+"""Release: what has been drawn, and everything an analyst needs to use it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.data.selection import cell_index as cell_index  # used by those who read releases
+from congenial.data.selection import select
+from congenial.errors import BundleError
+from congenial.figures.invariants import Invariants
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
+
+EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval for one true count, with its footing."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    exact: bool  # published exactly: the noise in this sum is zero
+    basis: str = EXACT_LAW
+
+
+@dataclass(frozen=True)
+class Release:
+    """A protected table: `values` as published, `raw` as drawn when they were projected afterwards.
+
+    Inference uses the drawn values, whose law is known exactly; projected values look like counts
+    but have no closed-form law.
+    """
+
+    kind: ClassVar[str] = "table"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "table.parquet, table.csv",
+            "the protected table: one row per cell, column `count`; `count_as_drawn`, where there "
+            "is one, holds the values before they were made nonnegative: use it to infer",
+        ),
+    )
+    name: str
+    description: Description
+    guarantee: Guarantee
+    values: Any = field(repr=False)
+    randomness: str
+    publishable: bool
+    raw: Any = field(default=None, repr=False)
+
+    @property
+    def schema(self) -> Schema:
+        """What the cells mean."""
+        return self.guarantee.adjacency.schema
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """Axes of the released table."""
+        return self.description.table
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly, with their values."""
+        return self.guarantee.adjacency.mandates
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The databases a person's own data can be changed between; the ledger counts over these.
+
+        The promise may be about other pairs (secrets, distributions) of the same population.
+        """
+        pairs = self.guarantee.adjacency
+        return pairs if isinstance(pairs, Adjacency) else SemiAdjacent(pairs.mandates)
+
+    @property
+    def drawn(self) -> Any:
+        """The values as drawn, before any projection."""
+        return self.values if self.raw is None else self.raw
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism rebuilt from its description."""
+        from congenial.mechanisms.calibrate import rebuild
+
+        return rebuild(self.description, self.adjacency)
+
+    @property
+    def usage(self) -> tuple[str, ...]:
+        """How to begin, as code; counts drawn given their signs have no intervals."""
+        more = "release.count" if self.description.nonnegative else "release.interval"
+        level = "" if self.description.nonnegative else ", 0.90"
+        return "release.to_pandas()", f'{more}("<condition>"{level})'
+
+    # ---- sums and intervals ------------------------------------------------------------------
+
+    def count(self, condition: str) -> float:
+        """Released number of people who meet a condition."""
+        return _plain(np.sum(self.values[select(condition, self.schema, self.table)]))
+
+    def margin(self, *names: str) -> Any:
+        """Released table summed onto `names` (axes of the table or coarser ones).
+
+        Sums of the values as published. For inference use `intervals`, which rests on the draw.
+        """
+        return self._sum_onto(self.values, _flat(names))
+
+    def __repr__(self) -> str:
+        return f"Release({self.name!r}: {' x '.join(self.table)}; {self.guarantee.tradeoff.words})"
+
+    def interval(self, condition: str, level: float) -> Interval:
+        """Confidence interval for the true number of people who meet a condition.
+
+        Exact coverage of at least `level`: the noise in the sum has a known law that does not
+        depend on the truth. A figure that is published exactly gets an interval of width zero.
+        Counts are not negative: the lower end is cut at zero, and a draw below zero reaches as far
+        up as a draw of zero; both lose no coverage.
+        """
+        self._check_level(level)
+        cells = select(condition, self.schema, self.table)
+        law = self.mechanism.error_law(cells)
+        return _around(np.sum(self.drawn[cells]), law, law.interval(level), level)
+
+    def intervals(self, names: str | Sequence[str], level: float) -> Any:
+        """Intervals for every cell of a margin: an Arrow table of estimate, low, high, exact."""
+        import pyarrow as pa
+
+        self._check_level(level)
+        names = _flat([names])
+        cell = self._cell_of(names)
+        estimate = self._sum_onto(self.drawn, names).reshape(-1)
+        laws = self.mechanism.error_laws(cell, len(estimate))
+        half = {id(law): law.interval(level) for law in {id(law): law for law in laws}.values()}
+        found = [
+            _around(value, law, half[id(law)], level)
+            for value, law in zip(estimate, laws, strict=True)
+        ]
+        columns = self._label_columns(tuple(names))
+        for part in ("estimate", "low", "high", "exact"):
+            columns[part] = pa.array([getattr(one, part) for one in found])
+        return pa.table(columns)
+
+    def _check_level(self, level: float) -> None:
+        if not 0 < level < 1:
+            raise BundleError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+
+    def _cell_of(self, names: tuple[str, ...]) -> Any:
+        return np.broadcast_to(cell_index(self.schema, self.table, names), self.values.shape)
+
+    def _sum_onto(self, values: Any, names: Sequence[str]) -> Any:
+        shape = tuple(len(axis.levels) for axis in self.schema.axes(tuple(names)))
+        sums = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=values.dtype)
+        np.add.at(sums, self._cell_of(tuple(names)).reshape(-1), values.reshape(-1))
+        return sums.reshape(shape)
+
+    # ---- leaving for other tools -------------------------------------------------------------
+
+    def _label_columns(self, names: tuple[str, ...]) -> dict[str, Any]:
+        import pyarrow as pa
+
+        axes = self.schema.axes(names)
+        shape = tuple(len(axis.levels) for axis in axes)
+        grid = np.indices(shape).reshape(len(shape), -1)
+        return {
+            axis.name: pa.DictionaryArray.from_arrays(
+                pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
+            ).cast(pa.string())
+            for i, axis in enumerate(axes)
+        }
+
+    def to_arrow(self) -> Any:
+        """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
+        import pyarrow as pa
+
+        columns = self._label_columns(self.table)
+        columns["count"] = pa.array(self.values.reshape(-1))
+        if self.raw is not None:
+            columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))
+        return pa.table(columns)
+
+    def payload(self) -> dict[str, bytes]:
+        """The files of a bundle that hold the table."""
+        import pyarrow.parquet as pq
+
+        table, parquet = self.to_arrow(), io.BytesIO()
+        pq.write_table(table, parquet)
+        return {"table.parquet": parquet.getvalue(), "table.csv": table_csv(table)}
+
+    @classmethod
+    def from_payload(
+        cls,
+        *,
+        name: str,
+        description: Description,
+        guarantee: Guarantee,
+        randomness: str,
+        publishable: bool,
+        payload: Mapping[str, bytes],
+    ) -> Release:
+        """Inverse of `payload`; refuses a table that is not the schema's."""
+        shape = tuple(a.size for a in guarantee.adjacency.schema.axes(description.table))
+        values, raw = _read_table(payload["table.parquet"], shape)
+        return cls(name, description, guarantee, values, randomness, publishable, raw)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame (extra `frames`)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a Polars frame (extra `frames`)."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        axes = " x ".join(
+            f"{escape(axis.name)} ({len(axis.levels)})" for axis in self.schema.axes(self.table)
+        )
+        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
+        return (
+            f"<h4>Release '{escape(self.name)}': {axes}</h4>{warning}{self.guarantee._repr_html_()}"
+        )
+
+
+def table_csv(table: Any) -> bytes:
+    """An Arrow table as CSV."""
+    import pyarrow.csv as pacsv
+
+    text = io.BytesIO()
+    pacsv.write_csv(table, text)
+    return text.getvalue()
+
+
+def _read_table(content: bytes, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Values, and values as drawn where they were projected."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    cells = int(np.prod(shape, dtype=np.int64))
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        if file.metadata.num_rows != cells:
+            raise BundleError(
+                f"table.parquet has {file.metadata.num_rows} rows; the schema has {cells} cells.",
+                remedy="Get a fresh copy of the bundle.",
+            )
+        refuse_bomb(file, "table.parquet")
+        names = [name for name in ("count", "count_as_drawn") if name in file.schema_arrow.names]
+        table = file.read(columns=names)
+    except (OSError, pa.ArrowException):
+        raise BundleError(
+            "table.parquet cannot be read.", remedy="Get a fresh copy of the bundle."
+        ) from None
+    values = table["count"].to_numpy().reshape(shape)
+    projected = "count_as_drawn" in table.column_names
+    return values, table["count_as_drawn"].to_numpy().reshape(shape) if projected else None
+
+
+def refuse_bomb(file: Any, name: str) -> None:
+    """Refuse a Parquet file that unpacks to far more than its rows need."""
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > 2**22 + 4096 * file.metadata.num_rows:
+        raise BundleError(
+            f"{name} unpacks to far more than its rows need.", remedy="Do not use this bundle."
+        )
+
+
+def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval:
+    # The truth is not negative: a draw below zero is taken as zero plus the same reach upwards.
+    value = _plain(estimate)
+    basis = getattr(law, "basis", EXACT_LAW)
+    low, high = max(0, value - half), max(0, value) + half
+    return Interval(value, low, high, level, law.variance == 0, basis)
+
+
+def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
+    """Axis names, whether they were given one by one or as a list."""
+    found: list[str] = []
+    for one in names:
+        found.extend([one] if isinstance(one, str) else one)
+    return tuple(found)
+
+
+def _plain(value: Any) -> float:
+    return int(value) if np.issubdtype(np.asarray(value).dtype, np.integer) else float(value)

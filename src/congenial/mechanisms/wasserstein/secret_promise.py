@@ -1,0 +1,134 @@
+"""What a Wasserstein mechanism promises: epsilon given the public figures, and how promises add.
+
+partially-private-data, Definition 3 and Theorem 9. Lemmas 6 and 7 as printed are false; the rule
+that holds is `public.secrets.may_add`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from fractions import Fraction
+from typing import Protocol
+
+from congenial.errors import GuaranteeError
+from congenial.figures.invariants import Invariants
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.secrets import LEAKAGE, SecretPairs, may_add
+from congenial.privacy.description import RecordDescription
+from congenial.privacy.guarantee import BASES, Basis, Guarantee
+from congenial.privacy.numbers import above
+from congenial.privacy.rounding_words import number
+from congenial.privacy.tradeoff import Pure
+from congenial.transport.certificates import Norm
+from congenial.transport.delta_z import DistanceBound, below_ordinary
+
+CITATION = "partially-private-data, Theorem 9, with errata"
+
+
+class Promising(Protocol):
+    """A mechanism with a promise over secret pairs."""
+
+    @property
+    def pairs(self) -> SecretPairs:
+        """The secrets, the beliefs and the public figures."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Loss given the public figures."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The whole promise."""
+
+
+def assumed_delta(value: object, norm: Norm) -> DistanceBound:
+    """Delta_z taken as given, in the named norm: the promise is then an estimate and says so.
+
+    One unit that moves between two cells is 2 in l1 and sqrt 2 in l2.
+    """
+    told = rational(value)
+    if told <= 0:
+        raise GuaranteeError(f"Delta_z = {told} is not positive.", remedy="Give a number above 0.")
+    used = above(told)
+    note = f"Delta_z = {number(used)} in {norm} is assumed, not derived from scenarios"
+    return DistanceBound(used, 0.0, "estimate", "query", norm, Fraction(0), None, None, (note,))
+
+
+def usable(bound: DistanceBound) -> Fraction:
+    """Delta_z as a rational to calibrate with; refused where it is 0 or infinite."""
+    if bound.distance is None and bound.basis != "estimate":
+        bound.require()  # vacuous: raises with the reason
+    if bound.value == float("inf"):
+        raise GuaranteeError(
+            "Delta_z is infinite: no finite amount of noise hides the secret.",
+            remedy="Ask for (W, delta)-closeness with a small delta > 0, or narrow the scenarios.",
+        )
+    if bound.value == 0:
+        raise GuaranteeError(
+            "Delta_z is 0: the law of the statistic is the same whatever the secret, and the "
+            "promise asks for no noise.",
+            remedy="Publish the statistic by itself only if nothing else is ever released; "
+            "otherwise calibrate at level 'database'.",
+        )
+    if bound.delta:
+        raise GuaranteeError(
+            "a bound for (W, delta)-closeness does not give a pure promise.",
+            remedy="Compute delta_z with delta = 0.",
+        )
+    return Fraction(bound.value)
+
+
+def promise(
+    pairs: SecretPairs,
+    epsilon: Fraction,
+    bound: DistanceBound,
+    *,
+    ordinary: Fraction | None = None,
+    chain: bool = False,
+    more: tuple[str, ...] = (),
+) -> Guarantee:
+    """The guarantee: what is assumed, what is not covered, and on what footing."""
+    assumed = [*pairs.assumptions, *more, *bound.notes]
+    warning = None if ordinary is None else below_ordinary(bound, ordinary)
+    if warning:
+        assumed.append(warning)
+    open_ = tuple(dict.fromkeys([LEAKAGE, *pairs.not_covered]))
+    basis: Basis = bound.basis
+    if chain:
+        basis = max(basis, "uncertified chain", key=BASES.index)
+    return Guarantee(pairs, Pure(epsilon), basis, tuple(assumed), open_, CITATION)
+
+
+def person_promise(description: RecordDescription, mandates: Invariants) -> Guarantee | None:
+    """What the same release promises about single persons to anybody, whatever is believed.
+
+    The ordinary promise over databases that agree with the published figures: a* records apart, a*
+    times what one record costs. None where no such promise is known.
+    """
+    if not description.persons:
+        return None
+    pairs = SemiAdjacent(mandates)
+    basis: Basis = "theorem"
+    if "not certified" in str(description.law.get("sampler", "")):
+        basis = "uncertified chain"
+    return Guarantee(pairs, Pure(pairs.records * description.epsilon), basis, citation=CITATION)
+
+
+def together(
+    one: Promising,
+    other: Promising,
+    blocks: tuple[Collection[int], Collection[int]] | None = None,
+) -> Guarantee:
+    """Both releases, by the corrected rule: losses add, the larger counts, or it is refused."""
+    rule = may_add(one.pairs, other.pairs, blocks).require().rule
+    first, second = one.guarantee, other.guarantee
+    epsilon = one.epsilon + other.epsilon if rule == "add" else max(one.epsilon, other.epsilon)
+    return Guarantee(
+        one.pairs,
+        Pure(epsilon),
+        max(first.basis, second.basis, key=BASES.index),
+        tuple(dict.fromkeys(first.assumptions + second.assumptions)),
+        tuple(dict.fromkeys(first.not_covered + second.not_covered)),
+        CITATION,
+    )

@@ -1,0 +1,1 @@
+"""What must look alike: pairs of databases, of secrets, of laws."""

@@ -1,0 +1,346 @@
+"""Adjacency: which pairs of databases must look alike, and how far a query moves between them.
+
+Three relations: `ReplaceOne` (one person's record replaced; n is public), `AddRemove` (at most
+`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the mandates and
+differ in at most a* records). All three answer the same question: the supremum, over differences u
+of adjacent tables, of a weighted sum of norms of the released parts of u.
+
+How many records that takes is worked out in `readings`; how far tables move, in closed form in
+`moves` and by listing all differences in `differences`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.errors import MandateError, StructureError
+from congenial.figures import lattice
+from congenial.figures.invariants import Invariants
+from congenial.figures.merged import Merged, merged
+from congenial.figures.statements import Statement, total
+from congenial.pairs.a_star import Metric, Reach, Reading, reach
+from congenial.pairs.differences import Differences, list_differences
+from congenial.pairs.moves import Moves, Weighted
+from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.pairs import Pairs, PublishedPairs
+from congenial.pairs.reading_words import left_out, pairs_in_words
+from congenial.pairs.selector import RULE
+from congenial.pairs.supremum import Supremum as Supremum  # named from here by those who price
+
+
+class Adjacency(Pairs):
+    """A relation between databases; `schema` says what a record is."""
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """The largest number of records in which adjacent databases differ (a)."""
+
+    @abstractmethod
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i * ||phi_i u||_1`, phi_i tabulating onto release i's axes."""
+
+    @abstractmethod
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i * ||phi_i u||_2^2`."""
+
+    @abstractmethod
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """All differences of adjacent tables as some queries see them; None if too many."""
+
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these (semi-dp, Definition 20, part 1)."""
+        return (
+            isinstance(other, Adjacency)
+            and self.schema.digest == other.schema.digest
+            and self.metric == other.metric
+            and other.records <= self.records
+            and other.mandates.implies(self.mandates)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, records and words; `reading` where the relation has one."""
+        return {
+            "metric": self.metric,
+            "records": self.records,
+            "reading": getattr(self, "reading", None),
+            "words": self.words,
+        }
+
+    def l1(self, names: Sequence[str]) -> Supremum:
+        """Delta_1 of the table over `names`."""
+        return self.joint_l1([(tuple(names), Fraction(1))])
+
+    def l2_squared(self, names: Sequence[str]) -> Supremum:
+        """Delta_2 squared of the table over `names`."""
+        return self.joint_l2_squared([(tuple(names), Fraction(1))])
+
+    @abstractmethod
+    def linf(self, names: Sequence[str]) -> Supremum:
+        """Delta_inf of the table over `names`."""
+
+
+@dataclass(frozen=True)
+class AddRemove(Adjacency):
+    """Symmetric difference: a person adds or removes at most `max_rows` rows; n is not public.
+
+    Group privacy: S = { u integer : ||u||_1 <= max_rows }. With mandates, and one row per person,
+    use `SemiAdjacent(published, metric="symmetric difference")`.
+    """
+
+    schema: Schema
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.max_rows < 1:
+            raise MandateError(
+                f"max_rows = {self.max_rows} is not a positive number.", remedy="Use 1 or more."
+            )
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> Adjacency:
+        """Inverse of `to_dict`, also of what `SemiAdjacent` writes under this metric."""
+        if mandates.statements:
+            return SemiAdjacent.from_dict(mandates, data)
+        return cls(mandates.schema, data["records"])
+
+    @property
+    def metric(self) -> str:
+        """Symmetric difference of the two sets of rows."""
+        return "symmetric difference"
+
+    @property
+    def records(self) -> int:
+        """Rows one person may add or remove."""
+        return self.max_rows
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        rows = "row" if self.max_rows == 1 else f"{self.max_rows} rows"
+        return f"two datasets of which one lacks one person's {rows}"
+
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """All rows enter the same cell: max_rows times the sum of weights."""
+        return Supremum(self.max_rows * sum((w for _, w in releases), Fraction(0)), True)
+
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """All rows enter the same cell: max_rows squared times the sum of weights."""
+        return Supremum(self.max_rows**2 * sum((w for _, w in releases), Fraction(0)), True)
+
+    def linf(self, names: Sequence[str]) -> Supremum:  # noqa: ARG002
+        """All rows enter the same cell."""
+        return Supremum(Fraction(self.max_rows), True)
+
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """All whole u with ||u||_1 <= max_rows."""
+        everybody = merged(Invariants(self.schema))
+        found = list_differences(everybody, queries, self.max_rows, sum_kept=False)
+        return None if found is None else replace(found, exact=True)
+
+
+@dataclass(frozen=True)
+class SemiAdjacent(PublishedPairs, Adjacency):
+    """Conforming databases at most a* records apart (semi-dp, Definition 13, robust reading).
+
+    a* is the least number of records that always lets one person have any answer the mandates leave
+    open, others compensating, and lets differences of look-alikes reach every direction in which
+    conforming tables differ. Before the figures are published it is a bound for all their values.
+    `a_star` says how it was found; mandates for which nothing is proved are refused.
+
+    `reading`: "robust"; "existential" (one conforming database per person and answer, picked by a
+    stored rule, with a table at most `records` moves away); "literal" (as printed, to reproduce).
+    `metric`: "replace-one", n public; "symmetric difference", where one person comes or leaves and
+    others may have to. `within`: compare databases farther apart than a*; never nearer.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["0", "1"]}})
+    >>> both = Invariants(schema, (total(by="sex"), total(by="ill")))
+    >>> SemiAdjacent(both).a_star.words, SemiAdjacent(both, "existential").records
+    ('3 (upper bound, by closed form)', 2)
+    """
+
+    published: Invariants
+    reading: Reading = "robust"
+    metric: Metric = "replace-one"
+    within: int | None = None
+
+    def __post_init__(self) -> None:
+        least = int(self.reach.star.value)
+        if self.within is not None and self.within < least:
+            raise StructureError(
+                f"within = {self.within} is below a* = {least}. "
+                f"{left_out(self.reach, self.within)}",
+                remedy=f"Use {least} or more, or leave it out.",
+            )
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SemiAdjacent:
+        """Inverse of `to_dict`."""
+        return cls(mandates, data["reading"], data["metric"], data.get("within"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, records, reading and words; the selector and a wider reach where there is one."""
+        more = {"selector": self.selector} if self.selector else {}
+        return super().to_dict() | more | ({"within": self.within} if self.within else {})
+
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these; a selected pair is never a close one."""
+        same = isinstance(other, SemiAdjacent) and self.selector == other.selector
+        return same and super().covers(other)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """The reading's distance, what reaches every free direction, and connectedness."""
+        return reach(self.published, self.reading, self.metric)
+
+    @property
+    def a_star(self) -> Supremum:
+        """a*, with how it was found."""
+        return self.reach.star
+
+    @property
+    def records(self) -> int:
+        """The records (existential: moves of the table; else by symmetric difference: rows) in
+        which adjacent databases may differ: a*, or `within`.
+        """
+        return self.within or int(self.a_star.value)
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether the figures leave a single table, so that nothing is left to protect."""
+        return self.l1(self.schema.names).value == 0
+
+    @property
+    def selector(self) -> str:
+        """The stored rule that picks the one database of the existential reading; else empty."""
+        return RULE if self.reading == "existential" else ""
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """The existential reading protects nobody from those who know almost everybody."""
+        if self.reading != "existential":
+            return ()
+        return ("anything, from someone who knows the records of all but two people",)
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        return pairs_in_words(self.published, self.reading, self.metric, self.records)
+
+    # ---- sensitivities -----------------------------------------------------------------------
+
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i ||phi_i u||_1`: by listing all u where few, else in closed form.
+
+        With one release under nested mandates the value is attained.
+        """
+        return self._joint(_merged(releases), square=False)
+
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
+        return self._joint(_merged(releases), square=True)
+
+    def linf(self, names: Sequence[str]) -> Supremum:
+        """sup over u of the largest entry of phi u."""
+        if self.metric == "symmetric difference" and not self.people_kept:
+            return Supremum(Fraction(self.records), self._free)
+        found = self._moves.linf(tuple(names))
+        listed = None if found.exact else self.differences((total(by=tuple(names)),))
+        if listed is not None:
+            value = int(np.abs(listed.seen(0)).max(initial=0))
+            return Supremum(Fraction(value), listed.exact, "enumeration")
+        return self._as_bound(found)
+
+    def _joint(self, releases: list[Weighted], *, square: bool) -> Supremum:
+        closed = self._in_closed_form(releases, square)
+        if closed.exact or (self.mandates.values is None and self._moves.nested):
+            return closed
+        listed = self.differences(tuple(total(by=names) for names, _ in releases))
+        if listed is None:
+            return closed
+        norms = np.stack(
+            [
+                np.square(listed.seen(i)).sum(axis=1)
+                if square
+                else np.abs(listed.seen(i)).sum(axis=1)
+                for i in range(len(releases))
+            ],
+            axis=1,
+        )
+        weights = [weight for _, weight in releases]
+        value = max(
+            sum((w * int(norm) for w, norm in zip(weights, row, strict=True)), Fraction(0))
+            for row in np.unique(norms, axis=0)
+        )
+        return Supremum(value, listed.exact, "enumeration")
+
+    def _in_closed_form(self, releases: list[Weighted], square: bool) -> Supremum:
+        if self.metric == "symmetric difference" and not self.people_kept:
+            # Everybody may enter one cell, if there is one that no figure counts.
+            rows = self.records**2 if square else self.records
+            return Supremum(rows * sum((w for _, w in releases), Fraction(0)), self._free)
+        found = (self._moves.joint_l2_squared if square else self._moves.joint_l1)(releases)
+        return self._as_bound(found)
+
+    def _as_bound(self, found: Supremum) -> Supremum:
+        """Closed forms do not know of bounds and selectors, which leave fewer pairs."""
+        fewer = bool(self.mandates.bounds) or self.reading == "existential"
+        return replace(found, exact=found.exact and not fewer)
+
+    @property
+    def _free(self) -> bool:
+        """Whether some people are in no figure at all."""
+        return self._moves.groups.loose and not self.mandates.bounds
+
+    @cached_property
+    def _moves(self) -> Moves:
+        moves = self.records // 2 if self.metric == "symmetric difference" else self.records
+        return Moves(Occupancy(self.published), moves)
+
+    @cached_property
+    def people_kept(self) -> bool:
+        """Whether the figures fix the number of people."""
+        if self.mandates.structure != "general":
+            return not self._moves.groups.loose
+        of = self._atoms
+        return lattice.rank(of.with_sum) == lattice.rank(of.equal)
+
+    @cached_property
+    def _atoms(self) -> Merged:
+        return merged(self.published)
+
+    @cached_property
+    def _lists(self) -> dict[tuple[Statement, ...], Differences | None]:
+        return {}
+
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """S(A_a) as far as the figures allow, listed if there are few."""
+        if queries not in self._lists:
+            replaced = self.metric == "replace-one"
+            norm = 2 * self.records if replaced else self.records
+            found = list_differences(self._atoms, queries, norm, sum_kept=replaced)
+            if found is not None and self.reading == "existential":  # fewer pairs are selected
+                found = replace(found, exact=False)
+            self._lists[queries] = found
+        return self._lists[queries]
+
+
+def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
+    """Releases of one table count as one: their norms are of the same vector."""
+    weights: dict[tuple[str, ...], Fraction] = {}
+    for names, weight in releases:
+        weights[names] = weights.get(names, Fraction(0)) + weight
+    return list(weights.items())
+
+
+def ReplaceOne(schema: Schema) -> SemiAdjacent:
+    """One record replaced, no mandates: ordinary differential privacy with public n."""
+    return SemiAdjacent(Invariants(schema))

@@ -1,0 +1,244 @@
+"""How far released tables move when at most so many people change their record: closed forms.
+
+Under nested mandates every difference u of look-alikes is a sum of moves of one person inside one
+atom. Under other equalities it is a kernel vector of which the norm is known, and what is said is
+an upper bound. docs/explanation/adjacency has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from congenial.figures.support import images
+from congenial.pairs.occupancy import Crossing, Occupancy
+from congenial.pairs.supremum import Supremum
+
+Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """At most `moves` people change their record, all figures kept."""
+
+    groups: Occupancy
+    moves: int
+
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i ||phi_i u||_1`.
+
+        Nested mandates: everybody makes the dearest move of their atom, twice the weights of tables
+        that see it. Attained for one release and at most two moves, because moves can then be
+        directed so that none cancel, or when all are made in one atom.
+        """
+        if not self.nested:
+            total = sum((w * self._largest_norm(names) for names, w in releases), Fraction(0))
+            return Supremum(total, len(releases) == 1 and self._attained(releases[0][0]))
+        price = self._dearest(releases)
+        order = sorted(range(len(price)), key=lambda atom: -price[atom])
+        left, value, known = self.moves, Fraction(0), True
+        for atom in order:
+            movers = int(min(left, self.groups.people[atom]))
+            value += 2 * movers * price[atom]
+            left -= movers
+            known = known and (movers == 0 or self._known(atom))
+        first = int(order[0])
+        together = bool(self.groups.people[first] >= self.moves) and self._at_once(first, releases)
+        alone = len(releases) == 1 and (self.moves <= 2 or together)
+        return Supremum(value, known and (alone or together))
+
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i ||phi_i u||_2^2`.
+
+        Nested mandates: m people make the same move, 2 m^2 times the weights; a bound if atoms are
+        small.
+        """
+        if not self.nested:
+            total = sum((w * self._largest_square(names) for names, w in releases), Fraction(0))
+            exact = len(releases) == 1 and self._few and self._attained(releases[0][0])
+            return Supremum(total, exact)
+        price = self._dearest(releases)
+        able = sum(p for p, v in zip(self.groups.people, price, strict=True) if v)
+        movers = int(min(self.moves, able))
+        if movers == 0:
+            return Supremum(Fraction(0), True)
+        best = max(range(len(price)), key=lambda atom: (price[atom], self.groups.people[atom]))
+        alone = bool(self.groups.people[best] >= movers) and self._known(best)
+        exact = alone and (len(releases) == 1 or self._at_once(best, releases))
+        return Supremum(2 * movers**2 * price[best], exact)
+
+    def linf(self, names: tuple[str, ...]) -> Supremum:
+        """sup over u of the largest entry of `phi u`, in absolute value.
+
+        Under crossing margins that show one cell per atom: m people make room in one cell, and each
+        of them can give up the levels of all features but one.
+        """
+        if self.nested:
+            able = np.where(self._varies(names), self.groups.people, 0)
+            alone = max(range(len(able)), key=lambda atom: able[atom])
+            movers = int(min(self.moves, able.sum()))
+            return Supremum(
+                Fraction(movers), bool(able[alone] >= movers) and (not movers or self._known(alone))
+            )
+        half = self._largest_norm(names) // 2
+        if not self._shown_apart(names):
+            return Supremum(Fraction(half), False)
+        if self.groups.mandates.structure == "general":
+            return Supremum(Fraction(max(half - 1, 0)), False)
+        entry = half * (self.groups.margins - 1) // max(self.groups.margins, 1)
+        return Supremum(Fraction(entry), self._few and self._attained(names))
+
+    # ---- kernel vectors ----------------------------------------------------------------------
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether every atom's total is known, so that people move inside atoms only."""
+        return self.groups.mandates.structure in ("none", "laminar")
+
+    def _largest_norm(self, names: tuple[str, ...]) -> int:
+        """Largest ||phi u||_1, where atom totals are only tied to each other.
+
+        Where every atom shows a single released cell, u is a kernel vector of the mandates. Those
+        of two margins have a norm divisible by 4 unless three levels meet on both sides (hexagons);
+        other kernels are taken to reach every even norm.
+        """
+        mandates = self.groups.mandates
+        if np.any(self._varies(names) & (self.groups.people > 0)):
+            return 2 * self.moves
+        if mandates.structure == "general":
+            return 2 * self.moves if self.moves > 1 else 0
+        return max(self._largest_norm_of(one) for one in self.groups.crossings)
+
+    def _largest_norm_of(self, one: Crossing) -> int:
+        """Largest norm of a kernel vector of the margins of one block; blocks add up no further."""
+        if len(one.levels) < 2 or self.moves < 2:
+            return 0
+        every = len(one.levels) > 2 or min(one.levels) > 2  # hexagons exist
+        return 2 * self.moves if every else 4 * (self.moves // 2)
+
+    def _largest_square(self, names: tuple[str, ...]) -> int:
+        """Largest ||phi u||_2^2: 2 m^2 for norm 2m, and less where atoms show one cell each.
+
+        Then the largest entry up and the largest entry down have a sum of at most m, since some
+        figure tells their atoms apart, so the square is at most m^2. Swaps and hexagons have
+        entries of one only.
+        """
+        half = self._largest_norm(names) // 2
+        if not self._shown_apart(names):
+            return 2 * half**2
+        return 2 * half if self._few else half**2
+
+    @cached_property
+    def _few(self) -> bool:
+        """Whether swaps and hexagons between two margins are all there is."""
+        return self.groups.mandates.structure == "two-way" and self.moves <= 3
+
+    def _attained(self, names: tuple[str, ...]) -> bool:
+        """Whether the largest norm of a kernel vector of margins occurs between conforming tables.
+
+        Norm 4 is a swap, norm 6 a hexagon, and further swaps can be added that cancel nothing.
+        Three margins of two levels have a hexagon too: 2 (000) + (111) - (100) - (010) - (001).
+        Everything happens on the largest levels; the people needed there are those who leave.
+        """
+        if self.groups.mandates.structure == "general":
+            return False
+        if self._inside_one_atom(names):
+            return True
+        return self._shown_apart(names) and any(self._room(one) for one in self.groups.crossings)
+
+    def _inside_one_atom(self, names: tuple[str, ...]) -> bool:
+        """Whether all can make the same move inside one atom, which the table shows.
+
+        An atom on levels l_1, l_2, ... of complete one-way margins can hold as many people as the
+        smallest of these levels: pair them off, and the rest in any way.
+        """
+        varies, people = self._varies(names), self.groups.people
+        if np.any(varies & np.isfinite(people) & (people >= self.moves)):
+            return True
+        for one in self.groups.crossings:
+            block = one.block
+            if one.totals is None or len(block.atoms) != np.prod(block.levels):
+                continue
+            assert block.features is not None
+            levels = zip(one.totals, block.features.T, strict=True)
+            most = np.min([total[level] for total, level in levels], axis=0)
+            if np.any(varies[block.atoms] & (most >= self.moves)):
+                return True
+        return False
+
+    def _room(self, one: Crossing) -> bool:
+        if one.totals is None:
+            return False
+        norm, odd = self._largest_norm_of(one), self._largest_norm_of(one) % 4
+        need = 1 if norm <= 6 and len(one.levels) == 2 else norm // 2  # people on each level used
+        largest = [np.sort(level)[::-1] for level in one.totals]
+        shown = [int(np.count_nonzero(level >= need)) for level in largest]
+        changed, levels = (3, 2) if odd and len(one.levels) > 2 else (2, 3 if odd else 2)
+        return min(shown) >= 1 and sum(number >= levels for number in shown) >= changed
+
+    def _shown_apart(self, names: tuple[str, ...]) -> bool:
+        """Whether every atom shows one released cell, no two atoms the same one, and figures are
+        plain counts.
+
+        Only then is phi u the kernel vector itself; cells of several atoms add up and can double.
+        """
+        mandates = self.groups.mandates
+        if not np.all(mandates.matrix.data == 1):
+            return False
+        seen = images(mandates, names)
+        cells = mandates.atoms >= 0
+        pairs = np.unique(np.stack([mandates.atoms[cells], seen.key[cells]]), axis=1)
+        once = len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1]
+        return once and seen.other == 1
+
+    # ---- moves inside atoms ------------------------------------------------------------------
+
+    def _known(self, atom: int) -> bool:
+        """Whether the people this atom is said to have are sure to exist."""
+        only = np.count_nonzero(self.groups.people) == 1  # then everybody is in it
+        return bool(np.isfinite(self.groups.people[atom]) or (only and self.moves == 1))
+
+    def _dearest(self, releases: Sequence[Weighted]) -> list[Fraction]:
+        """For each atom: weights of the releases in which some move inside the atom can be seen."""
+        people = self.groups.people > 0
+        sees = np.stack([self._varies(names) & people for names, _ in releases], axis=1)
+        patterns, of_atom = np.unique(sees, axis=0, return_inverse=True)
+        weights = [w for _, w in releases]
+        prices = [
+            sum((w for w, seen in zip(weights, row, strict=True) if seen), Fraction(0))
+            for row in patterns
+        ]
+        return [prices[i] for i in of_atom.reshape(-1)]
+
+    def _varies(self, names: tuple[str, ...]) -> Any:
+        """Which atoms show two or more different cells of the table over `names`."""
+        mandates = self.groups.mandates
+        seen = images(mandates, names)
+        atoms = mandates.atoms
+        cells = atoms >= 0
+        low = np.full(len(self.groups.people), np.iinfo(np.int64).max)
+        high = np.full(len(self.groups.people), -1)
+        np.minimum.at(low, atoms[cells], seen.key[cells])
+        np.maximum.at(high, atoms[cells], seen.key[cells])
+        return (high > low) | ((high >= 0) & (seen.other > 1))
+
+    def _at_once(self, atom: int, releases: Sequence[Weighted]) -> bool:
+        """Whether one move inside the atom is seen by every release that can see any (sufficient
+        test).
+
+        Attributes outside the mandates can all change at once; of the cells inside, the first is
+        compared with every other one.
+        """
+        mandates = self.groups.mandates
+        cells = np.flatnonzero(mandates.atoms == atom)
+        together = np.ones(len(cells), dtype=bool)
+        for names, _ in releases:
+            seen = images(mandates, names)
+            if self._varies(names)[atom] and seen.other == 1:
+                together &= seen.key[cells] != seen.key[cells[0]]
+        return bool(np.any(together))

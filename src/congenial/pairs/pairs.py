@@ -1,0 +1,83 @@
+"""Pairs: what must look alike. The one question every promise answers, whatever protects it.
+
+An `Adjacency` relates databases; secret pairs relate what is believed given public information; and
+pairs of distributions relate laws of a whole dataset. A guarantee needs no more of any of them than
+is stated here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
+
+
+class Pairs(ABC):
+    """Which two states of the world a release must not tell apart."""
+
+    schema: Schema
+
+    @property
+    @abstractmethod
+    def metric(self) -> str:
+        """How the two sides of a pair differ, in a word or two."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise after "take"."""
+
+    @property
+    def mandates(self) -> Invariants:
+        """The figures both sides agree with; none unless the relation says so."""
+        return Invariants(self.schema)
+
+    @property
+    def subject(self) -> str:
+        """Whose privacy parameter it is, as in "epsilon = 1 per person"."""
+        return "per person"
+
+    @property
+    def side(self) -> str:
+        """What one side of a pair is: a dataset, a scenario, a distribution."""
+        return "dataset"
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What a promise about these pairs leaves open, beside what every promise does."""
+        return ()
+
+    @property
+    def composes(self) -> bool:
+        """Whether promises about these pairs add up when both are kept."""
+        return True
+
+    def same(self, other: Pairs) -> bool:
+        """Whether `other` relates exactly the same pairs."""
+        return self.to_dict() == other.to_dict() and self.mandates == other.mandates
+
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these; by default only when they are the same."""
+        return self.same(other)
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a bundle or a ledger; schema and mandates are written beside it."""
+
+
+class PublishedPairs(Pairs):
+    """Pairs of datasets that agree with `published`, which also says what a record is."""
+
+    published: Invariants
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        """What a record is."""
+        return self.published.schema
+
+    @property
+    def mandates(self) -> Invariants:
+        """The figures both datasets agree with."""
+        return self.published

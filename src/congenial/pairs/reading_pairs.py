@@ -1,0 +1,33 @@
+"""The kinds of pairs a guarantee can be about, by the name written in bundles and ledgers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, cast
+
+from congenial.errors import BundleError
+from congenial.figures.invariants import Invariants
+from congenial.pairs.pairs import Pairs
+
+# metric -> module and class; a class is loaded when it is needed and reads its own plain data
+_HOME = {
+    "replace-one": ("adjacency", "SemiAdjacent"),
+    "replace-one value": ("sensitive_values", "SensitiveValues"),
+    "symmetric difference": ("adjacency", "AddRemove"),
+    "secret pairs": ("secrets", "SecretPairs"),
+    "pairs of distributions": ("distributions", "DistributionPairs"),
+}
+
+
+def read_pairs(mandates: Invariants, data: Mapping[str, Any]) -> Pairs:
+    """The pairs that `Pairs.to_dict` wrote, given the mandates (with their schema) beside it."""
+    metric = data["metric"]
+    if metric not in _HOME:
+        raise BundleError(
+            f"this software does not know promises about {metric!r}.",
+            remedy="Use the version of congenial named in the bundle.",
+        )
+    module, name = _HOME[metric]
+    kind = getattr(import_module(f"congenial.pairs.{module}"), name)
+    return cast(Pairs, kind.from_dict(mandates, data))

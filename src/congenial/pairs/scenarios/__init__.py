@@ -1,0 +1,1 @@
+"""What somebody who knows the public figures may believe about the data."""

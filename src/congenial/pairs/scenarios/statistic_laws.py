@@ -1,0 +1,318 @@
+"""Laws of a statistic, as a scenario states them: what is believed, before anything is computed.
+
+Five kinds. `StatedDiscrete` has exact integer masses (a pmf of fractions, or a sample);
+`StatedLogDiscrete` has masses known as logarithms up to a relative error (a pmf of floats, or a
+binomial with very many trials); `StatedBinomial`; `StatedNormal`; and `StatedContinuous`, given by
+its quantile functions. How far apart two laws are is worked out in transport/.
+
+A float is read as the decimal it prints (0.1 is 1/10). If the decimals of a pmf have at most 15
+digits and add up to one exactly, they were meant and the law is exact; otherwise they were computed
+and rounded, and distances count the rounding against you.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from congenial.data.rational import fraction
+from congenial.errors import GuaranteeError
+
+Floats = npt.NDArray[np.float64]
+
+LARGEST_INT64 = 1 << 62  # masses below this are kept as machine integers
+FLOAT_ERROR = 2.0**-40  # relative error allowed for masses that were computed in floats
+_SUM_ERROR = 1e-9  # a pmf whose sum is further than this from one is a mistake, not rounding
+_MOST_DECIMALS = 20_000  # longer pmfs of floats are not read digit by digit
+_MOST_BITS = 10_000_000  # digits of an exact binomial pmf, all points together
+
+
+@dataclass(frozen=True, eq=False)
+class StatedDiscrete:
+    """Finitely many points with integer masses; the probability of point i is masses[i] / total.
+
+    `points` is (n,) and sorted, or (n, d). `empirical` marks a sample, of which every conclusion is
+    an estimate. Points are the doubles they are; scale a statistic to whole numbers to have none
+    rounded. Build it with `pmf` or `sample`.
+    """
+
+    points: Floats
+    masses: npt.NDArray[Any]
+    empirical: bool = False
+
+    def __post_init__(self) -> None:
+        _check_points(self.points, len(self.masses))
+
+    @cached_property
+    def total(self) -> int:
+        """The sum of the masses."""
+        return int(self.masses.sum())
+
+    @property
+    def dimension(self) -> int:
+        """Coordinates of a point."""
+        return 1 if self.points.ndim == 1 else int(self.points.shape[1])
+
+    def log_masses(self) -> Floats:
+        """Logarithms of the probabilities, for comparison with a law on the log scale."""
+        if self.masses.dtype != object:
+            return np.asarray(np.log(self.masses) - math.log(self.total), dtype=np.float64)
+        return np.array([math.log(m) for m in self.masses.tolist()]) - math.log(self.total)
+
+
+@dataclass(frozen=True, eq=False)
+class StatedLogDiscrete:
+    """Points whose masses are known as logarithms, each within a relative `error`.
+
+    Far tails keep their digits, which matters: the largest displacement sits there.
+    """
+
+    points: Floats
+    logs: Floats
+    error: float = FLOAT_ERROR
+
+    def __post_init__(self) -> None:
+        _check_points(self.points, len(self.logs))
+
+    @property
+    def dimension(self) -> int:
+        """Coordinates of a point."""
+        return 1 if self.points.ndim == 1 else int(self.points.shape[1])
+
+    def log_masses(self) -> Floats:
+        """Logarithms of the probabilities."""
+        return self.logs
+
+
+@dataclass(frozen=True)
+class StatedBinomial:
+    """`shift` plus the number of successes in n independent trials of probability p."""
+
+    n: int
+    p: Fraction
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", probability(self.p, "p"))
+        if self.n < 0:
+            raise GuaranteeError(f"a binomial of {self.n} trials.", remedy="Give 0 or more.")
+
+    def tabulated(self) -> StatedDiscrete | StatedLogDiscrete:
+        """The pmf: exact integers, or logarithms when those would have too many digits."""
+        a, b = self.p.numerator, self.p.denominator
+        if a in (0, b):
+            return pmf([self.shift + (self.n if a else 0)], [1])
+        if self.n**2 * b.bit_length() > _MOST_BITS:
+            return self._logarithmic()
+        masses, term = [], (b - a) ** self.n
+        for k in range(self.n + 1):
+            masses.append(term)
+            term = term * (self.n - k) * a // ((k + 1) * (b - a))
+        return pmf(np.arange(self.n + 1.0) + self.shift, masses)
+
+    def _logarithmic(self) -> StatedLogDiscrete:
+        from scipy.special import gammaln
+
+        k = np.arange(self.n + 1.0)
+        largest = float(gammaln(self.n + 1.0))
+        choose = largest - gammaln(k + 1) - gammaln(self.n - k + 1)
+        yes, no = math.log(float(self.p)), math.log(float(1 - self.p))
+        # every term is right within 8 units in its last place, and none passes these sizes
+        size = 3 * largest + self.n * (abs(yes) + abs(no))
+        return StatedLogDiscrete(
+            k + self.shift,
+            choose + k * yes + (self.n - k) * no,
+            math.expm1(8 * size * 2.0**-52),
+        )
+
+
+@dataclass(frozen=True)
+class StatedNormal:
+    """The normal law with this mean and standard deviation."""
+
+    mean: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and 0 < self.sd < math.inf):
+            raise GuaranteeError(
+                f"a normal law with mean {self.mean} and standard deviation {self.sd}.",
+                remedy="Both are finite, and the second is positive.",
+            )
+
+
+@dataclass(frozen=True)
+class StatedContinuous:
+    """A continuous law by its quantiles: `quantile(u)` from below, `upper_quantile(u)` from above.
+
+    The two answer P(X <= x) = u and P(X >= x) = u, so that both tails keep their digits. They are
+    taken to be right within `accuracy`, relative to the value and to the spread of the law.
+    `family` names everything but the location: two laws of one family are translates of each other.
+    """
+
+    quantile: Callable[[Floats], Floats]
+    upper_quantile: Callable[[Floats], Floats]
+    support: tuple[float, float] = (-math.inf, math.inf)
+    family: str = ""
+    location: float = 0.0
+    accuracy: float = 1e-9
+
+    @classmethod
+    def of(cls, frozen: Any) -> StatedContinuous:
+        """From a frozen distribution of `scipy.stats`, for example `gamma(2, loc=1)`.
+
+        Two laws made from one distribution with equal shapes and scale are one family.
+        """
+        if not hasattr(frozen, "isf") or hasattr(frozen, "pmf"):
+            raise GuaranteeError(
+                "this object is not a frozen continuous distribution.",
+                remedy="Give for example scipy.stats.gamma(2), or a pmf for a discrete law.",
+            )
+        shapes, location, scale = frozen.dist._parse_args(*frozen.args, **frozen.kwds)
+        low, high = frozen.support()
+        family = f"{frozen.dist.name} {[float(s) for s in shapes]} {float(scale)!r}"
+        return cls(frozen.ppf, frozen.isf, (float(low), float(high)), family, float(location))
+
+
+Law = StatedDiscrete | StatedLogDiscrete | StatedBinomial | StatedNormal | StatedContinuous
+
+
+def pmf(
+    points: Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any],
+    masses: Sequence[Any] | npt.NDArray[Any] | None = None,
+) -> StatedDiscrete | StatedLogDiscrete:
+    """A discrete law from points and their masses, or from a mapping of one to the other.
+
+    Fractions and strings such as "1/3" are exact; integers are weights out of their sum. Points
+    without mass are left out; masses that do not add up to one are refused.
+
+    >>> law = pmf({0: "1/2", 3: "1/2"})
+    >>> law.masses.tolist(), law.total
+    ([1, 1], 2)
+    """
+    if isinstance(points, Mapping):
+        masses, points = list(points.values()), list(points)
+    if masses is None:
+        raise GuaranteeError("a pmf came without masses.", remedy="Use `sample` for a sample.")
+    where = _points(points)
+    _check_points(where, len(masses))
+    if np.asarray(masses).dtype.kind == "f" and len(masses) > _MOST_DECIMALS:
+        return _rounded(where, np.asarray(masses, dtype=np.float64))
+    given = [rational(value) for value in masses]
+    weights = all(isinstance(value, int | np.integer) for value in masses)
+    total = sum(given, Fraction(0)) if weights else Fraction(1)
+    if any(value < 0 for value in given) or not total:
+        raise GuaranteeError(
+            "a pmf has a negative mass, or no mass at all.", remedy="Masses are 0 or more."
+        )
+    if sum(given, Fraction(0)) != total or any(_computed(value) for value in masses):
+        return _rounded(where, np.array([float(value) for value in given]))
+    return _exact(where, given)
+
+
+def sample(points: Sequence[Any] | npt.NDArray[Any]) -> StatedDiscrete:
+    """The empirical law of a sample: each draw has the same mass. Conclusions are estimates."""
+    where = _points(points)
+    if where.ndim == 1 and not np.all(where[1:] >= where[:-1]):
+        where = np.sort(where)
+    return StatedDiscrete(where, np.ones(len(where), dtype=np.int64), empirical=True)
+
+
+def probability(value: object, name: str) -> Fraction:
+    """Read a probability as a rational number; refused outside 0 .. 1."""
+    number = rational(value)
+    if not 0 <= number <= 1:
+        raise GuaranteeError(f"{name} = {value} is not a probability.", remedy="Give 0 to 1.")
+    return number
+
+
+def rational(value: object) -> Fraction:
+    """Read a number exactly; a float is the decimal it prints, not its binary neighbour."""
+    if isinstance(value, float | np.floating):
+        value = repr(float(value))
+    elif isinstance(value, np.integer):
+        value = int(value)
+    try:
+        if isinstance(value, Fraction | int) and not isinstance(value, bool):
+            return Fraction(value)  # masses worked out exactly may have any number of digits
+        if isinstance(value, str | Decimal):
+            return fraction(value)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        pass
+    raise GuaranteeError(f"{value!r} is not a number.", remedy='Give a Fraction or "1/3".')
+
+
+def _computed(value: object) -> bool:
+    """Whether a float has more digits than a person writes."""
+    return isinstance(value, float | np.floating) and float(f"{value:.15g}") != value
+
+
+def _points(points: Any) -> Floats:
+    try:
+        where = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise GuaranteeError(
+            "a law has points that are not numbers.", remedy="Give numbers, or rows of numbers."
+        ) from None
+    if where.size and np.abs(where).max() >= 2.0**53:
+        _check_whole(points, where)
+    return where[:, 0] if where.ndim == 2 and where.shape[1] == 1 else where
+
+
+def _check_whole(points: Any, where: Floats) -> None:
+    """Refuse whole numbers that are not doubles: distances between them would be wrong."""
+    given = np.asarray(points, dtype=object).reshape(-1).tolist()
+    for value, taken in zip(given, where.reshape(-1).tolist(), strict=True):
+        if isinstance(value, int | np.integer) and int(value) != taken:
+            raise GuaranteeError(
+                "a law has a whole number beyond 2^53 that doubles cannot tell from its neighbour.",
+                remedy="Subtract a public constant from the statistic.",
+            )
+
+
+def _check_points(points: Floats, masses: int) -> None:
+    if points.ndim not in (1, 2) or len(points) != masses:
+        raise GuaranteeError(
+            f"a law has points of shape {points.shape} and {masses} masses.",
+            remedy="Give one mass for each point; points in several dimensions are rows.",
+        )
+    if not points.size or not np.all(np.isfinite(points)):
+        raise GuaranteeError(
+            "a law has no points, or a point that is not a finite number.",
+            remedy="Give at least one point; leave out what cannot be observed.",
+        )
+
+
+def _exact(where: Floats, masses: list[Fraction]) -> StatedDiscrete:
+    common = math.lcm(*(value.denominator for value in masses))
+    whole = [value.numerator * (common // value.denominator) for value in masses]
+    shared = math.gcd(*whole)
+    keep = [i for i, value in enumerate(whole) if value]
+    if where.ndim == 1:
+        keep.sort(key=lambda i: float(where[i]))
+    kind = np.int64 if sum(whole) < LARGEST_INT64 * shared else object
+    return StatedDiscrete(where[keep], np.array([whole[i] // shared for i in keep], dtype=kind))
+
+
+def _rounded(where: Floats, masses: Floats) -> StatedLogDiscrete:
+    """A pmf whose masses were computed in floating point: normalised, with a relative error."""
+    total = float(masses.sum())
+    if not abs(total - 1) <= _SUM_ERROR or np.any(masses < 0):
+        raise GuaranteeError(
+            f"the masses of a pmf add up to {total:.9g}, not to 1.",
+            remedy="Give probabilities that add up to one, as fractions if they are known exactly.",
+        )
+    keep = np.flatnonzero(masses > 0)
+    if where.ndim == 1:
+        keep = keep[np.argsort(where[keep], kind="stable")]
+    return StatedLogDiscrete(
+        where[keep], np.log(masses[keep] / total), FLOAT_ERROR + abs(total - 1)
+    )

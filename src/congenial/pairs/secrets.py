@@ -1,0 +1,256 @@
+"""SecretPairs: two answers of one person, seen by somebody who knows the public figures.
+
+The promise of partially private data (partially-private-data, Definition 3): whoever knows z
+and holds one of the stated beliefs learns little about any one person from the release. It says
+nothing about what z reveals by itself. How much noise that takes is worked out in
+transport/secrets; which promises may be put together is decided here, by the corrected composition
+rules (the printed ones are false, see docs/errata).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from congenial.data.schema import Schema
+from congenial.errors import GuaranteeError
+from congenial.figures.invariants import Invariants
+from congenial.pairs.pairs import Pairs
+from congenial.pairs.scenarios.scenarios import (
+    LEVELS,
+    SECRET_WORDS,
+    Conditionals,
+    Independence,
+    Level,
+    Query,
+    Scenarios,
+    Secrets,
+    read_scenarios,
+)
+
+LEAKAGE = "what the public figures reveal by themselves"  # belongs to `Guarantee.not_covered`
+PEOPLE = (("", 1),)  # the terms of a statement about everybody
+OTHER_BELIEFS = "somebody whose belief about the data is none of those named"
+
+
+@dataclass(frozen=True)
+class SecretPairs(Pairs):
+    """Secrets of single persons under scenarios, given public figures.
+
+    `scenarios`: one or more classes of beliefs; the promise holds for all of them. `given`: the
+    public figures z in words (besides those the scenarios name and the mandates). `level`:
+    whether releases are calibrated to laws of a statistic ("query") or of whole databases
+    ("database"); only the latter add up.
+    """
+
+    schema: Schema
+    scenarios: tuple[Scenarios, ...]
+    given: tuple[str, ...] = ()
+    level: Level = "query"
+    published: Invariants | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.scenarios, Scenarios):
+            object.__setattr__(self, "scenarios", (self.scenarios,))
+        if not self.scenarios:
+            raise GuaranteeError(
+                "secret pairs without scenarios promise nothing.", remedy="State one belief."
+            )
+        if self.level not in LEVELS:
+            raise GuaranteeError(
+                f"level = '{self.level}' is not known.", remedy=f"Use {' or '.join(LEVELS)}."
+            )
+        if len({one.secrets for one in self.scenarios}) != 1:
+            raise GuaranteeError(
+                "the scenarios are about different secrets (replace-one and presence).",
+                remedy="Make one promise for each kind.",
+            )
+        if self.published is not None and self.published.schema != self.schema:
+            raise GuaranteeError(
+                "the mandates are about another schema.", remedy="Use one schema for both."
+            )
+        self._check_figures()
+
+    def _check_figures(self) -> None:
+        """Refuse a closed form given figures that it is not worked out for.
+
+        Records that are independent stay so given their number (where people are not added or
+        removed), but given no other figure: one answer then moves somebody else's.
+        """
+        figures = [*self.mandates.equalities, *self.mandates.bounds]
+        if self.secrets == "replace-one":
+            figures = [s for s in figures if s.terms != PEOPLE or s.by]
+        if figures and not all(one.conditioned for one in self.scenarios):
+            kind = next(one.kind for one in self.scenarios if not one.conditioned)
+            raise GuaranteeError(
+                f"given '{figures[0].label}' records are not independent, and how far one answer "
+                f"moves the others is not worked out for scenarios of kind '{kind}'.",
+                remedy="Publish the total only; or state laws or a distance given that figure (in "
+                "a plan: scenarios = { distance = 4 }).",
+            )
+
+    @property
+    def metric(self) -> str:
+        """The name of this kind of pairs in bundles and ledgers."""
+        return "secret pairs"
+
+    @property
+    def mandates(self) -> Invariants:
+        """Public figures that are exact statistics of the table, if there are any."""
+        return self.published if self.published is not None else Invariants(self.schema)
+
+    @property
+    def composes(self) -> bool:
+        """Whether the losses of two releases over these pairs add up: at database level only."""
+        return self.level == "database"
+
+    @property
+    def secrets(self) -> Secrets:
+        """Which secrets: a person's answer, or also whether the person is in the data."""
+        return self.scenarios[0].secrets
+
+    @property
+    def side(self) -> str:
+        """What one side of a pair is."""
+        return "answer" if self.secrets == "replace-one" else "case"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Everything public that the promise takes as known."""
+        told = [s.label for s in (*self.mandates.equalities, *self.mandates.bounds)]
+        told += [fact for one in self.scenarios for fact in one.facts]
+        return tuple(dict.fromkeys([*self.given, *told]))
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        beliefs = "; or that ".join(dict.fromkeys(one.belief for one in self.scenarios))
+        knows = f"knows the public figures ({'; '.join(self.facts)}) and " if self.facts else ""
+        who = f"somebody who {knows}believes that {beliefs}"
+        return f"{SECRET_WORDS[self.secrets]}, as seen by {who}"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must be true for the promise to mean what it says."""
+        return ("whoever reads the release holds one of the named beliefs",)
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What the promise says nothing about."""
+        return (LEAKAGE, OTHER_BELIEFS) if self.facts else (OTHER_BELIEFS,)
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """Secret pairs left out, because a scenario gives one of them probability 0 or 1."""
+        return tuple(pair for one in self.scenarios for pair in one.excluded)
+
+    def conditionals(self, query: Query | None = None) -> Iterator[Conditionals]:
+        """The pairs of laws that must look alike, of all scenarios."""
+        for one in self.scenarios:
+            yield from one.conditionals(self.level, query)
+
+    def independence(self, *blocks: Collection[int]) -> Independence:
+        """The weakest statement about the blocks that holds in every scenario."""
+        order: tuple[Independence, ...] = ("blocks", "given the secret", "none")
+        return max((one.independence(blocks) for one in self.scenarios), key=order.index)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "metric": self.metric,
+            "level": self.level,
+            "given": list(self.given),
+            "scenarios": [one.to_dict() for one in self.scenarios],
+            "words": self.words,
+        }
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SecretPairs:
+        """Inverse of `to_dict`, given the mandates (with their schema) written beside it."""
+        scenarios = tuple(read_scenarios(one) for one in data["scenarios"])
+        published = mandates if mandates.statements else None
+        return cls(mandates.schema, scenarios, tuple(data["given"]), data["level"], published)
+
+
+# --- what a promise over secret pairs means ------------------------------------------------------
+
+
+def event_gap(epsilon: float) -> float:
+    """Probabilities of an event under the two secrets differ by at most tanh(eps/2), sharp.
+
+    The same number bounds the total variation between what is believed after the release and what
+    would be believed had the person's record been replaced; the paper's e^eps - 1 is above 1 from
+    eps = ln 2 on.
+    """
+    return math.tanh(epsilon / 2)
+
+
+def belief_gap(epsilon: float) -> float:
+    """A belief in one secret against the other moves by at most tanh(eps/4), sharp.
+
+    Attained from a prior odds of e^(-eps/2), that go to e^(eps/2).
+    """
+    return math.tanh(epsilon / 4)
+
+
+# --- putting promises together -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How two losses go together: they "add", the larger one counts ("max"), or "refuse"."""
+
+    rule: Literal["add", "max", "refuse"]
+    reason: str
+
+    def require(self) -> Joint:
+        """Itself; GuaranteeError with the reason when refused."""
+        if self.rule == "refuse":
+            raise GuaranteeError(
+                f"the two promises cannot be put together: {self.reason}",
+                remedy="Calibrate both at level 'database', or release both statistics as one "
+                "vector calibrated at once.",
+            )
+        return self
+
+
+def may_add(
+    one: SecretPairs,
+    other: SecretPairs,
+    blocks: tuple[Collection[int], Collection[int]] | None = None,
+) -> Joint:
+    """How the losses of two releases with independent noise go together.
+
+    `blocks`: the people (numbered from 0) whose records each release looks at, if they are
+    disjoint. Lemmas 6 and 7 as printed are false; what is true:
+
+    - blocks independent of each other and of everybody else given z: the larger loss counts;
+    - both calibrated to one coupling of databases: losses add, since that coupling serves both;
+    - blocks independent given (secret, z): losses add, since the releases are independent then.
+    """
+    if any(getattr(one, x) != getattr(other, x) for x in ("scenarios", "facts", "mandates")):
+        return Joint("refuse", "they are about different beliefs or different public figures.")
+    kind: Independence = "none"
+    if blocks is not None:
+        if set(blocks[0]) & set(blocks[1]):
+            raise GuaranteeError(
+                "the two blocks of people overlap.", remedy="Leave the blocks out, or cut them."
+            )
+        kind = one.independence(*blocks)
+    if kind == "blocks":
+        return Joint("max", "the blocks are independent given the public figures.")
+    if one.level == other.level == "database":
+        return Joint("add", "both are calibrated to one coupling of databases.")
+    if kind == "given the secret":
+        return Joint("add", "the blocks are independent given the secret and the public figures.")
+    if blocks is None:
+        return Joint(
+            "refuse",
+            "each is calibrated to the law of its own statistic, and two statistics that hide a "
+            "secret each can reveal it together.",
+        )
+    return Joint(
+        "refuse", "the blocks depend on each other given the secret and the public figures."
+    )

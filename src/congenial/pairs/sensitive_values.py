@@ -1,0 +1,104 @@
+"""Partial synthesis: some columns are public person by person, the others are protected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from congenial.errors import MandateError
+from congenial.figures.cells import Cells
+from congenial.figures.invariants import Invariants
+from congenial.pairs.pairs import PublishedPairs
+
+
+@dataclass(frozen=True)
+class SensitiveValues(PublishedPairs):
+    """Two datasets with the same public columns that differ in one person's other columns.
+
+    The pairs of partial synthesis. `public` names the columns everybody may know of everybody; no
+    published figure or bound may involve another column, so that a value can change on its own.
+    One record differs, so the price is that of one replacement. Under `SemiAdjacent` with the same
+    figures nobody's public columns are taken as known and a person may have any of them, which
+    takes a* >= 2 records.
+    """
+
+    published: Invariants
+    public: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        named = {self.schema.attribute(name).name for name in self.public}
+        if not 0 < len(named) < len(self.schema.names):
+            raise MandateError(
+                "all columns are public, or none is: no value is left to tell from them.",
+                remedy="Use ReplaceOne or SemiAdjacent, or leave a column to protect.",
+            )
+        for statement in (*self.published.equalities, *self.published.bounds):
+            outside = set(Cells(self.schema, (statement,)).bases) - named
+            if outside:
+                raise MandateError(
+                    f"'{statement.label}' is published and involves {sorted(outside)[0]!r}, which "
+                    "is not public person by person.",
+                    remedy="Use SemiAdjacent, which prices such figures.",
+                )
+
+    @property
+    def metric(self) -> str:
+        """One person's values are replaced; the public columns stay."""
+        return "replace-one value"
+
+    @property
+    def records(self) -> int:
+        """1: nobody has to compensate."""
+        return 1
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The columns that are protected."""
+        return tuple(name for name in self.schema.names if name not in self.public)
+
+    @property
+    def subject(self) -> str:
+        """The epsilon is about these values alone."""
+        return f"per person, for {', '.join(self.sensitive)}"
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """The public columns are not protected at all."""
+        return (f"anybody's {', '.join(self.public)}, taken as known",)
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        impossible = self.published.zeros
+        kept = ", both without what is impossible by definition" if impossible else ""
+        return (
+            f"two datasets with the same {', '.join(self.public)} for everybody that differ in one "
+            f"person's {', '.join(self.sensitive)}{kept}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, records and words, with the public columns."""
+        return {
+            "metric": self.metric,
+            "records": self.records,
+            "public": list(self.public),
+            "words": self.words,
+        }
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SensitiveValues:
+        """Inverse of `to_dict`."""
+        return cls(mandates, tuple(data["public"]))
+
+
+def refuse_unpublished(mandates: Invariants, public: tuple[str, ...]) -> None:
+    """Raise MandateError unless the joint table of the public columns is published."""
+    whole = (("", 1),)
+    tables = [set(s.by) for s in mandates.equalities if s.terms == whole]
+    if public and set(public) not in tables:
+        raise MandateError(
+            f"the columns {', '.join(public)} are to be copied from the data, but their table is "
+            "not among the published figures.",
+            remedy=f"Publish margin({', '.join(repr(name) for name in public)}).",
+        )

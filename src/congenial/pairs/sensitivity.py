@@ -1,0 +1,240 @@
+"""The sensitivity space of a linear query under an adjacency: its norms, rank, elements and hull.
+
+S_phi = { phi(X) - phi(X') : X, X' adjacent } (semi-dp, Definition 4). A query is a table, named by
+its axes, or statements such as `count("age >= 18", by="county")`. Small spaces are listed, and then
+every number is exact as far as group sizes are published; large ones are bounded, and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.errors import StructureError
+from congenial.figures import lattice
+from congenial.figures.cells import Cells
+from congenial.figures.invariants import Invariants
+from congenial.figures.lattice import Ints
+from congenial.figures.statements import Statement, total
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.differences import product
+from congenial.pairs.hull import Ball, Hull, contains
+from congenial.pairs.supremum import Supremum
+
+Query = Sequence[str] | Statement | Sequence[Statement]
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """How far a query can move between adjacent databases.
+
+    `l1`, `l2_squared` and `linf` are Delta_1, Delta_2^2 and Delta_inf; `rank` is the dimension of
+    the span of S; `elements` are the distinct values of phi(X) - phi(X'), flattened, zero included,
+    or None where they are too many to list.
+    """
+
+    query: tuple[Statement, ...]
+    dimension: int
+    l1: Supremum
+    l2_squared: Supremum
+    linf: Supremum
+    rank: Supremum
+    elements: Ints | None = field(repr=False)
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements of S, the zero included, where they are listed."""
+        return None if self.elements is None else len(self.elements)
+
+    @cached_property
+    def hull(self) -> Hull:
+        """The convex hull of S; refused where S is not listed."""
+        if self.elements is None:
+            raise StructureError(
+                f"the sensitivity space of a query with {self.dimension} values is too large to be "
+                "listed, so its hull is not known.",
+                remedy="Use a norm: Delta_1, Delta_2 and Delta_inf are known without the hull.",
+            )
+        return Hull(self.elements)
+
+    @property
+    def vertices(self) -> Ints:
+        """The corners of the hull."""
+        return self.hull.vertices
+
+    def contains(self, larger: Ball, smaller: Ball) -> bool | None:
+        """Containment order of norm balls (Definition 8): `hull.contains` at these radii."""
+        radii: dict[Ball, Fraction] = {
+            "l1": self.l1.value,
+            "l2": self.l2_squared.value,
+            "linf": self.linf.value,
+            "hull": Fraction(1),
+        }
+        return contains(larger, smaller, radii, self.hull)
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """S_DP (one record, no mandates), S_Group (a records, no mandates) and S_Semi side by side.
+
+    Proposition 24: S_Semi is part of S_Group, and the hull of S_Group part of a times that of S_DP.
+    """
+
+    records: int
+    dp: Sensitivity
+    group: Sensitivity
+    semi: Sensitivity
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per space, for a report; the first as a times S_DP."""
+        a = self.records
+        named = (("a * S_DP", self.dp, a), ("S_Group", self.group, 1), ("S_Semi", self.semi, 1))
+        return [
+            {
+                "space": name,
+                "elements": one.size,
+                "rank": int(one.rank.value),
+                "Delta_1": times * one.l1.value,
+                "Delta_2^2": times**2 * one.l2_squared.value,
+                "Delta_inf": times * one.linf.value,
+            }
+            for name, one, times in named
+        ]
+
+
+def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
+    """The sensitivity space of a query, listed where it is small, bounded otherwise.
+
+    >>> from congenial import Schema, margin
+    >>> schema = Schema.from_dict({"r": {"integers": [1, 3]}, "c": {"integers": [1, 4]}})
+    >>> both = Invariants(schema, (margin("r"), margin("c")))
+    >>> found = sensitivity(SemiAdjacent(both), ("r", "c"))
+    >>> found.size, found.l1.value, found.l2_squared.value, found.rank.value
+    (85, Fraction(6, 1), Fraction(6, 1), Fraction(6, 1))
+    """
+    statements = _statements(query)
+    dimension = sum(adjacency.schema.size(one.by) for one in statements)
+    listed = adjacency.differences(statements)
+    if listed is None:
+        return _bounded(adjacency, statements, dimension)
+    seen = np.concatenate([listed.seen(i) for i in range(len(statements))], axis=1)
+    elements = np.unique(seen, axis=0)
+    exact, by = listed.exact, "enumeration"
+    rank = lattice.rank(sp.csr_matrix(product(elements.T, elements)))  # the same, and small
+    norms = np.abs(elements)
+    return Sensitivity(
+        statements,
+        dimension,
+        Supremum(Fraction(int(norms.sum(axis=1).max())), exact, by),
+        Supremum(Fraction(int(np.square(elements).sum(axis=1).max())), exact, by),
+        Supremum(Fraction(int(norms.max(initial=0))), exact, by),
+        Supremum(Fraction(rank), exact, by),
+        elements,
+    )
+
+
+def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
+    """S_DP, S_Group and S_Semi of a query (Proposition 24), over cells that are possible at all."""
+    free = Invariants(adjacency.schema, adjacency.mandates.zeros)
+    group = SemiAdjacent(free, metric=adjacency.metric, within=adjacency.records)
+    return Spaces(
+        adjacency.records,
+        sensitivity(SemiAdjacent(free, metric=adjacency.metric), query),
+        sensitivity(group, query),
+        sensitivity(adjacency, query),
+    )
+
+
+def two_way_size(rows: int, columns: int, records: int) -> int:
+    """Elements of S for an r x c table given both margins, 2 or 3 records apart, the zero included.
+
+    Swaps, and 12 C(r,3) C(c,3) hexagons that semi-dp, Proposition 32, leaves out.
+
+    >>> two_way_size(3, 3, 3), two_way_size(3, 4, 3), two_way_size(3, 3, 2)
+    (31, 85, 19)
+    """
+    if records not in (2, 3):
+        raise StructureError(
+            f"the number of differences {records} records apart has no closed form here.",
+            remedy="List them: sensitivity(adjacency, query).size.",
+        )
+    swaps = 2 * comb(rows, 2) * comb(columns, 2)
+    return 1 + swaps + (12 * comb(rows, 3) * comb(columns, 3) if records == 3 else 0)
+
+
+# ---- bounds ------------------------------------------------------------------------------------
+
+
+def _statements(query: Query) -> tuple[Statement, ...]:
+    if isinstance(query, Statement):
+        return (query,)
+    if all(isinstance(one, Statement) for one in query) and len(query):
+        return tuple(one for one in query if isinstance(one, Statement))
+    return (total(by=tuple(str(one) for one in query)),)
+
+
+def _bounded(
+    adjacency: Adjacency, statements: tuple[Statement, ...], dimension: int
+) -> Sensitivity:
+    """Closed forms for a table; for other queries, records times the farthest two answers."""
+    names = statements[0].by
+    if statements == (total(by=names),):
+        one, square = adjacency.l1(names), adjacency.l2_squared(names)
+        linf = adjacency.linf(names)
+    else:
+        one, square, linf = _farthest(adjacency, statements)
+    rank = Supremum(Fraction(_rank(adjacency, statements, dimension)), False)
+    return Sensitivity(statements, dimension, one, square, linf, rank, None)
+
+
+def _farthest(
+    adjacency: Adjacency, statements: tuple[Statement, ...]
+) -> tuple[Supremum, Supremum, Supremum]:
+    """Each record that differs moves the query by at most the two largest columns together."""
+    cells, first = _classes(adjacency.mandates, statements)
+    matrix = cells.matrix(statements, first)
+    sizes = np.sort(np.asarray(abs(matrix).sum(axis=0)).reshape(-1))[-2:]
+    squares = np.sort(np.asarray(matrix.power(2).sum(axis=0)).reshape(-1))[-2:]
+    low, high = matrix.min(axis=1).toarray(), matrix.max(axis=1).toarray()
+    a = adjacency.records
+    return (
+        Supremum(Fraction(a * int(sizes.sum())), False),
+        Supremum(Fraction(2 * a**2 * int(squares.sum())), False),
+        Supremum(Fraction(a * int((high - low).max(initial=0))), False),
+    )
+
+
+def _classes(mandates: Invariants, statements: tuple[Statement, ...]) -> tuple[Cells, Ints]:
+    """The cells in sight, and one of each class that query and mandates cannot tell apart."""
+    cells = Cells(mandates.schema, (*mandates.statements, *statements))
+    possible = np.flatnonzero(~cells.touched(mandates.zeros))
+    classes = cells.classes((*mandates.equalities, *statements))[possible]
+    return cells, possible[np.unique(classes, return_index=True)[1]]
+
+
+def _rank(adjacency: Adjacency, statements: tuple[Statement, ...], dimension: int) -> int:
+    """Rank of figures, people and query together, less that of figures and people."""
+    mandates = adjacency.mandates
+    cells, first = _classes(mandates, statements)
+    fixed = cells.matrix(mandates.equalities, first)
+    told = any(np.all(cells.column(one)[1][first] == 1) for one in mandates.equalities)
+    if adjacency.metric == "replace-one" and not told:  # n is public, and follows from no margin
+        fixed = sp.vstack([fixed, np.ones((1, len(first)), dtype=np.int64)], format="csr")
+    query = cells.matrix(statements, first)
+    try:
+        both = len(first) if _apart(query) else lattice.rank(sp.vstack([fixed, query], "csr"))
+        return both - lattice.rank(fixed)
+    except StructureError:
+        return dimension
+
+
+def _apart(query: sp.csr_matrix) -> bool:
+    """Whether every class has a value of the query to itself."""
+    return bool(np.all(np.diff(query.indptr) <= 1) and query.nnz == query.shape[1])

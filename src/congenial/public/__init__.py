@@ -1,1 +1,0 @@
-"""What is published exactly, and what that leaves to protect."""

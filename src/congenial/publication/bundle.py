@@ -1,0 +1,328 @@
+"""The bundle: a folder that can be published as it is, and that an analyst can read back.
+
+It holds released values, schema with labels, published figures, mechanism description, guarantee, a
+report, a citation and a digest, and nothing else. The digest detects accidents, not forgery:
+compare it with one published elsewhere.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from congenial._version import __version__
+from congenial.data.schema import Schema
+from congenial.errors import BundleError, CongenialError
+from congenial.figures.invariants import Invariants
+from congenial.mechanisms.bundled import Bundled
+from congenial.mechanisms.table_release import Release
+from congenial.privacy.description import read_description
+from congenial.privacy.guarantee import Guarantee
+
+FORMAT = 1
+INDEX = "release.json"
+DIGEST = "DIGEST.txt"
+# kind of release -> module and class that reads its part of a bundle
+KINDS = {
+    "table": ("congenial.mechanisms.table_release", "Release"),
+    "statistics": ("congenial.mechanisms.distribution.statistics_release", "StatisticsRelease"),
+    "values": ("congenial.mechanisms.wasserstein.values_release", "ValuesRelease"),
+    "synthetic records": ("congenial.synthesis.synthetic_release", "SyntheticRelease"),
+}
+RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
+LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
+LARGEST_FILE = 2**35  # bytes of any file that a reader will look into
+
+
+def write(release: Bundled, folder: Path, promise: str, report: str) -> PreparedBundle:
+    """Write the bundle under a temporary name; `PreparedBundle.publish` moves it to `folder`."""
+    check_absent(folder)
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        partial.mkdir(parents=True)
+        for name, content in _files(release, promise, report).items():
+            (partial / name).write_bytes(content)
+        digest = _write_index(release, partial, promise)
+    except OSError as reason:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise BundleError(
+            f"cannot write to '{folder.parent}': {reason.strerror}.",
+            remedy="Choose a folder you can write to with --out.",
+        ) from None
+    return PreparedBundle(partial, folder, digest)
+
+
+def check_absent(folder: Path) -> None:
+    """Refuse to overwrite anything, and find out early whether the place can be written to."""
+    if folder.exists():
+        raise BundleError(
+            f"'{folder}' is already there; a bundle is never overwritten, and drawing the release "
+            "again would spend again.",
+            remedy="Draw others with --name; for a second draw give it a new name or --out.",
+        )
+    parent = folder.parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise BundleError(
+            f"'{parent}' cannot be written to.", remedy="Choose another folder with --out."
+        )
+
+
+@dataclass(frozen=True)
+class PreparedBundle:
+    """A complete bundle under its temporary name."""
+
+    partial: Path
+    folder: Path
+    digest: str
+
+    def publish(self) -> None:
+        """Give the bundle its name, in one step."""
+        try:
+            self.partial.rename(self.folder)
+        except OSError as reason:
+            raise BundleError(
+                f"cannot move the finished bundle to '{self.folder}': {reason.strerror}.",
+                remedy=f"It is complete at '{self.partial}'; move it by hand.",
+            ) from None
+
+
+def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
+    return {
+        **release.payload(),
+        "schema.json": _json(release.schema.to_dict()),
+        "published.json": _json(release.published.to_dict()),
+        "published.csv": published_csv(release.published).encode(),
+        "report.html": report.encode(),
+        "README.txt": readme(release, promise).encode(),
+        "CITATION.cff": citation(release).encode(),
+    }
+
+
+def _write_index(release: Bundled, folder: Path, promise: str) -> str:
+    files = sorted(path.name for path in folder.iterdir())
+    index = {
+        "format": FORMAT,
+        "kind": release.kind,
+        "name": release.name,
+        "software": f"congenial {__version__}",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "description": release.description.to_dict(),
+        "guarantee": release.guarantee.to_dict(),
+        "promise": promise,
+        "randomness": release.randomness,
+        "publishable": release.publishable,
+        "files": {name: sha256((folder / name).read_bytes()) for name in files},
+    }
+    content = _json(index)
+    (folder / INDEX).write_bytes(content)
+    digest = sha256(content)
+    (folder / DIGEST).write_text(digest + "\n")
+    return digest
+
+
+def read(folder: str | Path) -> Any:
+    """Read a bundle back; what is damaged or unknown is refused.
+
+    Returns a `Release` for a protected table, and the release of its own kind for anything else.
+
+    >>> release = read("bundles/sex-by-age")            # doctest: +SKIP
+    >>> release.interval("age >= 65", 0.90)             # doctest: +SKIP
+    """
+    folder = Path(folder)
+    index = read_index(folder)
+    kind = index.get("kind", Release.kind)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise BundleError(
+            f"this software does not know bundles of the kind {kind!r}.",
+            remedy="Use the version of congenial that wrote it.",
+        )
+    try:
+        schema = Schema.from_dict(_parse(folder / "schema.json"), None)
+        published = Invariants.from_dict(schema, _parse(folder / "published.json"))
+        description = read_description(schema, index["description"])
+        published.join(description.support)  # refuses a support with other figures
+        module, name = KINDS[kind]
+        release = getattr(import_module(module), name).from_payload(
+            name=str(index["name"]),
+            description=description,
+            guarantee=Guarantee.from_dict(published, index["guarantee"]),
+            randomness=str(index["randomness"]),
+            publishable=bool(index["publishable"]),
+            payload=_Payload(folder, set(index["files"])),
+        )
+        _ = release.guarantee.explain(), release.guarantee.to_dict()  # fields of the wrong kind
+    except CongenialError:
+        raise
+    except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
+        raise BundleError(
+            f"'{folder}' is not a bundle this software can read ({type(reason).__name__}).",
+            remedy="Run `congenial verify` on it, or get a fresh copy.",
+        ) from None
+    return release
+
+
+class _Payload(Mapping[str, bytes]):
+    """The files of a bundle by name, read when they are asked for."""
+
+    def __init__(self, folder: Path, names: set[str]) -> None:
+        self._folder, self._names = folder, names
+
+    def __getitem__(self, name: str) -> bytes:
+        if name not in self._names or Path(name).name != name:
+            raise KeyError(name)
+        return read_bytes(self._folder / name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def read_index(folder: Path) -> dict[str, Any]:
+    """The bundle's release.json, after checking that it is one."""
+    if not folder.is_dir() or not any((folder / name).exists() for name in (INDEX, DIGEST)):
+        raise BundleError(
+            f"there is no bundle in '{folder}'.",
+            remedy=f"Give the bundle's own folder, the one with {INDEX}.",
+        )
+    index = _parse(folder / INDEX)
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
+        told = index.get("format") if isinstance(index, dict) else None
+        raise BundleError(
+            f"'{folder}' has bundle format {told!r}; this software reads format {FORMAT}.",
+            remedy="Use the version of congenial that wrote it.",
+        )
+    return index
+
+
+def published_csv(published: Invariants) -> str:
+    """Published figures, one per line: label, the levels of its axes, value, legal ground; and
+    public bounds, with a last column that tells them from figures where there are any.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = 5 if published.bounds else 4
+    writer.writerow(["figure", "for", "value", "because", "relation"][:columns])
+    for statement, values in zip(published.statements, published.values or (), strict=False):
+        axes = published.schema.axes(statement.by)
+        relation = RELATIONS.get(statement.relation)
+        if statement.bound is not None:
+            values = np.full([len(axis.levels) for axis in axes], statement.bound)
+        if values is None or relation is None:
+            continue
+        for index in np.ndindex(*values.shape):
+            cell = "; ".join(
+                f"{axis.name} = {axis.levels[i]}" for axis, i in zip(axes, index, strict=True)
+            )
+            row = [statement.label, cell, int(values[index]), statement.because, relation]
+            writer.writerow(row[:columns])
+    return out.getvalue()
+
+
+def readme(release: Bundled, promise: str) -> str:
+    """README.txt: the promise, the files, how to begin."""
+    warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
+    files = (
+        *release.contents,
+        ("published.csv, .json", "the figures published exactly, and public bounds"),
+        ("schema.json", "what the cells mean"),
+        ("release.json", "mechanism, guarantee, software, and the digest of every file"),
+        ("report.html", "the same for reading; opens without a network"),
+        ("DIGEST.txt", "SHA-256 of release.json; compare it with the one the publisher announced"),
+    )
+    listed = "\n".join(f"{name:<27}{what}" for name, what in files)
+    usage = "\n".join(f"  {line}" for line in release.usage)
+    return f"""{warning}{release.name}
+{"=" * len(release.name)}
+
+What is promised
+{promise}
+
+Files
+{listed}
+
+How to use it
+  import congenial
+  release = congenial.read("<this folder>")
+{usage}
+or, without Python, read the CSV files. The law is in release.json under "description".
+Check the folder with: congenial verify <this folder> --digest <announced digest>
+"""
+
+
+def citation(release: Bundled) -> str:
+    """CITATION.cff."""
+    return f"""cff-version: 1.2.0
+message: If you use this release, please cite it and the software that protected it.
+title: {json.dumps(f"{release.name}: protected {release.kind}")}
+type: dataset
+version: {json.dumps(f"congenial {__version__}")}
+authors:
+  - name: The publisher of this folder
+references:
+  - type: software
+    title: Congenial
+    version: {json.dumps(__version__)}
+    authors:
+      - name: The Congenial developers
+abstract: {json.dumps(release.guarantee.citation)}
+"""
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _parse(path: Path) -> Any:
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BundleError(
+            f"'{path}' is not valid JSON.", remedy="Get a fresh copy of the bundle."
+        ) from None
+
+
+def read_text(path: Path) -> str:
+    """A text file of a bundle, refused when it cannot be read or is far too large."""
+    try:
+        return read_bytes(path, LARGEST_INDEX).decode()
+    except UnicodeDecodeError:
+        raise BundleError(
+            f"'{path}' cannot be read.", remedy="Get a fresh copy of the bundle."
+        ) from None
+
+
+def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
+    """A file of a bundle, refused when it cannot be read, is far too large, or is no file at all:
+    a device or a pipe would never end.
+    """
+    try:
+        if path.is_file():
+            if path.stat().st_size > largest:
+                raise BundleError(f"'{path}' is too large to be part of a bundle.")
+            return path.read_bytes()
+    except (OSError, ValueError):  # ValueError: a name no file system allows
+        pass
+    raise BundleError(f"'{path}' cannot be read.", remedy="Get a fresh copy of the bundle.")
+
+
+def sha256(content: bytes) -> str:
+    """The digest of a file's content."""
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,225 @@
+"""A first plan for a file, from its column names and types; values are listed only on request.
+
+A CSV file stores no types, so every column of it is drafted as categorical; its names are its first
+row, and a record there would be shown by the plan. The rows after it are looked at for that alone.
+Listing the levels that occur is a publication of which values occur; whoever asks for it has to be
+told.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from congenial.errors import DataError, PlanError
+
+Kind = Literal["text", "number", "truth", "other"]
+
+MOST_LEVELS = 200
+AHEAD = 1_000_000  # characters of a CSV file that are looked at
+FROM_DATA = "levels read from the data: this plan shows which values occur"
+
+
+def write_draft(source: Path, out: Path, *, levels_from_data: bool = False) -> dict[str, str]:
+    """Write a draft plan for `source` to `out` and return the columns with their kinds.
+
+    Raises DataError when the file cannot be read, PlanError when `out` is there or not writable.
+    """
+    if out.exists():
+        raise PlanError(
+            f"'{out}' is already there; init never overwrites.", remedy="Choose another with --out."
+        )
+    columns = columns_of(source)
+    unit = next((name for name in columns if re.search(r"(^|_)id$", name, re.IGNORECASE)), None)
+    variables = {name: kind for name, kind in columns.items() if name != unit}
+    if not any(kind != "other" for kind in variables.values()):
+        raise DataError(f"'{source.name}' has no column that a plan could protect.")
+    levels = _levels(source, variables) if levels_from_data else {}
+    relative = Path(os.path.relpath(source, out.parent)).as_posix()
+    text = draft(relative, unit, variables, levels)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as reason:
+        raise PlanError(
+            f"'{out}' cannot be written: {reason.strerror}.", remedy="Choose another with --out."
+        ) from None
+    return dict(columns)
+
+
+def draft(
+    source: str,
+    unit: str | None,
+    variables: Mapping[str, Kind],
+    levels: Mapping[str, list[str]] | None = None,
+) -> str:
+    """The text of a plan with places to fill in.
+
+    >>> print(draft("people.parquet", "person_id", {"sex": "text"}).splitlines()[4])
+    unit = "person_id"               # one row each, checked
+    """
+    levels = levels or {}
+    own = f"unit = {quoted(unit)}" if unit else '# unit = "..."'
+    table = [name for name, kind in variables.items() if kind != "other"][:2]
+    note = f"# WARNING: {FROM_DATA}.\n" if levels else ""
+    schema = "\n".join(_attribute(name, kind, levels.get(name)) for name, kind in variables.items())
+    return f"""# A draft: replace what is marked FILL IN, then run `congenial check` on this file.
+{note}
+[data]
+source = {quoted(source)}
+{own:<32} # {"one row each, checked" if unit else "FILL IN the column that names a person"}
+
+[schema]                         # fixed without looking at the data; it is published
+{schema}
+
+# [publish]                      # figures that must be published exactly, unprotected
+# "Population" = {{ total = true, because = "FILL IN the legal ground" }}
+
+[[release]]
+name = "first-table"
+table = [{", ".join(quoted(name) for name in table)}]
+epsilon = 1.0                    # per person
+nonnegative = "project"
+
+[budget]                         # one ledger is one population
+ledger = "ledger.sqlite"
+epsilon = 2.0                    # for all releases together
+"""
+
+
+def _attribute(name: str, kind: Kind, levels: list[str] | None) -> str:
+    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
+    if kind == "other":
+        return f"# {key}: left out, its type has no levels or edges"
+    if kind == "truth":
+        return f'{key} = {{ levels = ["false", "true"] }}'
+    if kind == "number":
+        return f'{key} = {{ edges = [0, 1], top = "1+" }}  # FILL IN edges, or integers = [1, 8]'
+    if levels:
+        return f"{key} = {{ levels = [{', '.join(quoted(level) for level in levels)}] }}"
+    return f'{key} = {{ levels = ["..."] }}  # FILL IN levels, or edges = [...] for numbers'
+
+
+def quoted(text: str) -> str:
+    """A TOML string."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def columns_of(source: Path) -> dict[str, Kind]:
+    """Names of the columns with their kinds, from a Parquet footer or the first row of a CSV file.
+
+    DataError where that row looks like a record.
+    """
+    from congenial.data.source import KINDS_OF_FILE
+
+    path = source
+    if source.is_dir():
+        inside = sorted(one for one in source.iterdir() if one.name[0] not in "._")
+        path = inside[0] if inside else source
+    if not path.is_file():
+        raise DataError(f"there is no file at '{source}'.", remedy="Give a CSV or Parquet file.")
+    kind = KINDS_OF_FILE.get(path.suffix.lower())
+    if kind is None:
+        raise DataError(
+            f"'{path.name}' is neither CSV nor Parquet by its name.",
+            remedy=f"Known: {', '.join(KINDS_OF_FILE)}.",
+        )
+    return _parquet_columns(path) if kind == "parquet" else _csv_columns(path)
+
+
+def _parquet_columns(path: Path) -> dict[str, Kind]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+    except (OSError, pa.ArrowException):
+        raise DataError(f"'{path.name}' cannot be read as Parquet.") from None
+    return {field.name: _kind(field.type) for field in schema}
+
+
+def _kind(stored: object) -> Kind:
+    from pyarrow import types
+
+    if types.is_dictionary(stored):
+        return _kind(stored.value_type)  # type: ignore[attr-defined]
+    if types.is_string(stored) or types.is_large_string(stored) or types.is_string_view(stored):
+        return "text"
+    if types.is_boolean(stored):
+        return "truth"
+    if types.is_integer(stored) or types.is_floating(stored) or types.is_decimal(stored):
+        return "number"
+    return "other"
+
+
+def _csv_columns(path: Path) -> dict[str, Kind]:
+    from congenial.data.source import DELIMITERS
+
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read(AHEAD)
+        whole = text if len(text) < AHEAD else text[: text.rfind("\n") + 1] or text
+        readings = [
+            list(csv.reader(io.StringIO(whole, newline=""), delimiter=mark)) for mark in DELIMITERS
+        ]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise DataError(f"'{path.name}' cannot be read as CSV in UTF-8.") from None
+    names, *records = max(readings, key=lambda rows: len(rows[0]) if rows else 0) or [[]]
+    if not _are_names(names, records):
+        # A record taken for a header would put confidential values in the plan.
+        raise DataError(
+            f"the first row of '{path.name}' does not look like a header.",
+            remedy="Name every column in the first row: each once, beginning with a letter, and by "
+            "nothing that is among its values.",
+        )
+    return dict.fromkeys(names, "text")
+
+
+def _are_names(names: Sequence[str], records: Sequence[Sequence[str]]) -> bool:
+    """Whether a row can be a header of these records: no answer of a record comes back as one.
+
+    >>> _are_names(["sex", "job"], [["f", "cook"]]), _are_names(["f", "cook"], [["f", "driver"]])
+    (True, False)
+    """
+    once = len({name.casefold() for name in names}) == len(names)
+    lettered = all(re.match(r"[^\W\d]", name) for name in names)
+    plain = [name.strip().casefold() for name in names]
+    recur = any(
+        name == value.strip().casefold()
+        for row in records
+        for name, value in zip(plain, row, strict=False)
+    )
+    return bool(names) and once and lettered and not recur
+
+
+def _levels(source: Path, variables: Mapping[str, Kind]) -> dict[str, list[str]]:
+    """Levels that occur in the text columns, where there are few enough to be a code list."""
+    from congenial.data.engines.duckdb_source import open_duckdb
+    from congenial.data.source import guarded
+    from congenial.data.sql import DUCKDB
+
+    texts = [name for name, kind in variables.items() if kind == "text"]
+    if not texts:
+        return {}
+    opened = open_duckdb(source, texts)
+    found = {}
+    for name in texts:
+        column = DUCKDB.identifier(name)
+        query = (
+            f"SELECT DISTINCT CAST({column} AS VARCHAR) FROM records "
+            f"WHERE {column} IS NOT NULL LIMIT {MOST_LEVELS + 1}"
+        )
+        rows = guarded(
+            lambda query=query: opened.relation.query("records", query).fetchall(),  # type: ignore[misc]
+            f"column {name!r} of '{source.name}' cannot be read to the end.",
+        )
+        if 0 < len(rows) <= MOST_LEVELS:
+            found[name] = sorted(row[0] for row in rows)
+    return found

@@ -1,0 +1,358 @@
+"""The plan file: one TOML file says what is protected, what is published exactly, and what is
+released.
+
+Numbers are read as exact decimals, so epsilon = 0.1 is one tenth. Every error names the key, the
+value, the rule and the remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import tomllib
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from congenial.data.schema import Schema
+from congenial.data.source import resolve
+from congenial.data.unit import Unit
+from congenial.errors import PlanError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import (
+    Statement,
+    at_least,
+    at_most,
+    count,
+    linear,
+    margin,
+    structural_zeros,
+    total,
+)
+from congenial.kinds.sections import (
+    KINDS,
+    AnySection,
+    Positive,
+    ReleaseSection,
+    ScenariosSection,
+    Section,
+    StatisticsSection,
+    SyntheticSection,
+)
+from congenial.ledger.budget import Budget
+from congenial.pairs.a_star import Reading
+from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+
+__all__ = [
+    "BudgetSection",
+    "DataSection",
+    "Plan",
+    "PublishEntry",
+    "ReleaseSection",
+    "ScenariosSection",
+    "StatisticsSection",
+    "SyntheticSection",
+]
+
+
+class DataSection(Section):
+    """[data]: where the confidential records are, and who is one person."""
+
+    source: str
+    unit: str | None = None
+    max_rows: int | None = Field(default=None, ge=1)
+    resume: str | None = None
+
+
+class PublishEntry(Section):
+    """One entry of [publish]: a statistic published exactly, unprotected."""
+
+    total: Literal[True] | None = None
+    margin: list[str] | None = None
+    count: str | None = None
+    linear: dict[str, int] | None = None
+    structural_zeros: str | None = None
+    by: list[str] = []
+    at_least: int | None = None
+    at_most: int | None = None
+    because: str = ""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> PublishEntry:
+        kinds = ("total", "margin", "count", "linear", "structural_zeros")
+        given = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have exactly one of {', '.join(kinds)}")
+        if self.at_least is not None and self.at_most is not None:
+            raise ValueError("must have at_least or at_most, not both; write two entries")
+        if self.by and given[0] in ("margin", "structural_zeros"):
+            raise ValueError(f"cannot split {given[0]} by axes; leave `by` out")
+        return self
+
+    def statement(self, label: str) -> Statement:
+        """The mandate this entry stands for."""
+        if self.total is not None:
+            made = total(self.by)
+        elif self.margin is not None:
+            made = margin(*self.margin)
+        elif self.count is not None:
+            made = count(self.count, self.by)
+        elif self.linear is not None:
+            made = linear(self.linear, self.by)
+        else:
+            made = structural_zeros(self.structural_zeros or "")
+        if self.at_least is not None:
+            made = at_least(made, self.at_least)
+        elif self.at_most is not None:
+            made = at_most(made, self.at_most)
+        return made.named(label, self.because)
+
+
+class BudgetSection(Section):
+    """[budget]: the ledger of this population and what may be spent on it in all."""
+
+    ledger: str = "ledger.sqlite"
+    epsilon: Positive | None = None
+    delta: Positive | None = None
+    rho: Positive | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> BudgetSection:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError("must have epsilon (with or without delta) or rho")
+        if self.delta is not None and self.epsilon is None:
+            raise ValueError("delta goes with epsilon")
+        return self
+
+    def budget(self) -> Budget:
+        """The limit the ledger enforces."""
+        return Budget(self.epsilon, self.delta, self.rho)
+
+
+class Plan(Section):
+    """A whole plan; `Plan.load(path)` reads one."""
+
+    data: DataSection
+    schema_: dict[str, Any] = Field(alias="schema")
+    publish: dict[str, PublishEntry] = {}
+    release: list[AnySection] = []
+    budget: BudgetSection
+    folder: Path = Field(default=Path(), exclude=True)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Plan:
+        if not self.release and not self.publish:
+            raise ValueError("must publish or release something")
+        names = [r.name for r in self.release]
+        if len(set(names)) != len(names):
+            raise ValueError("two releases have the same name")
+        if self.data.max_rows is not None and self.publish:
+            raise ValueError(
+                "max_rows cannot be combined with [publish]: no proof covers persons with several "
+                "rows under mandates; give one row per person"
+            )
+        if self.data.max_rows is not None and self.data.unit is None:
+            raise ValueError("max_rows needs data.unit, the column that names the person")
+        alone = [r.name for r in self.release if r.alone]
+        if alone and (self.publish or len(self.release) > 1):
+            raise ValueError(
+                f"release '{alone[0]}' promises something about the whole dataset, which nothing "
+                "else from the same data may be released beside; put all statistics into it"
+            )
+        assumed = [r.name for r in self.given_public if r.scenarios.distance is not None]
+        if assumed and len(self.release) > 1:
+            raise ValueError(
+                f"release '{assumed[0]}' assumes its distance, and such a promise does not add up "
+                "with any other release from the same data; believe = 'independent records' does"
+            )
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read and validate a plan file; relative paths in it start at its folder."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise PlanError(
+                f"there is no plan at '{path}'.", remedy="Try `congenial init`."
+            ) from None
+        except (OSError, UnicodeDecodeError) as reason:
+            raise PlanError(f"'{path}' cannot be read: {reason}.") from None
+        return cls.parse(text, path.parent)
+
+    @classmethod
+    def parse(cls, text: str, folder: Path) -> Plan:
+        """Validate the text of a plan."""
+        try:
+            values = tomllib.loads(text, parse_float=Decimal)
+        except RecursionError:
+            raise PlanError("the plan is nested too deeply to be read.") from None
+        except ValueError as reason:  # tomllib's own, and Python's for numbers that are too long
+            raise PlanError(f"the plan is not valid TOML: {reason}.") from None
+        try:
+            return cls.model_validate(values | {"folder": folder})
+        except ValidationError as error:
+            raise PlanError(_first_problem(error, values)) from None
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        """What a record is."""
+        schema = Schema.from_dict(self.schema_, self.folder)
+        for attribute in schema.attributes:
+            if "..." in attribute.levels:
+                raise PlanError(
+                    f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
+                    remedy="Fill in its levels, or delete the line if no release shows it.",
+                )
+        return schema
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """The mandates, in the order of the file."""
+        return tuple(entry.statement(label) for label, entry in self.publish.items())
+
+    @cached_property
+    def invariants(self) -> Invariants:
+        """The mandates without values; contradictory ones are refused."""
+        planned = Invariants(self.schema, self.statements)
+        planned.refuse_clash()
+        return planned
+
+    @property
+    def unit(self) -> Unit:
+        """Who is one person in the data."""
+        return Unit(self.data.unit, self.data.max_rows)
+
+    def adjacency(
+        self, mandates: Invariants | None = None, reading: Reading = "robust"
+    ) -> Adjacency:
+        """Which datasets must look alike, given published values when there are any."""
+        if self.data.max_rows is not None:
+            return AddRemove(self.schema, self.data.max_rows)
+        return SemiAdjacent(self.invariants if mandates is None else mandates, reading)
+
+    @property
+    def source(self) -> str | Path:
+        """Where the confidential records are: a path, or an address without a password."""
+        return self.place("data.source", self.data.source)
+
+    def place(self, key: str, address: str) -> str | Path:
+        """Where the records are that `key` of this plan names."""
+        _refuse_password(key, address)
+        return resolve(address, self.folder)
+
+    @property
+    def resume(self) -> Path | None:
+        """A private folder for the counts of finished files, so that a long count can go on."""
+        return None if self.data.resume is None else self.folder / self.data.resume
+
+    @property
+    def ledger(self) -> str:
+        """Where the ledger is: a path, or a URL without a password."""
+        where = self.budget.ledger
+        _refuse_password("budget.ledger", where)
+        return where if "://" in where else str(self.folder / where)
+
+    @property
+    def digest(self) -> str:
+        """Identity of what was planned."""
+        plain = self.model_dump(mode="json", by_alias=True, fallback=str)
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def tables(self) -> list[ReleaseSection]:
+        """The sections that release a table."""
+        return [section for section in self.release if isinstance(section, ReleaseSection)]
+
+    @property
+    def synthesised(self) -> list[SyntheticSection]:
+        """The sections that release synthetic records."""
+        return [section for section in self.release if isinstance(section, SyntheticSection)]
+
+    @property
+    def given_public(self) -> list[ScenariosSection]:
+        """The sections that release a table given what is public already."""
+        return [section for section in self.release if isinstance(section, ScenariosSection)]
+
+    def named(self, name: str) -> AnySection:
+        """The release section of that name."""
+        for section in self.release:
+            if section.name == name:
+                return section
+        names = ", ".join(r.name for r in self.release)
+        raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
+
+
+def _refuse_password(key: str, address: str) -> None:
+    """A plan is a document that travels; what opens a database does not belong in it."""
+    if "://" not in address:
+        return
+    if "password=" in address or ":" in address.partition("://")[2].rpartition("@")[0]:
+        raise PlanError(
+            f"{key}: a plan must not hold a password.", remedy="Put it in ~/.pgpass or PGPASSWORD."
+        )
+
+
+def _first_problem(error: ValidationError, values: dict[str, Any]) -> str:
+    """Key, value, rule and remedy of the first problem in a plan."""
+    problems = error.errors(include_url=False)
+    # A misspelt key is both unknown and missing; the first says more.
+    problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
+    where, keys = _place(problem["loc"])
+    key = _key(where, values)
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
+        hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
+        return f"{key}: unknown key.{hint}"
+    if problem["type"] == "missing":
+        return f"{key}: missing. Add it; see docs/reference/plan.md."
+    rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    shown = problem["input"]
+    value = f" = {_written(shown)}" if isinstance(shown, str | int | Decimal) else ""
+    if problem["type"] == "list_type" and isinstance(shown, str):
+        return f"{key}{value}: must be a list. Write [{_written(shown)}]."
+    if problem["type"] == "string_pattern_mismatch":  # only names have a pattern
+        rule = "must be a letter or digit, then letters, digits, '-', '_'; at most 64"
+    if problem["type"] == "literal_error" and where[-1] == "total":
+        rule = "must be true; otherwise leave the entry out"
+    return f"{key}{value}: {rule}. See docs/reference/plan.md."
+
+
+def _written(value: str | int | Decimal) -> str:
+    """A value as a plan writes it: texts are quoted, so that "1" is not taken for 1."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+
+
+def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
+    """A place in words: a release by its name where it has one."""
+    words = ".".join(str(part) for part in where) or "the plan"
+    if where[:1] != ("release",) or len(where) < 2 or not isinstance(where[1], int):
+        return words
+    section = values["release"][where[1]]
+    name = section.get("name") if isinstance(section, dict) else None
+    told = f"release '{name}'" if isinstance(name, str) else f"release number {where[1] + 1}"
+    return ": ".join([told, *words.split(".", 2)[2:]])
+
+
+def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list[str]]:
+    """Where a problem is, as the plan writes it, and the keys that are allowed there."""
+    sections: dict[Any, type[Section]] = {
+        "data": DataSection,
+        "publish": PublishEntry,
+        "budget": BudgetSection,
+    }
+    model: type[Section] = Plan
+    if location[:1] == ("release",) and len(location) > 2:  # release, its number, its kind
+        model = KINDS[str(location[2])]
+        location = (*location[:2], *location[3:])
+    elif len(location) > 1:
+        model = sections.get(location[0], Plan)
+    names = [field.alias or name for name, field in model.model_fields.items() if name != "folder"]
+    return location, names

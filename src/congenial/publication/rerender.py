@@ -1,0 +1,124 @@
+"""The words of a bundle written anew, for `verify`: README, citation, report.
+
+They are written from public parts, so they must come out the same, and a sentence that somebody
+changed or added is noticed. Not compared: what pictures show, and passages that rest on something
+no bundle holds (the earlier counts behind a prior; what was fitted to modelling data, its error,
+and the mechanisms that were tried).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+from congenial._version import __version__
+from congenial.privacy.guarantee import Guarantee
+from congenial.publication.bundle import citation, read_text, readme
+from congenial.report.page import text
+
+_SECTION = re.compile(r'<section id="([^"]*)">\n.*?\n</section>', re.DOTALL)
+_FIGURE = re.compile(r"<figure>(?:(?!</?figure>).)*</figure>\n?", re.DOTALL)
+_FIT = re.compile(r'<th scope="row">Error of the fit</th><td>([^<]*)</td>')
+_IMAGE = re.compile(r'<img src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]*"')
+
+
+def comparable(index: Mapping[str, Any]) -> bool:
+    """Whether this software would write the same words."""
+    return bool(index.get("software") == f"congenial {__version__}")
+
+
+def same_words(folder: Path, release: Any, promise: str) -> dict[str, bool]:
+    """For each text of the bundle whether it is what would be written anew."""
+    page = read_text(folder / "report.html")
+    return {
+        "README.txt": read_text(folder / "README.txt") == readme(release, promise),
+        "CITATION.cff": read_text(folder / "CITATION.cff") == citation(release),
+        "report.html": _PAGES[release.kind](release, promise, page),
+    }
+
+
+def states(release: Any, promise: str, page: str) -> bool:
+    """Whether a report has the promise, and the one about persons where that is another."""
+    told = [promise]
+    persons = persons_of(release)
+    if persons is not None:
+        told.append(persons.explain())
+    return all(text(one) in page for one in told)
+
+
+def persons_of(release: Any) -> Guarantee | None:
+    """What the report of a release says about persons besides its own promise.
+
+    What a plan assumes about the data is assumed in both.
+    """
+    own: Guarantee | None = getattr(release, "person_guarantee", None)
+    persons: Guarantee | None = getattr(release, "persons", None)
+    if persons is None:
+        return own
+    known = {line for made in release.rebuilt() for line in made.guarantee.assumptions}
+    more = tuple(line for line in release.guarantee.assumptions if line not in known)
+    return replace(persons, assumptions=(*persons.assumptions, *more))
+
+
+# ---- reports by kind -----------------------------------------------------------------------------
+
+
+def _table(release: Any, promise: str, page: str) -> bool:
+    from congenial.report.pictures import Blank
+    from congenial.report.table_report import render
+    from congenial.report.values_section import HINT
+
+    again = render(release, promise, Blank(HINT not in page))
+    return _IMAGE.sub('<img src=""', page) == again
+
+
+def _synthetic(release: Any, promise: str, page: str) -> bool:
+    from congenial.report.synthetic_report import render
+
+    return page == render(release, promise)
+
+
+def _values(release: Any, promise: str, page: str) -> bool:
+    from congenial.report.given_public_report import GivenPublicReport
+
+    persons = persons_of(release)
+    if persons is None:
+        return False  # no plan makes such a release
+    again = GivenPublicReport(persons).render(release, promise)
+    leans = release.base.kind == "prior-congenial"
+    return _same(page, again, ("counts", "law") if leans else ())
+
+
+def _statistics(release: Any, promise: str, page: str) -> bool:
+    from congenial.report.statistics_report import StatisticsReport
+
+    found = _FIT.search(page)
+    fit = "" if found is None else unescape(found[1])
+    made = StatisticsReport(
+        candidates=[], diagnosis="", persons=persons_of(release), fit=fit, picture=""
+    )
+    return _same(page, made.render(release, promise), ("laws", "tried"))
+
+
+_PAGES = {
+    "table": _table,
+    "synthetic records": _synthetic,
+    "values": _values,
+    "statistics": _statistics,
+}
+
+
+def _same(page: str, again: str, but: tuple[str, ...]) -> bool:
+    """Equal without pictures and without the content of some sections."""
+
+    def bare(whole: str) -> str:
+        def kept(found: re.Match[str]) -> str:
+            return f"<{found[1]}>" if found[1] in but else found[0]
+
+        return _SECTION.sub(kept, _FIGURE.sub("", whole))
+
+    return bare(page) == bare(again)

@@ -1,0 +1,219 @@
+"""`verify`: is a bundle whole, and does what it says follow from what it holds?
+
+Digests detect accidents. The checks of content read the bundle and work out again what can be
+worked out: sums, labels, the promise, the words. None of this detects a forger who rewrites
+everything; a digest published elsewhere does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from congenial.errors import BundleError, CongenialError
+from congenial.figures.limits import limits
+from congenial.figures.support import support
+from congenial.mechanisms.record_release import FOLLOWS
+from congenial.mechanisms.table_release import Release, table_csv
+from congenial.publication.bundle import (
+    DIGEST,
+    INDEX,
+    published_csv,
+    read,
+    read_bytes,
+    read_index,
+    read_text,
+    sha256,
+)
+from congenial.publication.rerender import comparable, same_words, states
+
+ADDED = "nothing was added"
+
+SYSTEM = "drawn from the system's randomness"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of `verify`: what was checked and whether it holds."""
+
+    what: str
+    holds: bool
+    detail: str = ""
+
+
+def verify(folder: str | Path, digest: str | None = None) -> list[Check]:
+    """Check a bundle's digests (against one published elsewhere if given) and its content."""
+    folder = Path(folder)
+    index = read_index(folder)
+    actual = sha256(read_bytes(folder / INDEX))
+    stated = read_text(folder / DIGEST).strip()
+    checks = [Check("release.json matches DIGEST.txt", actual == stated)]
+    if digest is not None:
+        checks.append(Check("release.json matches the digest you gave", actual == digest.strip()))
+    for name, expected in sorted(_manifest(index).items()):
+        path = folder / name
+        same = path.is_file() and not path.is_symlink() and sha256(read_bytes(path)) == expected
+        checks.append(Check(f"{name} is as released", same))
+    known = {*_manifest(index), INDEX, DIGEST}
+    extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
+    checks.append(Check(ADDED, not extra, ", ".join(extra)))
+    if all(check.holds for check in checks):
+        try:
+            checks.extend(_content(folder, index))
+        except CongenialError as error:
+            checks.append(Check("the bundle can be read", False, str(error)))
+        except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
+            checks.append(Check("what it says makes sense", False, type(reason).__name__))
+    return checks
+
+
+def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
+    """What the bundle says, against what follows from its parts."""
+    release = read(folder)
+    promised = release.guarantee
+    told = dict(index["guarantee"])
+    pairs = told.pop("adjacency")
+    checks = [
+        *(_table(folder, release) if isinstance(release, Release) else _payload(folder, release)),
+        Check(
+            "published.csv says the same as published.json",
+            read_text(folder / "published.csv") == published_csv(release.published),
+        ),
+        Check("the promise is about the pairs it names", pairs == promised.adjacency.to_dict()),
+        Check(
+            "law and promise are told as they are read",
+            _as_read(index["description"], release.description.to_dict())
+            and _as_read(told, promised.to_dict()),
+        ),
+        Check(
+            "the promise in words is the one in numbers",
+            _in_words(str(index["promise"]), promised.explain()),
+        ),
+    ]
+    if not release.publishable:
+        checks.append(Check(SYSTEM, False, release.randomness))
+    sound = all(check.holds or check.what == SYSTEM for check in checks)
+    return [*checks, *_words(folder, index, release, sound)]
+
+
+def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) -> list[Check]:
+    """What README and report say; all of it is written anew where the numbers are right and this
+    is the software that wrote it.
+    """
+    promise = str(index["promise"])
+    found = [
+        Check(
+            "README.txt and report.html state that promise",
+            promise in read_text(folder / "README.txt")
+            and states(release, promise, read_text(folder / "report.html")),
+        )
+    ]
+    if not comparable(index):
+        detail = f"written by {index.get('software')}: compared with its promise only"
+        return [replace(found[0], detail=detail)]
+    if sound and found[0].holds:
+        found += [
+            Check(f"{name} says nothing else", same)
+            for name, same in same_words(folder, release, promise).items()
+        ]
+    return found
+
+
+def _table(folder: Path, release: Release) -> list[Check]:
+    """What a protected table must satisfy."""
+    said = release.guarantee
+    signed = release.raw is None and not release.description.nonnegative
+    return [
+        Check("table.parquet has the schema's labels", _same_table(folder, release)),
+        Check("table.csv says the same", _same_text(folder / "table.csv", release.to_arrow())),
+        Check(
+            "the table agrees with every figure it was drawn given",
+            _agrees(release, release.values) and _agrees(release, release.drawn),
+        ),
+        Check("values lie on the grid of the law", _on_grid(release)),
+        Check(
+            "values that were projected come with those drawn",
+            (release.description.post_processing == "project") == (release.raw is not None),
+        ),
+        Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
+        Check("the table keeps every published bound", signed or _bounded(release)),
+        Check(FOLLOWS, said.follows_from(release.mechanism.guarantee)),
+    ]
+
+
+def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
+    """Nothing is written that would be written otherwise; an older bundle may lack a key."""
+    plain = json.loads(json.dumps(read))
+    return all(key in plain and plain[key] == value for key, value in told.items())
+
+
+def _in_words(told: str, paragraph: str) -> bool:
+    """The paragraph, and nothing after it but what was spent."""
+    if not told.startswith(paragraph):
+        return False
+    return re.fullmatch(r"( Spent: [^.]*(\.\d[^.]*)*\.)?", told[len(paragraph) :]) is not None
+
+
+def _payload(folder: Path, release: Any) -> list[Check]:
+    """What any other release must satisfy: it reads back as it was written."""
+    again = release.payload()
+    same = all((folder / name).read_bytes() == content for name, content in again.items())
+    try:
+        found = release.checks()
+    except (CongenialError, KeyError, TypeError, ValueError):
+        found = {"what it says of itself makes sense": False}
+    return [
+        Check("what was released reads back as written", same),
+        *(Check(what, holds) for what, holds in found.items()),
+    ]
+
+
+def _on_grid(release: Release) -> bool:
+    """Whole numbers, or multiples of the step that real values are rounded to."""
+    step = release.description.grid or 1
+    return all(not np.mod(values, step).any() for values in (release.values, release.drawn))
+
+
+def _agrees(release: Release, values: Any) -> bool:
+    """Known sums are as published, and cells known to be empty are.
+
+    A table that does not keep the figures (ordinary noise) does not claim to; one that does says
+    what they are.
+    """
+    known = support(release.description.support, release.table)
+    return (known.totals is not None or not known.groups) and known.agrees(values)
+
+
+def _bounded(release: Release) -> bool:
+    """Bounds that the table can show hold, for counts drawn or projected to keep them."""
+    known = limits(release.published, release.table)
+    return bool(known.hold(release.values.reshape(-1)))
+
+
+def _same_table(folder: Path, release: Release) -> bool:
+    import pyarrow.parquet as pq
+
+    return bool(pq.read_table(folder / "table.parquet").equals(release.to_arrow()))
+
+
+def _same_text(path: Path, table: Any) -> bool:
+    return path.read_bytes() == table_csv(table)
+
+
+def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
+    files = index.get("files")
+    if not isinstance(files, dict) or any(
+        not isinstance(name, str) or Path(name).name != name or name in ("..", ".")
+        for name in files
+    ):
+        raise BundleError(
+            "release.json lists files outside the bundle's folder.",
+            remedy="Do not use this bundle; get it from its publisher.",
+        )
+    return {name: str(value) for name, value in files.items()}

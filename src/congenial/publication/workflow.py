@@ -1,0 +1,300 @@
+"""The three commands as functions: `check` needs no data, `publish` computes the mandated figures,
+`release` draws.
+
+Order of a release, so that a crash never under-counts: reserve in the ledger, mark as drawn, draw,
+write the bundle under a temporary name, rename it, commit. Whatever was marked as drawn stays
+spent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from congenial.data.predicate import parse
+from congenial.data.tabulate import Microdata
+from congenial.errors import BudgetError, LedgerError, MandateError, PlanError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+from congenial.kinds.kind import tabulate
+from congenial.kinds.sections import (
+    NamedSection,
+    ReleaseSection,
+    ScenariosSection,
+    StatisticsSection,
+    SyntheticSection,
+)
+from congenial.ledger.compatibility import WHOLE_DATASET
+from congenial.ledger.ledger import Ledger
+from congenial.ledger.pricing import Repricing
+from congenial.privacy.composition import Loss, joint_loss
+from congenial.publication import bundle
+from congenial.publication.drawing import ReleaseResult, carry_out
+from congenial.publication.plan import Plan
+from congenial.report.accuracy import Want
+from congenial.sampling.randomness import Randomness
+
+if TYPE_CHECKING:
+    from congenial.kinds.given_public import ScenariosCheck
+    from congenial.kinds.single_table import ReleaseCheck
+    from congenial.kinds.statistics import StatisticsCheck
+    from congenial.kinds.synthetic import SyntheticCheck
+
+PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
+
+
+@dataclass(frozen=True)
+class PlanCheck:
+    """Result of `check`: structure of the mandates, adjacency, and every release."""
+
+    plan: Plan
+    mandates: Invariants
+    published: bool
+    releases: list[ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck]
+    spent: Loss | None
+
+    @property
+    def basis(self) -> str:
+        """On what the figures rest."""
+        if not self.mandates.equalities:
+            return "exact for every dataset"
+        if self.published:
+            return "exact for the figures as published"
+        return "bounds valid for every value the mandated figures may take"
+
+
+KINDS: dict[type[NamedSection], str] = {
+    ReleaseSection: "single_table",
+    ScenariosSection: "given_public",
+    StatisticsSection: "statistics",
+    SyntheticSection: "synthetic",
+}
+
+
+def kind(section: NamedSection) -> Any:
+    """The module that knows this kind of release: its `build`, `check` and `offer`.
+
+    It is imported only when a plan asks for it.
+    """
+    return import_module(f"congenial.kinds.{KINDS[type(section)]}")
+
+
+def check(plan: Plan, want: str | None = None) -> PlanCheck:
+    """Structure, adjacency, sensitivity, guarantee and expected error, without the data."""
+    ledger = open_ledger(plan, create=False)
+    mandates = exact_figures(plan, ledger)
+    published = bool(plan.statements) and mandates.values is not None
+    wish = None if want is None else Want.parse(want)
+    if wish is not None and wish.condition:
+        parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
+    rows = []
+    for section in plan.release:
+        asked = {"wish": wish} if isinstance(section, ReleaseSection) else {}
+        rows.append(kind(section).check(plan, section, mandates, **asked))
+    told = ("wanted", "unanswered")
+    if wish is not None and not any(getattr(row, key, None) for row in rows for key in told):
+        raise PlanError(
+            f"--want {wish.text!r}: no release of the plan shows that.",
+            remedy="Ask about the axes of a released table, or coarser ones.",
+        )
+    spent = None if ledger is None else ledger.spent()
+    return PlanCheck(plan, mandates, published, rows, spent)
+
+
+def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
+    """The plan's ledger; None when it does not exist yet and is not to be created."""
+    if not Ledger.exists(plan.ledger, timeout):
+        if not create:
+            return None
+        _refuse_fresh_start(plan)
+    return Ledger.open(
+        plan.ledger,
+        schema=plan.schema,
+        adjacency="replace-one" if plan.data.max_rows is None else "add-remove",
+        max_rows=plan.data.max_rows,
+        budget=plan.budget.budget(),
+        timeout=timeout,
+    )
+
+
+def _refuse_fresh_start(plan: Plan) -> None:
+    """A ledger that went missing must not become a fresh budget: figures say where they are."""
+    file = plan.folder / PUBLISHED / "published.json"
+    try:
+        recorded = json.loads(file.read_text(encoding="utf-8")).get("recorded_in")
+    except (OSError, ValueError, AttributeError):
+        return
+    if recorded == plan.budget.ledger:
+        raise LedgerError(
+            f"there is no ledger at '{plan.ledger}', but '{file}' was recorded in it: what was "
+            "spent is unknown.",
+            remedy="Restore the ledger; for another population, use another folder.",
+        )
+
+
+def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
+    """All figures that are exact once the plan's are published: those of the ledger too, which the
+    plan need not name. With values where everything is published.
+    """
+    if ledger is None:
+        return plan.invariants
+    if set(plan.statements) <= set(ledger.mandates.statements):
+        return ledger.mandates
+    return ledger.mandates.join(plan.invariants)
+
+
+def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], mandates: Invariants) -> None:
+    """What cannot work under these figures says so, before anything is recorded or drawn."""
+    for section in sections:
+        kind(section).build(plan, section, mandates)
+
+
+@dataclass(frozen=True)
+class PublishResult:
+    """Result of `publish`: the figures, where they were written, what earlier releases now promise,
+    and which statements were not public before.
+    """
+
+    mandates: Invariants
+    folder: Path
+    repricing: Repricing
+    new: tuple[Statement, ...]
+
+
+def publish(
+    plan: Plan,
+    folder: Path | None = None,
+    *,
+    accept_weaker: bool = False,
+    progress: Callable[[str], Any] = lambda _: None,
+) -> PublishResult:
+    """Compute the mandated figures, record them in the ledger, and write them to a folder."""
+    if not plan.statements:
+        raise MandateError(
+            "the plan mandates nothing: there is no [publish] section.",
+            remedy="Run `congenial release` right away.",
+        )
+    folder = plan.folder / PUBLISHED if folder is None else folder
+    before = open_ledger(plan, create=False)
+    known = Invariants(plan.schema) if before is None else before.mandates
+    done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
+    to_come = [section for section in plan.release if section.name not in done]
+    with suppress(StructureError):  # what does not fit yet may fit once values are known
+        _refuse_unfit(plan, to_come, exact_figures(plan, before))
+    named = {*plan.invariants.bases, *known.bases}
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        table = tabulate(plan, data, [n for n in plan.schema.names if n in named], progress)
+        if known.statements and not known.holds_for(table):
+            raise MandateError(
+                "the data do not agree with figures that this ledger holds already.",
+                remedy="The data changed since: use a new ledger for a new population.",
+            )
+        for name in _released_bases(plan) - set(plan.invariants.bases):
+            data.tabulate([name])  # a column that does not fit is found while nothing is public
+    figures = plan.invariants.evaluate(table)
+    # a figure cannot be taken back: refuse what cannot work first
+    _refuse_unfit(plan, to_come, known.join(figures))
+    ledger = open_ledger(plan, create=True)
+    assert ledger is not None
+    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
+    _write_published(figures, folder, plan.budget.ledger)
+    new = tuple(one for one in figures.statements if one not in known.statements)
+    return PublishResult(figures, folder, repricing, new)
+
+
+def _released_bases(plan: Plan) -> set[str]:
+    """Attributes that some release of the plan shows."""
+    shown = [name for section in plan.tables for name in section.table]
+    shown += [name for section in plan.given_public for name in section.table]
+    shown += [name for section in plan.synthesised for name in (*section.public, *section.model)]
+    return {plan.schema.axis(name).base for name in shown}
+
+
+def _write_published(figures: Invariants, folder: Path, ledger: str) -> None:
+    """Plain files, replaced one by one through a temporary name; the ledger already has the
+    record.
+    """
+    content = {
+        "published.csv": bundle.published_csv(figures),
+        "published.json": json.dumps(
+            {"recorded_in": ledger, "schema": figures.schema.to_dict()} | figures.to_dict(),
+            indent=1,
+        ),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in content.items():
+            partial = folder / f".{name}.partial"
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(folder / name)
+    except OSError as reason:
+        raise MandateError(
+            f"the figures are recorded in the ledger but cannot be written to '{folder}': "
+            f"{reason.strerror}.",
+            remedy="Run `congenial publish` again with --out; it records nothing twice.",
+        ) from None
+
+
+def published_so_far(plan: Plan) -> Invariants:
+    """Everything published exactly of these data; refused while the plan's own figures are not."""
+    ledger = open_ledger(plan, create=False)
+    if ledger is None:
+        _refuse_fresh_start(plan)
+    mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
+    missing = [s.label for s in plan.statements if s not in mandates.statements]
+    if missing:
+        raise MandateError(
+            f"mandated but not yet published: {'; '.join(missing)}.",
+            remedy="Run `congenial publish` first.",
+        )
+    return mandates
+
+
+def release(
+    plan: Plan,
+    name: str,
+    folder: Path | None = None,
+    *,
+    randomness: Randomness | None = None,
+    progress: Callable[[str], Any] = lambda _: None,
+) -> ReleaseResult:
+    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
+    section = plan.named(name)
+    folder = plan.folder / "bundles" / name if folder is None else folder
+    bundle.check_absent(folder)
+    before = open_ledger(plan, create=False)
+    _refuse_unfit(plan, [section], exact_figures(plan, before))  # before a ledger is made
+    mandates = published_so_far(plan)
+    if section.alone and before is not None:  # laws take long to fit: ask first
+        before.refuse_company({"metric": WHOLE_DATASET})
+    with kind(section).offer(plan, section, mandates, randomness, progress) as offer:
+        ledger = open_ledger(plan, create=True)  # only now: a new ledger fixes the schema
+        assert ledger is not None
+        return carry_out(plan, offer, folder, ledger, progress)
+
+
+def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
+    """BudgetError when the budget does not allow all these releases together; draws nothing."""
+    if len(names) < 2:
+        return  # drawing it asks the ledger itself
+    sections = [plan.named(name) for name in names]
+    ledger = open_ledger(plan, create=False)
+    _refuse_unfit(plan, sections, exact_figures(plan, ledger))
+    mandates = published_so_far(plan)
+    asked = [kind(one).check(plan, one, mandates).mechanism.description for one in sections]
+    before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]
+    adjacency, budget = plan.adjacency(mandates), plan.budget.budget()
+    together = joint_loss([*before, *asked], adjacency)
+    if not budget.allows(together):
+        raise BudgetError(
+            f"{', '.join(repr(name) for name in names)} together ask for "
+            f"{budget.say(joint_loss(asked, adjacency))}; with what was spent before the total "
+            f"would be {budget.say(together)}, and the budget is {budget.words}. "
+            "Nothing was drawn.",
+            remedy="Ask for less, or draw some of them with --name.",
+        )

@@ -1,0 +1,274 @@
+"""The curator's page about synthetic records: tables and pictures of `synthetic_utility.examine`.
+
+CONFIDENTIAL: every number on it comes from the confidential records.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from congenial._version import __version__
+from congenial.report import pictures
+from congenial.report.page import PageColumn, bullets, facts, page, section, table, text
+
+MOST_BARS = 40  # levels that can be labelled side by side
+DATA, DRAWN = "data", "synthetic, mean over copies"
+
+
+def render(document: dict[str, Any]) -> str:
+    """The page as one HTML document."""
+    return page(
+        f"{document['release']}: utility, CONFIDENTIAL",
+        [
+            f'<p class="banner" role="alert"><b>{text(document["notes"][0])}</b> '
+            + " ".join(text(note) for note in document["notes"][1:])
+            + "</p>",
+            f"<header><h1>{text(document['release'])}: utility and weights</h1></header>",
+            _overall(document),
+            *(_column(document, one) for one in document["columns"]),
+            _relations(document),
+            _risk(document),
+            f'<footer class="soft">Written by congenial {text(__version__)}.</footer>',
+        ],
+    )
+
+
+def _overall(document: dict[str, Any]) -> str:
+    replicated = document["replicated"]
+    return section(
+        "overall",
+        "All columns together",
+        facts(
+            [
+                ("Copies", document["copies"]),
+                ("pMSE", f"{document['pmse']['synthetic']:.3g}"),
+                ("pMSE, ratio to equal laws", f"{document['pmse_ratio']['synthetic']:.2f}"),
+                ("Unique combinations of levels", document["uniques"]),
+                ("Of these replicated in a copy", _spread(replicated)),
+                ("Records of weight 0", document["weightless"]),
+            ]
+        ),
+        "<p>pMSE says how well a logistic regression on main effects tells the two apart; a ratio "
+        "near 1 means no better than if they had the same law. Replicated: one record of the data "
+        "and one synthetic record have the combination.</p>",
+    )
+
+
+def _spread(over: dict[str, float]) -> str:
+    """A mean over copies with its range, where the copies differ."""
+    mean, low, high = (_short(over[key]) for key in ("synthetic", "least", "largest"))
+    return mean if low == high else f"{mean} ({low} to {high})"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _column(document: dict[str, Any], one: dict[str, Any]) -> str:
+    if one["copied"]:
+        return ""
+    rows = [row for row in document["quantiles"] if row["column"] == one["name"]]
+    columns = [
+        PageColumn("quantile"),
+        PageColumn("data", number=True),
+        PageColumn("its 95 % sampling interval", number=True),
+        PageColumn("synthetic", number=True),
+    ]
+    told = [
+        (
+            f"{row['at']:g}",
+            _short(row["original"]),
+            f"{_short(row['low'])} to {_short(row['high'])}",
+            _spread(row["copies"]),
+        )
+        for row in rows
+    ]
+    return section(
+        f"column-{one['name']}",
+        one["name"],
+        f"<p>Total variation distance of its levels: {_spread(one['distance'])}.</p>",
+        _figure(shares_chart(one), "Share of records by level."),
+        table(columns, told) if rows else "",
+        *(
+            f"<p>{text(words)}</p>"
+            for words in document["open_levels"]
+            if rows and words.startswith(f"{one['name']}: ")
+        ),
+        _figure(
+            quantiles_chart(rows),
+            "Quantiles; lines are the sampling interval of the data and the range over copies.",
+        )
+        if rows
+        else "",
+    )
+
+
+def _relations(document: dict[str, Any]) -> str:
+    pairs = [
+        (" and ".join(row["columns"]), f"{row['original']:.3f}", _spread(row))
+        for row in document["correlations"]
+    ]
+    parts = []
+    if pairs:
+        columns = [
+            PageColumn("correlation of"),
+            PageColumn("data", True),
+            PageColumn("synthetic", True),
+        ]
+        parts.append(table(columns, pairs))
+    if document["coefficients"]:
+        parts.append(
+            table(
+                [
+                    PageColumn("coefficient"),
+                    PageColumn("data", True),
+                    PageColumn("standard error", True),
+                    PageColumn("synthetic, combined", True),
+                    PageColumn("standard error", True),
+                    PageColumn("overlap of intervals", True),
+                ],
+                [
+                    (
+                        row["name"],
+                        *(_short(row[key]) for key in _COEFFICIENT),
+                        f"{row['overlap']:.2f}",
+                    )
+                    for row in document["coefficients"]
+                ],
+                f"Linear regression of {document['response']}",
+            )
+        )
+        parts.append(f"<p>{text(document['overlap_words'])}</p>")
+    return section("relations", "Relations between columns", *parts) if parts else ""
+
+
+_COEFFICIENT = ("original", "original_se", "synthetic", "synthetic_se")
+
+
+def _risk(document: dict[str, Any]) -> str:
+    parts = [
+        "<p>A record's weight is what its likelihood counts; its part of M is the range of its "
+        "score. Both are public functions of the value; how many records have them is not.</p>"
+    ]
+    parts += [
+        f"<h3>{text(name)}</h3>\n<p>{text(document['settled_words'].capitalize())}</p>"
+        for name in document["settled"]
+    ]
+    for one in document["risk"]:
+        parts += [
+            f"<h3>{text(one['column'])}</h3>",
+            bullets(
+                [
+                    f"{one['records']:,} records count like {one['sum_of_weights']:,.1f} with "
+                    "weight 1",
+                    f"{one['downweighted']:,} of them weigh less than 1",
+                ]
+            ),
+            _figure(
+                risk_chart(one),
+                "Weight of the records of each level; areas are numbers of records.",
+            ),
+        ]
+    return section("risk", "What each record weighs", *parts)
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+
+
+def _figure(chart: Any, words: str) -> str:
+    """A picture with its caption; nothing without the extra `report`."""
+    if chart is None:
+        return ""
+    return (
+        f'<figure><img alt="{text(words)}" src="{pictures.svg_uri(chart)}">'
+        f"<figcaption>{text(words)}</figcaption></figure>"
+    )
+
+
+def shares_chart(one: dict[str, Any]) -> Any:
+    """Shares by level, data beside synthetic; None where levels are too many to be told apart."""
+    if not pictures.available() or len(one["levels"]) > MOST_BARS:
+        return None
+    alt = pictures.altair()
+    points = [
+        {"level": level, "share": share, "whose": whose}
+        for whose, shares in ((DATA, one["original"]), (DRAWN, one["synthetic"]))
+        for level, share in zip(one["levels"], shares, strict=True)
+    ]
+    bars = (
+        alt.Chart(alt.Data(values=points))
+        .mark_bar()
+        .encode(
+            x=_levels(one["levels"], one["name"]),
+            xOffset=alt.XOffset("whose:N", sort=[DATA, DRAWN]),
+            y=alt.Y("share:Q", title="share of records", axis=alt.Axis(format="~%", tickCount=5)),
+            color=_whose(),
+        )
+    )
+    return pictures.styled(bars.properties(width=pictures.WIDTH, height=200))
+
+
+def _levels(levels: list[str], title: str) -> Any:
+    alt = pictures.altair()
+    angle = 0 if sum(len(level) + 2 for level in levels) < 80 else -60
+    axis = alt.Axis(labelAngle=angle, labelLimit=140)
+    return alt.X("level:N", sort=levels, scale=alt.Scale(domain=levels), title=title, axis=axis)
+
+
+def _whose() -> Any:
+    alt = pictures.altair()
+    scale = alt.Scale(domain=[DATA, DRAWN], range=[pictures.INK, pictures.VERMILION])
+    return alt.Color("whose:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
+
+
+def quantiles_chart(rows: list[dict[str, Any]]) -> Any:
+    """Quantiles of data and copies, one under the other, with their ranges."""
+    if not pictures.available():
+        return None
+    alt = pictures.altair()
+    points, order = [], [f"{row['at']:g}" for row in rows]
+    for row in rows:
+        at, copies = f"{row['at']:g}", row["copies"]
+        points += [
+            {"at": at, "whose": DATA} | {k: row[f] for k, f in _OF_DATA.items()},
+            {"at": at, "whose": DRAWN} | {k: copies[f] for k, f in _OF_COPIES.items()},
+        ]
+    base = alt.Chart(alt.Data(values=points)).encode(
+        y=alt.Y("at:N", title="quantile", sort=order, axis=alt.Axis(labelPadding=8)),
+        yOffset=alt.YOffset("whose:N", sort=[DATA, DRAWN]),
+        color=_whose(),
+    )
+    x = alt.X("value:Q", title=rows[0]["column"], scale=alt.Scale(zero=False))
+    drawn = alt.layer(
+        base.mark_rule(strokeWidth=1.8).encode(x=alt.X("low:Q"), x2="high:Q"),
+        base.mark_point(filled=True, opacity=1, size=40).encode(x=x),
+    )
+    return pictures.styled(drawn.properties(width=pictures.WIDTH, height=36 * len(rows)))
+
+
+_OF_DATA = {"value": "original", "low": "low", "high": "high"}
+_OF_COPIES = {"value": "synthetic", "low": "least", "high": "largest"}
+
+
+def risk_chart(one: dict[str, Any]) -> Any:
+    """Weight by level, the area of a point being the number of records that have it."""
+    if not pictures.available() or len(one["levels"]) > MOST_BARS:
+        return None
+    alt = pictures.altair()
+    legend = alt.Legend(title="records", orient="right", symbolFillColor=pictures.GREY)
+    color = alt.Color(
+        "used:Q",
+        scale=alt.Scale(domain=[0, 1], range=["#cfe3f1", pictures.BLUE]),
+        legend=alt.Legend(title="part of M", orient="right", gradientLength=90),
+    )
+    dots = (
+        alt.Chart(alt.Data(values=one["rows"]))
+        .mark_circle(opacity=1, stroke=pictures.INK, strokeWidth=0.6)
+        .encode(
+            x=_levels(one["levels"], one["column"]),
+            y=alt.Y("weight:Q", title="weight of a record", scale=alt.Scale(zero=True)),
+            size=alt.Size("records:Q", scale=alt.Scale(range=[0, 600]), legend=legend),
+            color=color,
+        )
+    )
+    return pictures.styled(dots.properties(width=pictures.WIDTH - 100, height=220))

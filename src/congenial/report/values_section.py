@@ -1,0 +1,190 @@
+"""The report's section on values and uncertainty: pictures where they can be drawn, else tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from congenial.mechanisms.table_release import EXACT_LAW, Release
+from congenial.report import pictures
+from congenial.report.page import LARGEST_TABLE, PageColumn, amount, folded_table, section, text
+from congenial.report.pictures import Pen
+from congenial.report.views import (
+    LEVEL,
+    MOST_CELLS,
+    Shown,
+    View,
+    cell_noise,
+    chosen_words,
+    held_words,
+    one_way,
+    piece_of,
+    shown,
+    sums_words,
+    view,
+)
+
+SUM_IT = "table.csv (sum it over the other columns)"
+HINT = (
+    '<p class="soft">Tables only: pictures need the extra <code>report</code> '
+    "(<code>pip install 'congenial[report]'</code>).</p>"
+)
+
+
+def values_section(release: Release, pen: Pen = pictures) -> str:
+    """Margins, one piece of the table, the law of the noise, and the table itself."""
+    draw, small = pen.available(), release.values.size <= MOST_CELLS
+    additive = release.mechanism.additive
+    margins = {name: shown(release, (name,)) for name in one_way(release)}
+    parts = [_reading(release, margins.values()), "" if draw else HINT]
+    for name, rows in margins.items():
+        chart = pen.margin_chart(release, name, rows) if draw else None
+        parts.append(_sums(release, (name,), rows, chart, pen))
+    piece = view(release)
+    if piece is not None and piece.panels is not None and piece.held:
+        rows = shown(release, piece.names)
+        chart = pen.pair_chart(release, piece, rows) if draw else None
+        parts.append(_sums(release, piece.names, rows, chart, pen))
+    if draw and small and piece is not None and len(release.table) > 1:
+        parts.append(_cells(release, piece, pen))
+    if small and additive:
+        parts.append(_noise(release, pen))
+    parts.append(_table(release, small))
+    return section("values", "Values and their uncertainty", *parts)
+
+
+def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
+    if not release.mechanism.additive:
+        return (
+            "<p>Points are counts as drawn. They were drawn given that "
+            f"{release.description.conditions}, so their error depends on the confidential table "
+            "and no interval holds for all of them; what can be inferred is said under How to use "
+            "it. A sum that is published exactly is marked by a hollow diamond. Axes need not "
+            "start at zero.</p>"
+        )
+    small = release.values.size <= MOST_CELLS
+    cells = shown(release, release.table) if small else []
+    simulated = any(one.simulated for rows in (*margins, cells) for one in rows)
+    why = (
+        "simulated from the law of the noise, which is public, wherever that law is not tabulated "
+        "(half-widths are then upper confidence bounds)"
+        if simulated
+        else f"exact because {EXACT_LAW.removeprefix('exact: ')}"
+    )
+    return (
+        f"<p>Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, "
+        f"{text(why)}. A sum that is published exactly has no interval and is marked by a "
+        "hollow diamond. Axes need not start at zero.</p>"
+    )
+
+
+def _sums(
+    release: Release, names: tuple[str, ...], rows: Sequence[Shown], chart: Any, pen: Pen
+) -> str:
+    """One margin: its picture with the numbers folded away, or the numbers alone."""
+    title = " and ".join(reversed(names))
+    head, words = f"<h3>By {text(title)}</h3>", _width_words(rows)
+    numbers = _rows(release, names, rows, SUM_IT)
+    if chart is None:
+        return f"{head}\n<p>{text(words)}</p>\n{numbers}"
+    alternative = (
+        f"Counts by {title}{_with_intervals(release)}, {len(rows)} sums; the numbers are in the "
+        "table below."
+    )
+    folded = f"<details><summary>Show the numbers</summary>\n{numbers}\n</details>"
+    return f"{head}\n{_figure(pen.svg_uri(chart), alternative, words)}\n{folded}"
+
+
+def _with_intervals(release: Release) -> str:
+    return f" with {LEVEL:.0%} intervals" if release.mechanism.additive else ""
+
+
+def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: str) -> str:
+    """The numbers behind a picture."""
+    projected = release.raw is not None
+    columns = [*(PageColumn(name) for name in names), PageColumn("count", number=True)]
+    if projected:
+        columns.append(PageColumn("count as drawn", number=True))
+    bounded = release.mechanism.additive
+    if bounded:
+        columns += [PageColumn(f"{LEVEL:.0%} from", number=True), PageColumn("to", number=True)]
+    columns.append(PageColumn("note"))
+    rows = [
+        [
+            *one.labels,
+            one.value,
+            *([one.drawn] if projected else []),
+            *([one.low, one.high] if bounded else []),
+            "exact" if one.exact else "",
+        ]
+        for one in sums[:LARGEST_TABLE]
+    ]
+    return folded_table(columns, rows, len(sums), file)
+
+
+def _figure(uri: str, alternative: str, caption: str) -> str:
+    return (
+        f'<figure><img src="{uri}" alt="{text(alternative)}">'
+        f"<figcaption>{text(caption)}</figcaption></figure>"
+    )
+
+
+def _width_words(sums: Sequence[Shown]) -> str:
+    """How wide the intervals are, because on a long scale they can be narrower than a point."""
+    noisy = [one for one in sums if not one.exact]
+    if noisy and all(one.low == one.high for one in noisy):
+        return "Values without intervals."
+    if not noisy:
+        return "All of these follow from published figures: they are exact."
+    half = max(max(one.high - one.drawn, one.drawn - one.low) for one in noisy)
+    typical = float(np.median([abs(one.drawn) for one in noisy]))
+    share = f", {100 * half / typical:.2g}% of the median" if typical > half else ""
+    return f"Intervals reach at most {amount(half)} to either side{share}."
+
+
+def _cells(release: Release, piece: View, pen: Pen) -> str:
+    where = held_words(release, piece)
+    chosen = f"One piece of the table, {where}{chosen_words(release, piece)}. " if where else ""
+    _, kinds = piece_of(release, piece)
+    alternative = (
+        f"Single cells {where} by {piece.words}{_with_intervals(release)}; the numbers are in "
+        "table.csv."
+    )
+    caption = chosen + sums_words(release, kinds)
+    uri = pen.svg_uri(pen.cells_chart(release, piece))
+    picture = _figure(uri, alternative, caption)
+    return f"<h3>Single cells</h3>\n{picture}"
+
+
+def _noise(release: Release, pen: Pen) -> str:
+    noise = cell_noise(release)
+    deviation, half = (amount(round(x, 2)) for x in (noise.standard_deviation, noise.half_width))
+    words = (
+        f"In a cell with as much noise as any: standard deviation {deviation}; in {LEVEL:.0%} of "
+        f"draws it is at most {half} in either direction. The law is public and the same whatever "
+        "the data are."
+    )
+    if noise.simulated:
+        words += " The picture is simulated, and made symmetric as the law is."
+    head = "<h3>The law of the noise in one cell</h3>\n"
+    if not pen.available():
+        return f"{head}<p>{text(words)}</p>"
+    alternative = f"Symmetric law, highest at zero; the middle, with {LEVEL:.0%}, is darker."
+    return head + _figure(pen.svg_uri(pen.noise_chart(noise)), alternative, words)
+
+
+def _table(release: Release, small: bool) -> str:
+    head = "<h3>The protected table</h3>\n"
+    if small:
+        return head + _rows(release, release.table, shown(release, release.table), "table.csv")
+    first = release.to_arrow().slice(0, LARGEST_TABLE)
+    columns = [
+        PageColumn(
+            name.replace("_", " ") if name.startswith("count_") else name, name not in release.table
+        )
+        for name in first.column_names
+    ]
+    rows = [list(row) for row in zip(*(c.to_pylist() for c in first.columns), strict=True)]
+    return head + folded_table(columns, rows, release.values.size, "table.csv")

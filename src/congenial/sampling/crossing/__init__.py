@@ -1,0 +1,1 @@
+"""Integers given sums that cross: atom totals tied by equations."""

@@ -1,0 +1,289 @@
+"""Integer equations on atom totals: independent components, and an order in which atoms join.
+
+Exact linear algebra on small matrices. A component is a set of totals tied to one another (a
+connected component of the matroid of the columns); different components are independent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from flint import fmpz_mat
+
+from congenial.errors import StructureError
+from congenial.sampling.inversion import Ints
+from congenial.sampling.tree.messages import Node
+
+Rows = list[list[Fraction]]
+_MOST_DIMENSIONS = 3
+_LOOK_AHEAD = 40  # atoms of a component up to which ties are looked into
+
+
+def row_reduced(rows: Rows, columns: int) -> tuple[Rows, list[int]]:
+    """Reduced row echelon form without zero rows, and its pivot columns."""
+    work = [list(r) for r in rows]
+    pivots: list[int] = []
+    for column in range(columns):
+        rank = len(pivots)
+        found = next((i for i in range(rank, len(work)) if work[i][column]), None)
+        if found is None:
+            continue
+        work[rank], work[found] = work[found], work[rank]
+        lead = work[rank][column]
+        work[rank] = [v / lead for v in work[rank]]
+        for i, row in enumerate(work):
+            if i != rank and row[column]:
+                factor = row[column]
+                work[i] = [v - factor * p for v, p in zip(row, work[rank], strict=True)]
+        pivots.append(column)
+    return work[: len(pivots)], pivots
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One atom joins: from the state c' after, c = grid c' / scale - turn x total is the state
+    before; `fixed` c' / scale is the total where the state after determines it.
+    """
+
+    atom: int
+    grid: Ints
+    scale: int
+    turn: Ints
+    fixed: list[int] | None
+
+    @property
+    def fixed_array(self) -> Ints:
+        """`fixed` as an array of three."""
+        out = np.zeros(3, np.int64)
+        if self.fixed is not None:
+            out[: len(self.fixed)] = self.fixed
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Atoms whose totals are tied to one another by `rows` (integers, reduced, of full rank)."""
+
+    atoms: list[int]
+    rows: list[list[int]]
+    solved: list[int]  # pivot columns: their totals follow from the free ones
+    free: list[int]
+
+    @property
+    def freedom(self) -> int:
+        """Number of free totals."""
+        return len(self.free)
+
+    def solve(self, values: dict[int, int]) -> list[int] | None:
+        """All totals, given the free ones; None if one is not an integer."""
+        out = [values.get(a, 0) for a in range(len(self.atoms))]
+        for row, pivot in zip(self.rows, self.solved, strict=True):
+            total, rest = divmod(-sum(row[a] * v for a, v in values.items()), row[pivot])
+            if rest:
+                return None
+            out[pivot] = total
+        return out
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Atoms in the order of joining."""
+        return list(joining_order(tuple(map(tuple, self.rows)), len(self.atoms)))
+
+    @cached_property
+    def _kernel(self) -> list[list[Fraction]]:
+        """A basis of the solutions, one list of totals each."""
+        basis = []
+        for f in self.free:
+            vector = [Fraction(0)] * len(self.atoms)
+            vector[f] = Fraction(1)
+            for row, pivot in zip(self.rows, self.solved, strict=True):
+                vector[pivot] = -Fraction(row[f], row[pivot])
+            basis.append(vector)
+        return basis
+
+    @cached_property
+    def _states(self) -> list[tuple[Rows, list[int]]]:
+        """After each number of steps: a basis of the states (vectors with one entry per equation),
+        reduced, and the equations that serve as coordinates.
+        """
+        out = []
+        for j in range(len(self.atoms) + 1):
+            joined = self.order[:j]
+            spanned = [
+                [sum((row[a] * v[a] for a in joined), Fraction(0)) for row in self.rows]
+                for v in self._kernel
+            ]
+            out.append(row_reduced(spanned, len(self.rows)))
+        return out
+
+    @property
+    def coordinates(self) -> list[list[int]]:
+        """After each number of steps: the equations whose partial sums are the state."""
+        return [pivots for _, pivots in self._states]
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """One step per atom, in order."""
+        return [self._step(j) for j in range(len(self.atoms))]
+
+    def _step(self, j: int) -> Step:
+        atom, (_, before), (basis, after) = self.order[j], self._states[j], self._states[j + 1]
+        column = [Fraction(row[atom]) for row in self.rows]
+        functional = self._functional(self.order[:j], column)
+        fixed = None
+        if functional is not None:
+            fixed = [
+                sum((f * b for f, b in zip(functional, v, strict=True)), Fraction(0)) for v in basis
+            ]
+        lift = [[v[e] for v in basis] for e in before]
+        entries = [x for row in lift for x in row] + (fixed or [])
+        scale = math.lcm(*(x.denominator for x in entries)) if entries else 1
+        grid, turn = np.zeros((3, 3), np.int64), np.zeros(3, np.int64)
+        for k, row in enumerate(lift):
+            turn[k] = int(column[before[k]])
+            grid[k, : len(after)] = [int(x * scale) for x in row]
+        whole = None if fixed is None else [int(x * scale) for x in fixed]
+        return Step(atom, grid, scale, turn, whole)
+
+    def _functional(self, joined: list[int], column: list[Fraction]) -> list[Fraction] | None:
+        """h with h E_a = 0 for joined atoms and h column = 1; None if the column is in their span.
+
+        It reads the total of the joining atom off the state.
+        """
+        m = len(self.rows)
+        if m == 0:
+            return None
+        conditions = [[Fraction(row[a]) for row in self.rows] + [Fraction(0)] for a in joined]
+        conditions.append([*column, Fraction(1)])
+        reduced, pivots = row_reduced(conditions, m + 1)
+        if m in pivots:
+            return None
+        h = [Fraction(0)] * m
+        for row, pivot in zip(reduced, pivots, strict=True):
+            h[pivot] = row[m]
+        return h
+
+    def box(self, j: int, atoms: list[Node]) -> list[tuple[int, int]]:
+        """Bounds of the state after j steps, given the windows of the atoms' totals."""
+        out = []
+        for e in self.coordinates[j]:
+            joined = self._range(e, self.order[:j], atoms)
+            rest = self._range(e, self.order[j:], atoms)
+            out.append((max(joined[0], -rest[1]), min(joined[1], -rest[0])))
+        return out
+
+    def _range(self, e: int, members: list[int], atoms: list[Node]) -> tuple[int, int]:
+        least = most = 0
+        for a in members:
+            ends = sorted((self.rows[e][a] * atoms[a].lo, self.rows[e][a] * atoms[a].hi))
+            least, most = least + ends[0], most + ends[1]
+        return least, most
+
+
+def _dimension(rows: tuple[tuple[int, ...], ...], joined: list[int], atoms: int) -> int:
+    """Dimension of the state once these atoms have joined."""
+    inside = set(joined)
+    rest = [a for a in range(atoms) if a not in inside]
+    ranks = [
+        int(fmpz_mat([[row[a] for a in part] for row in rows]).rank()) if part and rows else 0
+        for part in (joined, rest)
+    ]
+    return sum(ranks) - len(rows)
+
+
+@lru_cache(maxsize=4096)  # counties repeat the same equations
+def joining_order(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, ...]:
+    """An order that keeps states small: each time the atom that leaves the smallest state, ties
+    broken by the smallest state one atom later. StructureError beyond three dimensions.
+    """
+    left, joined = list(range(atoms)), list[int]()
+    while left:
+        sizes = {a: _dimension(rows, [*joined, a], atoms) for a in left}
+        ties = [a for a in left if sizes[a] == min(sizes.values())]
+        if len(ties) > 1 and atoms <= _LOOK_AHEAD:
+            later = {
+                a: min(
+                    (_dimension(rows, [*joined, a, b], atoms) for b in left if b != a), default=0
+                )
+                for a in ties
+            }
+            ties = [a for a in ties if later[a] == min(later.values())]
+        if sizes[ties[0]] > _MOST_DIMENSIONS:
+            raise StructureError(
+                f"crossing groups tie {atoms} atom totals: a state of more than "
+                f"{_MOST_DIMENSIONS} sums would be needed.",
+                remedy="Mandate fewer crossing totals.",
+            )
+        joined.append(ties[0])
+        left.remove(ties[0])
+    return tuple(joined)
+
+
+def components(equations: list[dict[int, int]], atoms: int) -> list[Component]:
+    """Split the atoms into independent components; an atom whose total is determined is one by
+    itself without freedom.
+    """
+    out: list[Component] = []
+    for members, rows in _connected(equations, atoms):
+        place = {a: i for i, a in enumerate(members)}
+        dense = [[Fraction(0)] * len(members) for _ in rows]
+        for row, given in zip(dense, rows, strict=True):
+            for a, c in given.items():
+                row[place[a]] = Fraction(c)
+        reduced, pivots = row_reduced(dense, len(members))
+        out += _split(members, reduced, pivots)
+    return out
+
+
+def _connected(
+    equations: list[dict[int, int]], atoms: int
+) -> list[tuple[list[int], list[dict[int, int]]]]:
+    """Atoms joined by common equations, with those equations."""
+    parent = list(range(atoms))
+
+    def find(a: int) -> int:
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        return a
+
+    for row in equations:
+        named = list(row)
+        for a in named[1:]:
+            parent[find(a)] = find(named[0])
+    members: dict[int, list[int]] = {}
+    rows: dict[int, list[dict[int, int]]] = {}
+    for a in range(atoms):
+        members.setdefault(find(a), []).append(a)
+    for row in equations:
+        if row:
+            rows.setdefault(find(next(iter(row))), []).append(row)
+    return [(m, rows.get(root, [])) for root, m in members.items()]
+
+
+def _split(members: list[int], reduced: Rows, pivots: list[int]) -> list[Component]:
+    """Components of a reduced matrix: columns joined by the nonzero entries of its rows."""
+    free = [a for a in range(len(members)) if a not in set(pivots)]
+    links = [{i: 1 for i, v in enumerate(row) if v} for row in reduced]
+    out = []
+    for block, _ in _connected(links, len(members)):
+        inside = set(block)
+        rows = [r for r, p in zip(reduced, pivots, strict=True) if p in inside]
+        whole = []
+        for row in rows:
+            scale = math.lcm(*(v.denominator for v in row))
+            whole.append([int(row[a] * scale) for a in block])
+        place = {a: i for i, a in enumerate(block)}
+        out.append(
+            Component(
+                [members[a] for a in block],
+                whole,
+                [place[p] for p in pivots if p in inside],
+                [place[a] for a in free if a in inside],
+            )
+        )
+    return out

@@ -1,0 +1,1 @@
+"""K-norm noise: the gauge of the hull of differences, and noise of that norm."""

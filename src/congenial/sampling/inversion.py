@@ -1,0 +1,350 @@
+"""Exact draws from any log-concave law on the integers, by inversion or by rejection.
+
+**Inversion.** The draw is the smallest x with F(x) > U, where the uniform U is refined only as far
+as needed: when it is known to b bits it lies in [W, W + 1] / 2^b, and x is decided when that
+interval lies in [F(x - 1), F(x)]. The bounds of F (`tables`) are rigorous, tails included. In a
+round with b bits at most (number of boundaries + 2) / 2^b of the draws stay undecided, which tends
+to 0, so the loop ends with probability one and the law is the stated one: H = 0, tau = 0 in the
+sense of the guarantee.
+
+**Order of words**, the same for every law. Draws are made in chunks of 2^16. In round 0 each draw
+of a chunk gets 16 bits: four draws share a word, the first takes the lowest bits, and what is left
+of the last word is thrown away. In round 1, 2, ... each draw that is still undecided, in order,
+gets one word of its own as the next 64 bits. So the draws are a function of the words and of F
+alone: a table of all 65,536 answers, a search in 64-bit bounds and plain ball arithmetic give
+the same draws.
+
+**Rejection.** A law too wide for a table is drawn below a staircase (see `_draw_staircase`), also
+exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from flint import arb, ctx, fmpq
+
+from congenial.errors import GuaranteeError, RandomnessError
+from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.cdf_bounds import boundaries, word_bounds
+from congenial.sampling.randomness import Randomness
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_CHUNK = 1 << 16  # draws made at a time
+_ENOUGH = 1 << 14  # draws at a time that pay for a table of all 65,536 answers
+_LOG_ERROR = 2.0**-47  # relative error allowed for log weights in doubles, with room to spare
+_HALF_WIDTH = 1 << 16  # a law that needs a wider first table is drawn by rejection
+_LARGEST = 1 << 62  # a draw beyond this would not be a safe 64-bit integer
+
+
+def ball(value: Fraction | int) -> Any:
+    """Return the rational as an arb ball at the current working precision."""
+    value = Fraction(value)
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def exp_ball(value: Fraction) -> Any:
+    """Return exp(value) as a ball at the working precision; remembered, since loops ask often."""
+    return _exp(value.numerator, value.denominator, ctx.prec)
+
+
+@lru_cache(maxsize=256)
+def _exp(numerator: int, denominator: int, precision: int) -> Any:  # noqa: ARG001 - part of the key
+    return arb(fmpq(numerator, denominator)).exp()
+
+
+def positive_rational(name: str, value: Fraction | int) -> Fraction:
+    """Return value as a Fraction; GuaranteeError unless it is an exact rational above zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)) or value <= 0:
+        raise GuaranteeError(
+            f"{name} = {value!r} is not a positive rational.",
+            remedy="Give a Fraction or an integer above 0, e.g. Fraction(1, 4).",
+        )
+    return Fraction(value)
+
+
+class ExactLaw(ABC):
+    """A log-concave law on the integers (all, or those >= `lowest`), known up to a constant.
+
+    A subclass gives its mode and its weights in ball arithmetic; drawing is done here. A draw of
+    one chunk is a function of `Randomness.words` alone, so laws may be drawn in several threads.
+    """
+
+    lowest: int | None = None
+
+    @property
+    @abstractmethod
+    def mode(self) -> int:
+        """A point of largest probability."""
+
+    @abstractmethod
+    def _ratio(self, x: int) -> Any:
+        """Return w(x + 1) / w(x) as a ball; decreasing in x (log-concavity)."""
+
+    @abstractmethod
+    def _log_weight(self, x: int) -> Any:
+        """Return log w(x) - log w(mode) as a ball, for x >= lowest."""
+
+    def _ratios(self, x: Ints) -> Floats:
+        """Return w(x + 1) / w(x) in doubles, relative error at most (16 + 4 |log ratio|) 2^-53.
+
+        Good for any law as it is; a law that is set up often gives a vectorised one.
+        """
+        with working_precision(128):
+            return np.array([float(self._ratio(int(v))) for v in x])
+
+    def _log_weights(self, x: Ints) -> Floats:
+        """Return log w(x)/w(mode) in doubles, error at most 2^-49 (1 + its absolute value)."""
+        with working_precision(192):
+            return np.array([float(self._log_weight(int(v))) for v in x])
+
+    def draw(self, randomness: Randomness, n: int) -> Ints:
+        """Return n independent exact draws. Raises RandomnessError if the source fails."""
+        if _fits_a_table(self):
+            return _draw_inverse(self, randomness, n)
+        return _draw_staircase(self, randomness, n)
+
+
+# --- inversion -----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _answers(law: ExactLaw, bits: int) -> npt.NDArray[Any]:
+    """What 16 bits decide, for each of their 65,536 values (coded as `word_kernels` does)."""
+    from congenial.sampling import word_kernels
+
+    bounds = word_bounds(law, bits)
+    table: npt.NDArray[Any] = word_kernels.all_answers(bounds.lower, bounds.upper, bounds.guide)
+    return table.astype(np.int16) if table.max() < 1 << 15 else table
+
+
+def _draw_inverse(law: ExactLaw, randomness: Randomness, n: int, bits: int = 64) -> Ints:
+    """n draws by inversion. `bits` < 64 widens the bounds; tests use it to reach every path."""
+    out = np.empty(n, dtype=np.int64)
+    for start in range(0, n, _CHUNK):
+        _fill(law, randomness, out[start : start + _CHUNK], bits)
+    return out
+
+
+def _fill(law: ExactLaw, randomness: Randomness, out: Ints, bits: int) -> None:
+    """Draw one chunk: rounds 0 and 1 compiled, what these cannot decide in ball arithmetic.
+
+    Until the last line `out` holds x - first, or a negative code where x is not known yet.
+    """
+    from congenial.sampling import word_kernels  # numba only when something is drawn
+
+    bounds = word_bounds(law, bits)
+    search = bounds.lower, bounds.upper, bounds.guide
+    words = randomness.words(-(-out.size // 4))
+    if out.size >= _ENOUGH:
+        places = word_kernels.look_up(words, _answers(law, bits), out)
+    else:
+        places = word_kernels.search_lanes(words, *search, out)
+    lanes = word_kernels.lanes_at(words, places)
+    for j in np.flatnonzero(out[places] == word_kernels.UNSURE):
+        x = boundaries(law, 0).locate(int(lanes[j]))
+        out[places[j]] = word_kernels.UNDECIDED if x is None else x - bounds.first
+    undecided = out[places] < 0
+    places, lanes = places[undecided], lanes[undecided]
+    if places.size:
+        fresh = randomness.words(places.size)
+        word_kernels.search_words(lanes, fresh, *search, places, out)
+        slow = np.flatnonzero(out[places] < 0)
+        prefixes = [(int(lanes[j]) << 64) | int(fresh[j]) for j in slow]
+        found = _refine(law, prefixes, randomness)
+        out[places[slow]] = np.array(found, dtype=np.int64) - bounds.first
+    out += bounds.first
+
+
+def _refine(law: ExactLaw, prefixes: list[int], randomness: Randomness) -> list[int]:
+    """Decide draws whose first 80 bits are given, round by round."""
+    found: list[int | None] = [None] * len(prefixes)
+    level, pending = 1, list(range(len(prefixes)))
+    while pending:
+        table = boundaries(law, level)
+        for i in pending:
+            found[i] = table.locate(prefixes[i])
+        pending = [i for i in pending if found[i] is None]
+        for i, word in zip(pending, randomness.words(len(pending)), strict=True):
+            prefixes[i] = (prefixes[i] << 64) | int(word)
+        level += 1
+    return [_checked(x) for x in found if x is not None]
+
+
+def _checked(x: int) -> int:
+    if abs(x) >= _LARGEST:
+        raise RandomnessError(
+            "a draw does not fit 64 bits; nothing was released.", remedy="Try again."
+        )
+    return x
+
+
+# --- rejection -----------------------------------------------------------------------------------
+
+
+def _log_weight_at_most(law: ExactLaw, x: int, bound: int) -> bool:
+    """Whether log w(x)/w(mode) <= bound is certain."""
+    if law.lowest is not None and x < law.lowest:
+        return True
+    with working_precision(256):
+        return bool(law._log_weight(x) <= bound)
+
+
+@lru_cache(maxsize=1024)
+def _fits_a_table(law: ExactLaw) -> bool:
+    least = -math.ceil(144 * math.log(2))  # 80 bits, and 64 more that no table resolves
+    return all(_log_weight_at_most(law, law.mode + s * _HALF_WIDTH, least) for s in (-1, 1))
+
+
+@lru_cache(maxsize=1024)
+def _stair(law: ExactLaw) -> int:
+    """The smallest s found with w(mode - s) and w(mode + s) both at most w(mode) / e."""
+
+    def low_enough(s: int) -> bool:
+        return all(_log_weight_at_most(law, law.mode + sign * s, -1) for sign in (-1, 1))
+
+    high = 1
+    while not low_enough(high):
+        high *= 2
+        if high > _LARGEST >> 16:
+            raise GuaranteeError(
+                "the noise asked for is so wide that it may not fit 64 bits.",
+                remedy="Ask for a larger epsilon (a smaller variance).",
+            )
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if low_enough(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class _Geometric(ExactLaw):
+    """p(x) = (1 - a) a^x on x >= 0, a = exp(-eps)."""
+
+    eps: Fraction
+    lowest = 0
+
+    @property
+    def mode(self) -> int:
+        return 0
+
+    def _ratio(self, x: int) -> Any:  # noqa: ARG002 - the ratio is constant
+        return exp_ball(-self.eps)
+
+    def _log_weight(self, x: int) -> Any:
+        return -ball(self.eps * x)
+
+
+_UNIT = _Geometric(Fraction(1))
+
+
+def _draw_staircase(law: ExactLaw, randomness: Randomness, n: int) -> Ints:
+    """n draws by rejection below a staircase, for laws of any width.
+
+    With s as in `_stair`, log w is concave and 0 at the mode, so w(mode +- i) <= e^-b for
+    b = floor(i / s). Propose b with probability ~ e^-b, the place in the step and the sign
+    uniformly (a negative zero is refused, else 0 would count twice), accept with probability w e^b
+    <= 1. More than half of the proposals survive (.56 for a Gaussian, .63 for a double geometric).
+
+    Words, for up to 2^16 outstanding draws at a time: their b; a word each for place and sign
+    (again for the few in the surplus); a word each for the acceptance of those in the support,
+    and further words, in order, for those it does not decide.
+    """
+    s = _stair(law)
+    accepted = [np.empty(0, dtype=np.int64)]
+    missing = n
+    while missing:
+        b = _draw_inverse(_UNIT, randomness, min(missing, _CHUNK))
+        _checked(int(b.max()) * s + s)
+        place = _uniform_words(2 * s, randomness, b.size)
+        i, negative = b * s + place // 2, place % 2 == 1
+        x = law.mode + np.where(negative, -i, i)
+        inside = ~(negative & (i == 0))
+        if law.lowest is not None:
+            inside &= x >= law.lowest
+        x, b = x[inside], b[inside]
+        accepted.append(x[_accepted(law, x, b, randomness)])
+        missing -= accepted[-1].size
+    return np.concatenate(accepted)
+
+
+def _uniform_words(n: int, randomness: Randomness, size: int) -> Ints:
+    """Integers uniform below n < 2^63, exactly: a word each, again where it is in the surplus."""
+    from congenial.sampling import word_kernels
+
+    out = np.empty(size, dtype=np.int64)
+    places = np.arange(size)
+    while places.size:
+        places = word_kernels.scale_words(randomness.words(places.size), n, places, out)
+    return out
+
+
+def _log_acceptance(law: ExactLaw, x: int, b: int) -> Any:
+    return law._log_weight(x) + b
+
+
+def _accepted(law: ExactLaw, x: Ints, b: Ints, randomness: Randomness) -> npt.NDArray[np.bool_]:
+    """True with probability w(x)/w(mode) e^b, for each x: U < p for a lazily refined uniform U.
+
+    Doubles decide where p and the first word of U differ by more than any rounding error.
+    """
+    words = randomness.words(x.size)
+    log_w = law._log_weights(x)
+    error = _LOG_ERROR * (2 + np.abs(log_w) + b)  # of log_w, of the sum, and of exp
+    with np.errstate(under="ignore", over="ignore"):
+        u = words.astype(np.float64) * 2.0**-64
+        yes = np.exp(log_w + b - error) > u * (1 + 2.0**-50) + 2.0**-60
+        no = np.exp(log_w + b + error) + 1e-300 < u * (1 - 2.0**-50)
+    for j in np.flatnonzero(~(yes | no)):
+        log_p = partial(_log_acceptance, law, int(x[j]), int(b[j]))
+        yes[j] = _bernoulli(log_p, randomness, words[j])
+    return np.asarray(yes)
+
+
+def _bernoulli(log_p: Callable[[], Any], randomness: Randomness, first: Any = None) -> bool:
+    """Return U < p for a lazily refined uniform U, where log_p() <= 0 is a ball at any precision.
+
+    `first` is the first word of U if it has been taken already.
+
+    Precision grows until the ball is narrow; then a word is added only if p is that close to U,
+    which has probability below 2^-62 per word taken.
+    """
+    word, level, guard = randomness.word() if first is None else int(first), 1, 64
+    while True:
+        with working_precision(64 * level + guard):
+            p = log_p().exp() * arb(2) ** (64 * level)
+            if p >= word + 1:
+                return True
+            if p <= word:
+                return False
+            narrow = p.rad() < 1
+        if narrow:
+            word = (word << 64) | randomness.word()
+            level += 1
+        else:
+            guard *= 2
+
+
+def bernoulli_exp(gamma: Fraction | int, randomness: Randomness) -> bool:
+    """Return True with probability exp(-gamma), exactly, for a rational gamma >= 0.
+
+    >>> from congenial.sampling.randomness import RecordedRandomness
+    >>> bernoulli_exp(Fraction(1), RecordedRandomness([0]))
+    True
+    """
+    if gamma < 0:
+        raise GuaranteeError(
+            "gamma < 0: exp(-gamma) is not a probability.", remedy="Give gamma >= 0."
+        )
+    return _bernoulli(lambda: -ball(gamma), randomness)

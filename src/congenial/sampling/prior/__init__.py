@@ -1,0 +1,1 @@
+"""Counts around counts under a prior base measure."""

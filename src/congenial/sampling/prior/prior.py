@@ -1,0 +1,292 @@
+"""Counts around counts under a prior base measure, given their total: drawn exactly.
+
+p(c) ~ prod_j w_j(c_j) on { c >= 0, sum c = s },
+w(c) = Gamma(c + a) / c! x exp(-rate |c - x|) x sum_{d = 0}^{c} exp(-rate |d - e|).
+
+The first factor, given the total, is the Dirichlet-multinomial law with parameters a (a = 1: a
+uniform base); the last one, where there is one, integrates out a subordinate count 0 <= d <= c
+(deaths among cases), drawn afterwards by `below.draw_below`. |.| may be squared. No message tables:
+the total may be 10^6.
+
+**Algorithm.** All cells but one are proposed independently from w(c) e^(theta c), which given the
+total is the same law; theta brings the expected sum to s. The last cell, the widest, takes what is
+left, and the proposal is kept with probability w(left) / max w: probabilistic
+divide-and-conquer (Arratia and DeSalvo 2016), about sd(cell) / sd(sum), or 1/8 for 67 equal cells.
+Where the tables are narrow and many draws are asked for, `prior_tree` draws instead.
+
+**Exactness.** A cell is proposed with integer weights n(c) out of 2^62, n(c) >= scale x w(c) on a
+window, and in a bin for each side beyond it; there w falls, so a uniform place and the weight of
+the edge dominate. A proposal is kept with probability prod_j scale w_j / n_j x w(left) / max w <=
+1: the law of what is kept is p, with H = 0 and tau = 0, whatever the floats are, as long as n
+dominates. Doubles decide where they can (weights come from products of ratios, relative error
+below `_error`); otherwise ball arithmetic does. Windows follow the noise, and values beyond them
+have a path, so the support is the public one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from flint import arb
+
+from congenial.errors import MandateError, StructureError
+from congenial.sampling.inversion import Floats, Ints, _bernoulli, ball
+from congenial.sampling.prior.count_cell import CountCell, WeightTable, tabulate
+from congenial.sampling.randomness import Randomness, Words, uniform_below
+
+if TYPE_CHECKING:
+    from congenial.sampling.tree.splitter import Splitter
+
+__all__ = ["CountCell", "CountsGivenTotal"]
+
+_CUT = 2.0**-66  # a window ends where a weight falls below this share of the largest
+_COARSE = 2.0**-20  # the same while the tilt is chosen
+_WHOLE = 1 << 62
+_GUIDE = 10  # bits of the first look-up; more of them leave the cache
+LIKELY = 1 << 32  # integer weights above this are taken for the weights they stand for
+_BLOCK = 1 << 18  # words of proposals made at a time
+_NARROW = 128  # standard deviation of the sum up to which messages are faster than proposals
+_PAID = 80_000  # cells proposed in the time that the messages of one cell take
+
+
+class CountsGivenTotal:
+    """Independent counts with weights `cells`, given that they add up to `total`.
+
+    Exact: `log_ratio_error` and `mass_lost` are 0.
+
+    >>> from congenial.sampling.randomness import SeededRandomness
+    >>> law = CountsGivenTotal([CountCell(x, Fraction(1, 2)) for x in (2, 0, 5)], 7)
+    >>> c = law.draw_many(SeededRandomness(1), 4)
+    >>> c.sum(axis=1).tolist(), bool(c.min() >= 0)
+    ([7, 7, 7, 7], True)
+    """
+
+    log_ratio_error = 0.0
+    mass_lost = 0.0
+
+    def __init__(self, cells: Sequence[CountCell], total: int) -> None:
+        self.cells, self.total = tuple(cells), int(total)
+        if not self.cells:
+            raise StructureError("a total of no cells.", remedy="Give at least one cell.")
+        if self.total < 0:
+            raise MandateError("a total is negative.", remedy="Counts add up to 0 or more.")
+        if len(self.cells) > 1 and self.total > 0:
+            self._prepare()
+
+    # ---- tables --------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        self.theta, self.tables = self._tilted()
+        self._last = int(np.argmin([t.weights.max() / t.weights.sum() for t in self.tables]))
+        # some six operations a step; the subordinate's sum, in closed form or term by term
+        steps = max(
+            t.high + 1 if cell.squared else t.weights.size
+            for cell, t in zip(self.cells, self.tables, strict=True)
+        )
+        pull = 1 + abs(self.theta) + max(float(cell.rate) for cell in self.cells)
+        self._error = (16 * steps + 4096) * pull * 2.0**-53
+        columns = [self._column(j) for j in range(len(self.cells))]
+        sizes = [column[0].size for column in columns]
+        self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._cumulative = np.concatenate([column[0] for column in columns])
+        self._ratios = np.concatenate([column[1] for column in columns])
+        self._scales = [column[2] for column in columns]
+        slack = math.fsum(column[3] for column in columns)
+        self._band = slack + 8 * (len(self.cells) + 1) * self._error
+        self._guide = np.stack([_guide(column[0]) for column in columns])
+        self._lows = np.array([t.low for t in self.tables], dtype=np.int64)
+        last = self.tables[self._last]
+        self._bound = float(last.weights.max()) * (1 + 2 * self._error)
+        self._last_weights = last.weights / self._bound
+        # P(sum fits) / max P(last): a proposal is kept about as often
+        self._spread = math.sqrt(math.fsum(t.moments[1] for t in self.tables))
+        peak = float(last.weights.max() / last.weights.sum())
+        self._kept = min(1.0, 1 / (peak * math.sqrt(2 * math.pi) * self._spread))
+
+    def _tilted(self) -> tuple[float, list[WeightTable]]:
+        """theta, a double, that brings the mean of the sum near the total; and the tables there.
+
+        It starts where the base measure alone has that mean; coarse tables are enough to choose.
+        """
+        parameters = math.fsum(float(cell.shape) for cell in self.cells)
+        theta = math.log(self.total / (self.total + parameters))
+        least, most, nearest, chosen = -math.inf, math.inf, math.inf, theta
+        for _ in range(60):
+            sums = [tabulate(cell, theta, self.total, _COARSE).moments for cell in self.cells]
+            mean = math.fsum(one[0] for one in sums)
+            variance = math.fsum(one[1] for one in sums)
+            away = (self.total - mean) / math.sqrt(variance)
+            if abs(away) < nearest:
+                nearest, chosen = abs(away), theta
+            if nearest < 0.2 or most - least < 1e-13:
+                break
+            least, most = (theta, most) if away > 0 else (least, theta)
+            theta += max(-2.0, min(2.0, (self.total - mean) / variance))
+            if not least < theta < most:
+                theta = (least + most) / 2
+        return chosen, [tabulate(cell, chosen, self.total, _CUT) for cell in self.cells]
+
+    def _column(self, j: int) -> tuple[Words, Floats, float, float]:
+        """Cumulative integer weights (bin below the window, window, bin above), ratios, scale, and
+        how far below 1 the ratio is where the kernel takes it for 1.
+        """
+        table = self.tables[j]
+        up = 1 + 2 * self._error
+        below = table.low * float(table.weights[0]) * up
+        above = (self.total - table.high) * float(table.weights[-1]) * up
+        weights = np.concatenate([[below], table.weights * up, [above]])
+        margin = 4 * weights.size + (1 << 16)
+        scale = (_WHOLE - margin) / (float(weights.sum()) * (1 + 2.0**-44))
+        n = np.floor(weights * scale).astype(np.uint64) + np.uint64(1)
+        if table.low == 0:
+            n[0] = 0
+        if table.high == self.total:
+            n[-1] = 0
+        spare = _WHOLE - int(n.sum())
+        assert spare >= 0
+        n[1 + table.anchor - table.low] += np.uint64(spare)
+        cumulative = np.zeros(n.size + 1, dtype=np.uint64)
+        np.cumsum(n, out=cumulative[1:])
+        ratios = np.zeros(n.size + 1)
+        ratios[1 : n.size - 1] = table.weights * scale / n[1:-1]
+        likely = n[1:-1] >= np.uint64(LIKELY)
+        slack = float((1 - ratios[1 : n.size - 1][likely]).max(initial=0.0))
+        return cumulative, ratios, scale, slack
+
+    # ---- drawing -------------------------------------------------------------------------------
+
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n independent exact draws, shape (n, cells)."""
+        cells = len(self.cells)
+        if cells == 1 or self.total == 0:
+            return np.full((n, cells), self.total if cells == 1 else 0, dtype=np.int64)
+        if n >= _PAID * self._kept and self._splitter is not None:
+            return self._splitter.draw_all(randomness, n, np.array([[self.total]]))
+        kept: list[Ints] = []
+        missing, rate = n, 0.2
+        while missing > 0:
+            rows = int(min(max(missing / rate * 1.1, 8), max(_BLOCK // cells, 8)))
+            drawn = self._attempts(randomness, rows)
+            rate = max((drawn.shape[0] + 0.5) / rows, 0.002)
+            kept.append(drawn[:missing])
+            missing -= kept[-1].shape[0]
+        return np.concatenate(kept) if kept else np.empty((0, cells), dtype=np.int64)
+
+    @cached_property
+    def _splitter(self) -> Splitter | None:
+        """Draws down a tree, where the tables are narrow enough for one."""
+        from congenial.sampling.prior.prior_tree import tree_of
+
+        if self._spread > _NARROW:
+            return None
+        return tree_of(self.cells, self.tables, self.theta, self.total, self._error)
+
+    def _attempts(self, randomness: Randomness, rows: int) -> Ints:
+        from congenial.sampling.prior import prior_kernels as kernels
+
+        cells = len(self.cells)
+        words = randomness.words(rows * cells).reshape(rows, cells)
+        out = np.empty((rows, cells), dtype=np.int64)
+        status = np.empty(rows, dtype=np.int8)
+        kernels.propose(
+            words, self._cumulative, self._guide, self._ratios, self._offsets, self._lows,
+            self.total, self._last, self._last_weights, self.tables[self._last].low, _GUIDE,
+            self._band, out, status,
+        )  # fmt: skip
+        for t in np.flatnonzero(status == kernels.UNSURE).tolist():
+            found = self._exactly(words[t], randomness)
+            status[t] = kernels.REJECTED if found is None else kernels.ACCEPTED
+            if found is not None:
+                out[t] = found
+        return np.asarray(out[status == kernels.ACCEPTED])
+
+    def _exactly(self, words: Words, randomness: Randomness) -> Ints | None:
+        """The proposal these words make, decided in ball arithmetic; None if it is rejected."""
+        found = np.empty(len(self.cells), dtype=np.int64)
+        factors: list[tuple[int, Fraction]] = []
+        for j in range(len(self.cells)):
+            if j != self._last:
+                found[j], factor = self._place(j, int(words[j]) >> 2, randomness)
+                factors.append((j, factor))
+        left = self.total - int(np.delete(found, self._last).sum())
+        if left < 0:
+            return None
+        found[self._last] = left
+        factors.append((self._last, Fraction(1) / Fraction(self._bound)))
+
+        def log_p() -> Any:
+            logs = arb(0)
+            for j, factor in factors:
+                logs += self._log_relative(j, int(found[j])) + ball(factor).log()
+            return logs
+
+        return found if _bernoulli(log_p, randomness, words[self._last]) else None
+
+    def _place(self, j: int, u: int, randomness: Randomness) -> tuple[int, Fraction]:
+        """The value that u of 2^62 stands for, and scale / (integer weight of that value)."""
+        first, end = int(self._offsets[j]), int(self._offsets[j + 1])
+        cumulative, table = self._cumulative[first:end], self.tables[j]
+        bin_ = int(np.searchsorted(cumulative, np.uint64(u), side="right")) - 1
+        n = int(cumulative[bin_ + 1]) - int(cumulative[bin_])
+        scale = Fraction(self._scales[j])
+        if bin_ == 0:
+            return uniform_below(table.low, randomness), scale * table.low / n
+        if bin_ == end - first - 2:
+            beyond = self.total - table.high
+            return table.high + 1 + uniform_below(beyond, randomness), scale * beyond / n
+        return table.low + bin_ - 1, scale / n
+
+    def _log_relative(self, j: int, c: int) -> Any:
+        """log of w(c) e^(theta c) over the same at the anchor, as a ball."""
+        cell, anchor = self.cells[j], self.tables[j].anchor
+        tilt = ball(Fraction(self.theta) * (c - anchor))
+        return cell.log_ball(c) - cell.log_ball(anchor) + tilt
+
+    # ---- density -------------------------------------------------------------------------------
+
+    def log_density(self, c: npt.ArrayLike) -> Any:
+        """log p(c), -inf off the support; c has shape (..., cells). Error about 1e-8."""
+        counts = np.asarray(c, dtype=np.int64)
+        logs = sum(
+            (cell.log_weight(counts[..., j]) for j, cell in enumerate(self.cells)),
+            np.zeros(counts.shape[:-1]),
+        )
+        return np.where(counts.sum(axis=-1) == self.total, logs - self.log_Z, -np.inf)[()]
+
+    @cached_property
+    def log_Z(self) -> float:
+        """log of the sum of the product of weights over all c with this total.
+
+        P(sum = total) under the tilted laws by a discrete Fourier transform: the total is near the
+        mean there, where its error (about 1e-12 of the largest probability) does not matter.
+        """
+        if len(self.cells) == 1 or self.total == 0:
+            only = [self.total] if len(self.cells) == 1 else [0] * len(self.cells)
+            chosen = zip(self.cells, only, strict=True)
+            return math.fsum(float(cell.log_weight(v)) for cell, v in chosen)
+        reach = sum(t.weights.size for t in self.tables)
+        size = 1 << max(4, math.ceil(math.log2(min(reach + 1, 64 * self._spread + 4096))))
+        product, logs = np.ones(size // 2 + 1, dtype=complex), 0.0
+        for cell, t in zip(self.cells, self.tables, strict=True):
+            mass = float(t.weights.sum())
+            folded = np.bincount(
+                np.arange(t.low - t.anchor, t.high + 1 - t.anchor) % size, t.weights, size
+            )
+            product *= np.fft.rfft(folded / mass)
+            logs += math.log(mass) + float(cell.log_weight(t.anchor)) + self.theta * t.anchor
+        at = (self.total - sum(t.anchor for t in self.tables)) % size
+        chance = float(np.fft.irfft(product, size)[at])
+        return logs + math.log(chance) - self.theta * self.total
+
+
+def _guide(cumulative: Words) -> Ints:
+    """First bins by the leading bits of a 62-bit number."""
+    starts = np.arange((1 << _GUIDE) + 1, dtype=np.uint64) << np.uint64(62 - _GUIDE)
+    starts[-1] -= np.uint64(1)
+    return np.searchsorted(cumulative, starts, side="right").astype(np.int64) - 1

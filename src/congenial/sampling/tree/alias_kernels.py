@@ -1,0 +1,294 @@
+"""Compiled loops of `splitter`: draw sums down a tree of messages, many draws at a time.
+
+A split of a frequent sum x is drawn by Walker's alias method from 16 bits. Its integer weights n(y)
+out of 2^62 fill 2^k columns of 2^(62 - k) each; a column holds two outcomes. k bits choose the
+column, the other 16 - k are the first bits of a number below 2^(62 - k) that chooses between the
+two; where they equal those of the threshold, 46 more bits decide. Outcomes with n < 2^48 share one
+place, REST, which sends the draw on to a walk through them. So every y has probability n(y) / 2^62.
+
+Splits go through the tree in the outer loop, draws in the inner one: the tables of one node stay in
+the nearest cache, and draws do not wait for each other. As in `_kernels`, loops read words from an
+array and say how many they used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from congenial.sampling.tree.split_kernels import DONE, OUT_OF_WORDS, RARE, WHOLE, scan_beside
+
+REST = 255  # stands for all outcomes of a row without a code of their own
+FREQUENT = 1 << 48  # the least weight of an outcome with a code
+_MOST = 254  # outcomes of a row with a code
+_FINE = WHOLE - 16  # bits of a threshold beyond the first 16
+# what a flag is about: an unlikely outcome; a sum, or a part of it, beyond its window; all factors
+UNLIKELY, OUTSIDE, LUMP, CHECK = 3, 4, 5, 6
+_FOUND = 7
+# columns of the arrays of nodes, of their tables, and of the rows of these
+LEFT, RIGHT, LO, SIZE, AT = range(5)
+FIRST, ROWS, BITS, AT_ROW, AT_ENTRY = range(5)
+BASE, WIDTH, LEFT_OVER = range(3)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def frequent(m: Any, bounds: Any, start: int, x: int, factor: float) -> Any:
+    """(first, number) of the outcomes y round `start` that get a code: n(y) >= FREQUENT.
+
+    n(y) is floor(m[y] m[x - y] factor) + 1.
+    """
+    first, last = bounds
+    if np.int64(m[start] * m[x - start] * factor) + 1 < FREQUENT:
+        return start, 0
+    down, up = start, start
+    while up - down + 1 < _MOST:
+        below, above = np.int64(0), np.int64(0)
+        if down > first:
+            below = np.int64(m[down - 1] * m[x - down + 1] * factor) + 1
+        if up < last:
+            above = np.int64(m[up + 1] * m[x - up - 1] * factor) + 1
+        if max(below, above) < FREQUENT:
+            break
+        if below > above:
+            down -= 1
+        else:
+            up += 1
+    return down, up - down + 1
+
+
+@numba.njit(cache=True, error_model="numpy")
+def find_codes(nodes: Any, m: Any, s: Any, mode: Any, tables: Any, of_row: Any) -> None:
+    """Fill base (y of code 0) and width (number of codes) of every row, and the bits per node."""
+    whole = 2.0**WHOLE * (1 + 2.0**-48)
+    for t in range(nodes.shape[0]):
+        a, b = nodes[t, LEFT], nodes[t, RIGHT]
+        most, bits = 0, 0
+        for g in range(tables[t, ROWS]):
+            row, x = tables[t, AT_ROW] + g, tables[t, FIRST] + g
+            i = nodes[t, AT] + x - nodes[t, LO]
+            j, shift = x - nodes[a, LO] - nodes[b, LO], nodes[a, AT]
+            first, last = max(0, j - nodes[b, SIZE] + 1), min(nodes[a, SIZE] - 1, j)
+            y, number = frequent(
+                m, (shift + first, shift + last), shift + mode[i], shift + nodes[b, AT] + j,
+                whole / s[i],
+            )  # fmt: skip
+            of_row[row, BASE], of_row[row, WIDTH] = nodes[a, LO] + y - shift, number
+            most = max(most, number)
+        while tables[t, ROWS] > 0 and (bits == 0 or (1 << bits) <= most):  # one more for REST
+            bits += 1
+        tables[t, BITS] = bits
+
+
+@numba.njit(cache=True, error_model="numpy")
+def fill_columns(
+    weights: Any, codes: Any, columns: int, entries: Any, exact: Any, here: int
+) -> None:
+    """Alias columns of integer weights that add up to 2^62, one column each; weights are used up.
+
+    An entry is: first 16 bits of the threshold, code below it, code from it on.
+    """
+    full = (np.int64(1) << WHOLE) // columns
+    short, tall = np.empty(columns, np.int64), np.empty(columns, np.int64)
+    n_short, n_tall = 0, 0
+    other = np.empty(columns, np.int64)
+    for i in range(columns):
+        other[i] = i
+        if weights[i] < full:
+            short[n_short] = i
+            n_short += 1
+        else:
+            tall[n_tall] = i
+            n_tall += 1
+    while n_short > 0:
+        n_short -= 1
+        i, j = short[n_short], tall[n_tall - 1]
+        other[i] = j
+        weights[j] -= full - weights[i]
+        if weights[j] < full:
+            n_tall -= 1
+            short[n_short] = j
+            n_short += 1
+    # what is tall now is exactly full
+    for i in range(columns):
+        high = weights[i] >> _FINE
+        entries[here + i] = high | (codes[i] << 16) | (codes[other[i]] << 24)
+        exact[here + i] = weights[i]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def build_aliases(
+    nodes: Any, m: Any, s: Any, tables: Any, of_row: Any, entries: Any, exact: Any
+) -> None:
+    """Fill the weight of REST, the entries and the thresholds of every row."""
+    whole = 2.0**WHOLE * (1 + 2.0**-48)
+    weights, codes = np.empty(256, np.int64), np.empty(256, np.int64)
+    for t in range(nodes.shape[0]):
+        a, b, columns = nodes[t, LEFT], nodes[t, RIGHT], 1 << tables[t, BITS]
+        for g in range(tables[t, ROWS]):
+            row, x = tables[t, AT_ROW] + g, tables[t, FIRST] + g
+            factor = whole / s[nodes[t, AT] + x - nodes[t, LO]]
+            left_over = np.int64(1) << WHOLE
+            for k in range(columns):
+                weights[k], codes[k] = 0, REST
+                if k < of_row[row, WIDTH]:
+                    y = of_row[row, BASE] + k
+                    p = m[nodes[a, AT] + y - nodes[a, LO]]
+                    q = m[nodes[b, AT] + x - y - nodes[b, LO]]
+                    weights[k], codes[k] = np.int64(p * q * factor) + 1, k
+                    left_over -= weights[k]
+            weights[of_row[row, WIDTH]] = left_over
+            of_row[row, LEFT_OVER] = left_over
+            here = tables[t, AT_ENTRY] + g * columns
+            fill_columns(weights, codes, columns, entries, exact, here)
+
+
+@numba.njit(cache=True, error_model="numpy", inline="always")  # a call would copy all arrays' heads
+def resolve(
+    nodes: Any, m: Any, s: Any, mode: Any, tables: Any, of_row: Any, entries: Any, exact: Any,
+    t: Any, x: Any, lane: Any, words: Any, at: Any,
+) -> Any:  # fmt: skip
+    """y given x where 16 bits (lane) do not decide: (kind, words used so far, y, weight of y).
+
+    kind OUTSIDE: x is beyond the window. LUMP: a part of it would be; y is then what is left of r.
+    """
+    if x < nodes[t, LO] or x >= nodes[t, LO] + nodes[t, SIZE]:
+        return OUTSIDE, at, np.int64(0), np.int64(0)
+    a, b = nodes[t, LEFT], nodes[t, RIGHT]
+    i, g = nodes[t, AT] + x - nodes[t, LO], x - tables[t, FIRST]
+    begin, end, most, spare = np.int64(mode[i]), np.int64(mode[i]), np.int64(1) << WHOLE, 2
+    if 0 <= g < tables[t, ROWS]:
+        fine, row = 16 - tables[t, BITS], tables[t, AT_ROW] + g
+        place = tables[t, AT_ENTRY] + (g << tables[t, BITS]) + (lane >> fine)
+        part, e = lane & ((1 << fine) - 1), np.int64(entries[place])
+        under = part < e & 0xFFFF
+        if part == e & 0xFFFF:
+            if at >= words.size:
+                return OUT_OF_WORDS, at, np.int64(0), np.int64(0)
+            more = np.int64(words[at] >> np.uint64(64 - _FINE))
+            under = ((part << _FINE) | more) < exact[place]
+            at += 1
+        code = (e >> 16) & 255 if under else e >> 24
+        if code != REST:
+            return _FOUND, at, of_row[row, BASE] + code, np.int64(FREQUENT)
+        begin, most = of_row[row, BASE] - nodes[a, LO], of_row[row, LEFT_OVER]
+        end = begin + of_row[row, WIDTH]
+        while spare < 63 and (most - 1) >> (63 - spare) == 0:
+            spare += 1
+    r = most  # a uniform number below it: as many bits as it has, again if it is too large
+    while r >= most:
+        if at >= words.size:
+            return OUT_OF_WORDS, at, np.int64(0), np.int64(0)
+        r = np.int64(words[at] >> np.uint64(spare))
+        at += 1
+    # y is counted from the start of `m` here: slices of it would cost more than many a walk
+    j, shift = x - nodes[a, LO] - nodes[b, LO], nodes[a, AT]
+    first, last = max(0, j - nodes[b, SIZE] + 1), min(nodes[a, SIZE] - 1, j)
+    y, n, before = scan_beside(
+        m, m, (shift + first, shift + last), (shift + begin, shift + end),
+        (shift + nodes[b, AT] + j, -1), 2.0**WHOLE * (1 + 2.0**-48) / s[i], r,
+    )  # fmt: skip
+    if y < 0:
+        return LUMP, at, r - before, np.int64(0)
+    return _FOUND, at, y - shift + nodes[a, LO], n
+
+
+@numba.njit(cache=True, error_model="numpy")
+def draw_down(
+    out: Any, sums: Any, plan: Any, tree: Any, alias: Any, numbers: Any,
+    words: Any, lanes: Any, task: int, flags: Any, saved: Any,
+) -> Any:  # fmt: skip
+    """Fill out from draw `task` on, some draws at a time: split each root's sum down to the leaves.
+
+    lanes: the words as 16-bit numbers. A block of draws has a lane for each split and draw, and one
+    for each draw that decides over all likely factors at once; then whole words as needed. Returns
+    (status, first draw not completed, words used by completed draws, flags used). A flag is (kind,
+    draw, split, x or r, y or row of `saved`); `saved` has all sums of a draw that Python finishes.
+    """
+    program, of_root, base_of, slots = plan
+    nodes, m, s, mode = tree
+    tables, of_row, entries, exact = alias
+    check, block, guided = numbers
+    splits, cells = program.shape[0], base_of.size
+    value = np.zeros((slots, block), np.int64)
+    left_off = np.zeros(block, np.bool_)
+    used, kept, stored = 0, 0, 0
+    while task < out.shape[0]:
+        n = min(block, out.shape[0] - task)
+        of_last = splits * n if guided else 0
+        at = used + (of_last + n + 3) // 4
+        if at > words.size:
+            return OUT_OF_WORDS, task, used, kept
+        fresh, lane_at = kept, 4 * used
+        for d in range(n):
+            left_off[d] = False
+            for root in range(of_root.size):
+                value[of_root[root], d] = sums[task + d if sums.shape[0] > 1 else 0, root]
+        for step in range(splits):
+            t = program[step, 0]
+            above, one, two = program[step, 1], program[step, 2], program[step, 3]
+            start, many = tables[t, FIRST], np.uint64(tables[t, ROWS])
+            k = np.uint64(tables[t, BITS])
+            fine = np.uint64(16) - k
+            mask = (np.uint64(1) << fine) - np.uint64(1)
+            entry, row = np.uint64(tables[t, AT_ENTRY]), np.uint64(tables[t, AT_ROW])
+            for d in range(n):
+                x = value[above, d]
+                g = np.uint64(x - start)
+                lane = np.uint64(0)
+                if g < many:
+                    lane = np.uint64(lanes[lane_at + d])
+                    e = np.uint64(entries[entry + (g << k) + (lane >> fine)])
+                    part, limit = lane & mask, e & np.uint64(0xFFFF)
+                    code = (e >> np.uint64(16)) & np.uint64(255)
+                    if part >= limit:
+                        code = e >> np.uint64(24)
+                    if part != limit and code != np.uint64(REST):
+                        y = of_row[row + g, BASE] + np.int64(code)
+                        value[one, d] = y
+                        value[two, d] = x - y
+                        continue
+                kind, at, y, weight = resolve(
+                    nodes, m, s, mode, tables, of_row, entries, exact,
+                    t, x, np.int64(lane), words, at,
+                )  # fmt: skip
+                if kind == OUT_OF_WORDS or fresh >= flags.shape[0] - 1 - n:
+                    return OUT_OF_WORDS, task, used, kept
+                if kind != _FOUND or weight < RARE:
+                    if not left_off[d]:
+                        flags[fresh, 0] = UNLIKELY if kind == _FOUND else kind
+                        flags[fresh, 1], flags[fresh, 2] = task + d, step
+                        flags[fresh, 3], flags[fresh, 4] = y if kind == LUMP else x, y
+                        fresh += 1
+                    if kind != _FOUND:
+                        left_off[d], y = True, np.int64(0)
+                value[one, d] = y
+                value[two, d] = x - y
+            if guided:
+                lane_at += n
+        for d in range(n):
+            last = np.uint64(lanes[lane_at + d])
+            if last == np.uint64(0xFFFF):
+                if at >= words.size:
+                    return OUT_OF_WORDS, task, used, kept
+                last = (last << np.uint64(48)) | (words[at] >> np.uint64(16))
+                at += 1
+                if last >= check:
+                    flags[fresh, 0], flags[fresh, 1], flags[fresh, 2] = CHECK, task + d, splits
+                    flags[fresh, 3], flags[fresh, 4] = np.int64(last - check), 0
+                    fresh += 1
+        for f in range(kept, fresh):
+            if flags[f, 0] != UNLIKELY:
+                if stored >= saved.shape[0]:
+                    return OUT_OF_WORDS, task, used, kept
+                for slot in range(slots):
+                    saved[stored, slot] = value[slot, flags[f, 1] - task]
+                flags[f, 4] = stored
+                stored += 1
+        for d in range(n):
+            for c in range(cells):
+                out[task + d, c] = value[c, d] + base_of[c]
+        used, kept = at, fresh
+        task += n
+    return DONE, task, used, kept

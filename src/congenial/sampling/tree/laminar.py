@@ -1,0 +1,186 @@
+"""Double geometric noise given that the noise of each group of cells sums to zero, drawn exactly.
+
+A double geometric variable is g - g' with g, g' geometric(a), a = exp(-eps_cell). Given that k of
+them sum to zero, Q = sum g = sum g' has law ~ [C(Q+k-1, k-1) a^Q]^2, and given Q the vectors g and
+g' are independent uniform weak compositions of Q into k parts. So a draw is one integer (by
+`ExactLaw`) and two uniform subsets: linear in the cells, no chain, no rejection at the level of
+the table. The normaliser is a Legendre polynomial:
+
+    Z_k = sum over {u : sum u = 0} of a^||u||_1
+        = (1-a^2)^(1-k) sum_j C(k-1,j)^2 a^(2j) = P_(k-1)(coth eps_cell).
+
+Fixed totals decouple the groups, so any laminar family of sums with noise on the leaves reduces to
+this case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from flint import arb
+
+from congenial.errors import StructureError
+from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.inversion import ExactLaw, Floats, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.randomness import Randomness
+from congenial.sampling.tree.groups import Groups
+
+_CHUNK = 1 << 20  # cells drawn at a time by draw_many
+_DENSE = 64  # more than this many places per cell: subsets are hashed, not marked in a bitmap
+_WIDEST = 1 << 60
+
+
+def legendre(n: int, eps: Fraction) -> Any:
+    """P_n(coth eps) as a ball at the current precision."""
+    return (1 / ball(eps).tanh()).legendre_p(n)
+
+
+@lru_cache(maxsize=4096)
+def log_normaliser(k: int, eps_cell: Fraction) -> float:
+    """Return log Z_k: the log of the sum of exp(-eps_cell ||u||_1) over integer u in k cells with
+    sum 0.
+
+    >>> round(log_normaliser(2, Fraction(1)), 6) == round(math.log(1 / math.tanh(1)), 6)
+    True
+    """
+    with working_precision(128):
+        return float(legendre(k - 1, eps_cell).log())
+
+
+@dataclass(frozen=True)
+class SharedTotal(ExactLaw):
+    """The law of Q = sum g = sum g' for k >= 2 cells: p(Q) ~ [C(Q+k-1, k-1) a^Q]^2 on Q >= 0.
+
+    Log-concave: w(Q+1)/w(Q) = [(Q+k)/(Q+1) a]^2 decreases.
+    """
+
+    k: int
+    eps_cell: Fraction
+    lowest = 0
+
+    @cached_property
+    def mode(self) -> int:
+        """The smallest Q >= 0 with (Q+k) a <= Q+1, i.e. Q >= (k a - 1)/(1 - a)."""
+        precision = 128
+        while True:
+            with working_precision(precision):
+                a = (-ball(self.eps_cell)).exp()
+                turn = ((self.k * a - 1) / (1 - a)).ceil()
+                low, high = turn.lower(), turn.upper()
+                if high <= 0:
+                    return 0
+                if low == high:
+                    return int(low.unique_fmpz())
+            precision *= 2
+
+    def _ratio(self, x: int) -> Any:
+        root = arb(x + self.k) / (x + 1) * exp_ball(-self.eps_cell)
+        return root * root
+
+    def _ratios(self, x: Ints) -> Floats:
+        with working_precision(128):
+            a = float(exp_ball(-self.eps_cell))
+        root = (x + self.k) / (x + 1) * a
+        return np.asarray(root * root)
+
+    def _log_weight(self, x: int) -> Any:
+        k, m = self.k, self.mode
+        binomials = (
+            arb(x + k).lgamma() - arb(x + 1).lgamma() - arb(m + k).lgamma() + arb(m + 1).lgamma()
+        )
+        return 2 * (binomials - ball(self.eps_cell * (x - m)))
+
+
+class GroupedNoise(Groups):
+    """Double geometric noise on cells, given that each group of cells sums to zero.
+
+    Labels as in `Groups`. Density, for u with all group sums 0 and u = 0 on cells that are not
+    free: p(u) = exp(-eps_cell ||u||_1) / prod over groups of Z_k.
+
+    Any rational eps_cell > 0 and any group size; a draw is linear in the cells (plus a sort where
+    eps_cell is so small that the noise has more than 64 values per cell). Groups of one size share
+    one table.
+    """
+
+    def __init__(self, labels: npt.ArrayLike, eps_cell: Fraction | int) -> None:
+        super().__init__(labels, positive_rational("eps_cell", eps_cell))
+        self.eps_cell = self.scale
+        drawn = np.flatnonzero(self.sizes >= 2)
+        members = np.argsort(self.labels, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(self.sizes)]) + int(np.sum(self.labels < 0))
+        keep = np.repeat(self.sizes >= 2, self.sizes)
+        self._order: Ints = members[starts[0] :][keep].astype(np.int64)
+        self._drawn_sizes: Ints = self.sizes[drawn]
+        self._offsets: Ints = np.concatenate([[0], np.cumsum(self._drawn_sizes)]).astype(np.int64)
+
+    def _log_normaliser(self, k: int) -> float:
+        return log_normaliser(k, self.eps_cell)
+
+    def _log_weight(self, noise: Ints) -> Floats:
+        norm: Floats = np.abs(noise.astype(float)).sum(axis=-1)
+        return -float(self.eps_cell) * norm
+
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n independent exact draws, shape (n, cells).
+
+        Words: draws are made in chunks of max(1, 2^20 // cells). A chunk takes the Q of all its
+        groups, sizes in ascending order, by `ExactLaw.draw`; then, draw by draw and group by
+        group, the subsets for g and g', from blocks of words. What is left of a chunk's last block
+        is thrown away, never used again.
+        """
+        out = np.zeros((n, self.cells), dtype=np.int64)
+        if self._drawn_sizes.size == 0:
+            return out
+        rows = max(1, _CHUNK // self.cells)
+        for start in range(0, n, rows):
+            self._fill(out[start : start + rows], randomness)
+        return out
+
+    def _fill(self, out: Ints, randomness: Randomness) -> None:
+        from congenial.sampling import word_kernels  # numba only when something is drawn
+
+        q = self._totals(randomness, len(out))
+        need = _words_expected(q, self._drawn_sizes)
+        widest = int(self._drawn_sizes.max())
+        places = q + self._drawn_sizes - 1
+        tallest = int(np.where(places <= _DENSE * self._drawn_sizes, places, 1).max())
+        task = 0
+        words = randomness.words(need)
+        while True:
+            task, used = word_kernels.fill_groups(
+                out, q, self._order, self._offsets, task, words, widest, tallest
+            )
+            if task == q.size:
+                return
+            more = randomness.words(64 + need // 16)
+            words = np.concatenate([words[used:], more])
+            words.flags.writeable = False  # as `words()` returns it: one compiled signature
+
+    def _totals(self, randomness: Randomness, n: int) -> Ints:
+        """Q for n draws of every group, shape (n, groups drawn)."""
+        q = np.empty((n, self._drawn_sizes.size), dtype=np.int64)
+        for k in np.unique(self._drawn_sizes):
+            these = self._drawn_sizes == k
+            law = SharedTotal(int(k), self.eps_cell)
+            q[:, these] = law.draw(randomness, n * int(these.sum())).reshape(n, -1)
+        if int(q.max()) > _WIDEST:
+            raise StructureError(
+                f"eps_cell = {self.eps_cell} makes noise too wide for 64 bits.",
+                remedy="Use a larger eps_cell.",
+            )
+        return q
+
+
+def _words_expected(q: Ints, sizes: Ints) -> int:
+    """Words the subsets are likely to take: two per (draw, group), as many integers to a word as
+    in the kernels for the largest q of the group, some spare.
+    """
+    largest = q.max(axis=0)
+    per_word = np.maximum(1, np.floor(60 / np.log2(np.maximum(largest + sizes - 1, 2))))
+    per_subset = np.ceil(np.minimum(largest, sizes - 1) / per_word)
+    return int(2 * len(q) * per_subset.sum() * 1.01) + 16

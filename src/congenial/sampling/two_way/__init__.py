@@ -1,0 +1,1 @@
+"""Tables given both margins."""

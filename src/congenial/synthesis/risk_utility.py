@@ -1,0 +1,291 @@
+"""The risk-utility curve: error of a statistic against epsilon, for the curator only.
+
+One point is one mechanism at one setting: the certified one (a weight per record), the scalar one
+(one weight for all, on the same Theta and levels), and the paper's local one (min-max weights with
+c and g, whose epsilon is an estimate). Points are kept in a file of JSON lines as they are
+finished, so an interrupted run goes on where it stopped. The file knows which plan and which data
+its points belong to (the data by a fingerprint under a random key of its own) and refuses others.
+
+CONFIDENTIAL: errors are measured against the confidential data, and choosing a setting by looking
+at the curve is not covered by any promise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from congenial.data.attribute import Attribute
+from congenial.data.table import Table
+from congenial.data.tabulate import Microdata
+from congenial.errors import DataError, GuaranteeError
+from congenial.sampling.randomness import Randomness, SystemRandomness
+from congenial.synthesis.certified import Synthesizer
+from congenial.synthesis.column_kernels import Weighting
+from congenial.synthesis.columns import Codes
+from congenial.synthesis.local import LABEL
+from congenial.synthesis.local_levels import draw_locally
+from congenial.synthesis.models.level_columns import ends
+from congenial.synthesis.record_model import Floats, Ints, generator_of
+
+NOTE = (
+    "CONFIDENTIAL: measured against the confidential data, for the curator alone. Choosing a "
+    "setting by looking at the curve is not covered by the promise."
+)
+DRAWS = 1000  # posterior draws that a local point reads its epsilon off
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is compared: a quantile of a numeric column, or the distance of a column's levels.
+
+    Quantiles are interpolated inside levels, for the data and the synthetic records alike.
+    """
+
+    column: str
+    quantile: float | None = None
+
+    @property
+    def words(self) -> str:
+        """In words."""
+        if self.quantile is None:
+            return f"total variation distance of {self.column}"
+        return f"error of quantile {self.quantile:g} of {self.column}"
+
+    def error(self, attribute: Attribute, truth: Ints, synthetic: Ints) -> float:
+        """Absolute error of the quantile, or the distance."""
+        if self.quantile is None:
+            return float(np.abs(truth / truth.sum() - synthetic / synthetic.sum()).sum() / 2)
+        a, b = (level_quantile(attribute, one, self.quantile) for one in (truth, synthetic))
+        return abs(a - b)
+
+
+def level_quantile(attribute: Attribute, counts: Ints, at: float) -> float:
+    """A quantile of numbers known by their level, linear inside a level; open levels are points."""
+    low, high = ends(attribute)
+    if np.isnan(low).all():
+        raise GuaranteeError(
+            f"column {attribute.name!r} has no numbers.", remedy="Measure its distance instead."
+        )
+    held = ~np.isnan(low) & (counts > 0)
+    low, high, counts = low[held], high[held], counts[held]
+    low = np.where(np.isinf(low), high, low)
+    high = np.where(np.isinf(high), low, high)
+    last = np.cumsum(counts) / counts.sum()
+    place = min(int(np.searchsorted(last, at)), len(last) - 1)
+    inside = 1 - (last[place] - at) / (counts[place] / counts.sum())
+    return float(low[place] + (high[place] - low[place]) * min(max(inside, 0.0), 1.0))
+
+
+def risk_utility_curve(
+    synthesizer: Synthesizer,
+    data: Table | Microdata,
+    measure: Measure,
+    *,
+    bounds: Sequence[Fraction | int | str] = (),
+    local: Sequence[tuple[float, float]] = (),
+    replicates: int = 20,
+    results: Path | None = None,
+    randomness: Randomness | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[dict[str, Any]]:
+    """Sweep M over `bounds` for the certified and the scalar mechanism, and (c, g) over `local`.
+
+    Each point is one dict: mechanism, setting, epsilon of one copy, its basis, the mean and the
+    root mean square of the error over `replicates` draws, with standard errors (`summary`).
+    `results` is a private file that keeps finished points; `progress` is told (points done, points
+    in all).
+    """
+    randomness = SystemRandomness() if randomness is None else randomness
+    points = list(_points(bounds, local))
+    if not points:
+        raise GuaranteeError("the curve has no points.", remedy="Give values of M, or (c, g).")
+    truth = _Truth(synthesizer, data, measure)
+    kept = _Kept(results, _key(synthesizer, measure, replicates), truth)
+    found = []
+    for done, point in enumerate(points):
+        if progress is not None:
+            progress(done, len(points))
+        row = kept.get(point)
+        if row is None:
+            row = point | _run(synthesizer, truth, point, replicates, randomness)
+            kept.add(row)
+        found.append(row)
+    if progress is not None:
+        progress(len(points), len(points))
+    return found
+
+
+def _points(
+    bounds: Sequence[Fraction | int | str], local: Sequence[tuple[float, float]]
+) -> Iterator[dict[str, Any]]:
+    for bound in bounds:
+        for mechanism in ("certified", "scalar"):
+            yield {"mechanism": mechanism, "setting": {"M": str(Fraction(bound))}}
+    for c, g in local:
+        yield {"mechanism": "local", "setting": {"c": c, "g": g}}
+
+
+class _Truth:
+    """CONFIDENTIAL: what points are made from and compared with."""
+
+    def __init__(self, synthesizer: Synthesizer, data: Table | Microdata, measure: Measure) -> None:
+        self.counts, self.n = synthesizer.fetch(data)
+        self.known: Codes = synthesizer.public_codes(data)
+        self.measure = measure
+        self.attribute = synthesizer.schema.attribute(measure.column)
+        at = [column.name for column in synthesizer.columns].index(measure.column)
+        self.levels: Ints = self.counts[at].sum(axis=0)
+
+    def fingerprint(self, key: bytes) -> str:
+        """Changes with the data; tells nothing to whoever lacks the key."""
+        digest = hmac.new(key, digestmod="sha256")
+        for array in (*self.counts, *self.known.values()):
+            digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def error(self, codes: Codes) -> float:
+        drawn = np.bincount(codes[self.measure.column], minlength=self.attribute.size)
+        return self.measure.error(self.attribute, self.levels, drawn)
+
+
+def _run(
+    synthesizer: Synthesizer,
+    truth: _Truth,
+    point: dict[str, Any],
+    replicates: int,
+    randomness: Randomness,
+) -> dict[str, Any]:
+    generator = generator_of(randomness)
+    n = truth.n if synthesizer.records is None else synthesizer.records
+    errors = []
+    if point["mechanism"] == "local":
+        laws, epsilon = draw_locally(
+            synthesizer.kernels, truth.counts, point["setting"], DRAWS, replicates, generator
+        )
+        epsilon *= getattr(synthesizer.adjacency, "records", 1)
+        basis = LABEL
+        for law in laws:
+            errors.append(truth.error(synthesizer.records_given(law, generator, n, truth.known)))
+    else:
+        one = _at(synthesizer, point)
+        epsilon, basis = float(one.epsilon), one.guarantee.basis
+        fitted = one.laws(truth.counts)
+        for _ in range(replicates):
+            thetas = [[law.draw(randomness) for law in laws] for laws in fitted]
+            errors.append(truth.error(one.records_from(thetas, generator, n, truth.known)))
+    return {"epsilon": epsilon, "basis": basis, **summary(errors), "replicates": replicates}
+
+
+def summary(errors: Sequence[float]) -> dict[str, float | None]:
+    """Mean and root mean square of the errors, and what chance does to both (standard errors).
+
+    The root's standard error is that of the mean square over twice the root (delta method). One
+    replicate has none.
+
+    >>> summary([3.0, 4.0, 5.0])["mean_error"], summary([7.0])["mean_se"]
+    (4.0, None)
+    """
+    size: Floats = np.asarray(errors, dtype=float)
+    rms = float(np.sqrt((size**2).mean()))
+    several = len(size) > 1
+    return {
+        "mean_error": float(size.mean()),
+        "mean_se": _standard_error(size) if several else None,
+        "rms_error": rms,
+        "rms_se": (_standard_error(size**2) / (2 * rms) if rms else 0.0) if several else None,
+    }
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _at(synthesizer: Synthesizer, point: dict[str, Any]) -> Synthesizer:
+    """The certified or the scalar mechanism at M, one copy."""
+    weighting: Weighting = "record" if point["mechanism"] == "certified" else "scalar"
+    columns = tuple(replace(one, weighting=weighting) for one in synthesizer.columns)
+    bound = Fraction(point["setting"]["M"])
+    return replace(synthesizer, columns=columns, bound=bound, copies=1)
+
+
+def _key(synthesizer: Synthesizer, measure: Measure, replicates: int) -> str:
+    """What makes two runs the same curve, data apart: all but M, the copies and the weighting."""
+    told = synthesizer.to_dict()
+    plain = [{k: v for k, v in one.items() if k != "weighting"} for one in told["columns"]]
+    pairs = synthesizer.adjacency
+    parts = [plain, told["public"], told["records"], pairs.to_dict(), pairs.mandates.digest]
+    parts += [synthesizer.settled, list(summary([0.0]))]  # whose share goes where; what is kept
+    text = json.dumps([*parts, measure.words, replicates, DRAWS], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class _Kept:
+    """Finished points in a private file of JSON lines; the first line says what they belong to."""
+
+    def __init__(self, path: Path | None, curve: str, truth: _Truth) -> None:
+        self.path, self.rows = path, []
+        if path is None:
+            return
+        lines = _lines(path)
+        key = secrets.token_bytes(32)
+        if lines:
+            key = _refuse_others(path, lines[0], curve, truth)
+            self.rows = lines[1:]
+        first = {"note": NOTE, "curve": curve, "key": key.hex(), "data": truth.fingerprint(key)}
+        whole = [first, *self.rows]  # a line cut short is written again
+        path.touch(mode=0o600)
+        path.write_text("".join(json.dumps(line) + "\n" for line in whole), encoding="utf-8")
+
+    def get(self, point: dict[str, Any]) -> dict[str, Any] | None:
+        same = (row for row in self.rows if all(row.get(k) == v for k, v in point.items()))
+        return next(same, None)
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def _refuse_others(path: Path, first: dict[str, Any], curve: str, truth: _Truth) -> bytes:
+    """The key of a file whose points belong to this plan and these data."""
+    what = ""
+    if first.get("curve") != curve:
+        what = "of another plan, measure or number of draws"
+    try:
+        key = bytes.fromhex(first.get("key", ""))
+    except (TypeError, ValueError):
+        key = b""
+    if not what and first.get("data") != truth.fingerprint(key):
+        what = "measured against other data"
+    if what:
+        raise DataError(
+            f"{path.name!r} holds points {what}.",
+            remedy="Delete it, or keep the new points elsewhere (--out).",
+        )
+    return key
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The complete lines of a file, if there is one."""
+    if not path.exists():
+        return []
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    if not all(isinstance(line, dict) for line in found):
+        raise DataError(f"{path.name!r} is not a file of a curve.", remedy="Give another file.")
+    return found

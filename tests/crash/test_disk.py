@@ -1,0 +1,153 @@
+"""Full disks: at every write of `publish` and `release`, for real or injected."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import sqlite3
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from congenial.errors import CongenialError
+from congenial.ledger.stores.sqlite import SqliteStore
+from congenial.publication import workflow
+from tests.crash.population import Population, run
+
+MANY = 1000
+FAILED = 3  # exit code of a run that ended with one of our errors and a remedy
+
+
+def end_in_words(work: Callable[[], None]) -> None:
+    """Run; leave with FAILED where an error was raised on purpose and says what to do."""
+    try:
+        work()
+    except CongenialError as error:
+        os._exit(FAILED if error.remedy and error.__suppress_context__ else 1)
+    except BaseException:  # noqa: BLE001 - a process of its own, which ends here
+        traceback.print_exc()
+        os._exit(1)
+
+
+def finish(work: Callable[..., None], *args: object) -> int | None:
+    process = run(work, *args)
+    process.join(60)
+    return process.exitcode
+
+
+# ---- a real limit on the size of files: what is beyond it fails as on a full disk ----------------
+
+
+def with_room(population: Population, room: int, name: str) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+
+    def work() -> None:
+        workflow.publish(population.plan(name, 2))
+        population.quick_release(name)
+
+    end_in_words(work)
+
+
+ROOMS = (0, 2000, 5000, 40_000)
+
+
+@pytest.mark.parametrize(
+    "rooms", [ROOMS, pytest.param(tuple(range(0, 60_000, 512)), marks=pytest.mark.audit)]
+)
+def test_files_that_cannot_grow(
+    populate: Callable[..., Population], tmp_path: Path, rooms: tuple[int, ...]
+) -> None:
+    population = populate(str(tmp_path / "ledger.sqlite"), allowed=MANY)
+    codes = []
+    for i, room in enumerate(rooms):
+        codes.append(finish(with_room, population, room, f"d{i}"))
+        assert population.judge() == []
+        left = [path.name for path in (population.folder / "bundles").iterdir()]
+        assert not any(name.startswith(".") for name in left)  # what failed was removed
+        population.recover()
+    assert codes[0] == FAILED
+    assert set(codes) <= {0, FAILED}
+    population.release("afterwards")
+    assert population.judge() == []
+
+
+# ---- one failing write at a time -----------------------------------------------------------------
+
+
+class Failing:
+    """The n-th write to a file or commit of a database fails with "no space left"."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def plant(self) -> None:
+        """In a process of its own: nothing is put back."""
+        for name in ("mkdir", "write_bytes", "write_text", "rename", "replace", "hardlink_to"):
+            setattr(Path, name, self._fails(getattr(Path, name)))
+        connect = SqliteStore._connect
+        SqliteStore._connect = lambda store: self._connection(connect(store))  # type: ignore[method-assign, assignment]
+
+    def _now(self) -> bool:
+        self.left -= 1
+        return self.left == 0
+
+    def _fails(self, write: Callable[..., object]) -> Callable[..., object]:
+        def attempt(*args: object, **kwargs: object) -> object:
+            if self._now():
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return write(*args, **kwargs)
+
+        return attempt
+
+    def _connection(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """SQLite finds the disk full where it writes: a limit on pages, for one transaction."""
+        if self._now():
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+
+def with_a_failing_write(population: Population, number: int, name: str) -> None:
+    failing = Failing(number)
+    failing.plant()
+
+    def work() -> None:
+        workflow.publish(population.plan(name, number + 2))
+        population.quick_release(name)
+
+    end_in_words(work)
+    os._exit(0 if failing.left <= 0 else 9)  # 9: there are fewer writes than that
+
+
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.audit)])
+def test_every_write_fails_once(
+    populate: Callable[..., Population], tmp_path: Path, every: int
+) -> None:
+    population = populate(str(tmp_path / "ledger.sqlite"), allowed=MANY)
+    code, number, failed = 0, 1, 0
+    while code != 9:
+        code = finish(with_a_failing_write, population, number, f"w{number}") or 0
+        assert code in (0, FAILED, 9), number
+        assert population.judge() == [], number
+        failed += code == FAILED
+        population.recover()
+        number += every
+    assert failed > 0
+    print(f"{number - every} writes, {failed} ended in words")
+    population.release("afterwards")
+    assert population.judge() == []
+
+
+def test_a_new_ledger_on_a_full_disk_is_not_there(tmp_path: Path) -> None:
+    """Nothing half-made stays where a ledger would be looked for."""
+
+    def found() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+        end_in_words(lambda: Population.found(tmp_path / "p", str(tmp_path / "l.sqlite"), 3))
+
+    assert finish(found) == FAILED
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+    assert [path.name for path in (tmp_path / "p").iterdir()] == ["people.csv"]

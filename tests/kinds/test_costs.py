@@ -1,0 +1,81 @@
+"""What each mandate costs, and hierarchies and signs from a plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import PlanError, StructureError
+from congenial.figures.invariants import publish
+from congenial.figures.statements import count, total
+from congenial.kinds.figure_costs import mandate_costs
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.hierarchy import CongenialHierarchy
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.privacy.guarantee import Guarantee
+from congenial.sampling.randomness import SeededRandomness
+
+SCHEMA = Schema.from_dict(
+    {
+        "county": {"levels": ["A", "B", "C"]},
+        "sex": {"levels": ["f", "m"]},
+        "age": {"edges": [0, 18, 65], "top": "65+"},
+    }
+)
+COUNTS = np.random.default_rng(1).integers(1, 40, (3, 2, 3))
+TABLE = Table(SCHEMA, SCHEMA.names, COUNTS)
+
+
+def test_each_mandate_against_the_release_without_it():
+    mandates = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    everyone, county, adults = mandate_costs(mechanism)
+    assert everyone.trivial  # follows from the counties
+    assert county.loss == adults.loss == 1
+    assert adults.loss_without == 1  # the counties alone already need two records
+    assert adults.deviation < adults.deviation_without  # but it fixes sums
+    assert county.loss_without == pytest.approx(1)
+
+
+def test_a_lone_mandate_doubles_the_loss_of_the_same_noise():
+    mandates = publish(TABLE, total(by="county"))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    (county,) = mandate_costs(mechanism)
+    assert (county.loss_without, county.loss) == (0.5, 1)
+    assert county.deviation > county.deviation_without
+
+
+def test_counts_have_no_error_law_but_a_cost():
+    mandates = publish(TABLE, total(by="county"))
+    mechanism = CongenialCounts.calibrate(Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    (county,) = mandate_costs(mechanism)
+    assert county.deviation is None
+    assert 0 < county.loss_without < county.loss
+    assert mechanism.price.value > 0
+    with pytest.raises(StructureError, match="depends on the data"):
+        mechanism.error_law(np.arange(np.prod(mechanism.shape)).reshape(mechanism.shape) == 0)
+    assert mechanism.error_law(np.ones(mechanism.shape, dtype=bool)).variance == 0  # published
+
+
+def test_a_level_of_its_own_makes_its_sums_sharper():
+    under = ReplaceOne(SCHEMA)
+    target = Guarantee.pure(1, under)
+    flat = calibrate("auto", target, SCHEMA.names)
+    tall = CongenialHierarchy.calibrate(target, SCHEMA.names, [["county"]], [3, 1])
+    cells = np.zeros(tall.shape, dtype=bool)
+    cells[0] = True
+    assert tall.guarantee.tradeoff == flat.guarantee.tradeoff
+    assert tall.error_law(cells).variance < flat.error_law(cells).variance
+    release = tall.release(TABLE, SeededRandomness(1))
+    assert release.mechanism.description.levels == tall.description.levels
+
+
+def test_levels_that_do_not_nest_are_refused():
+    target = Guarantee.pure(1, SemiAdjacent(publish(TABLE, count("age >= 18", by="county"))))
+    with pytest.raises(StructureError, match="do not nest"):
+        CongenialHierarchy.calibrate(target, SCHEMA.names, [["sex"]])
+    with pytest.raises(PlanError, match="shares"):
+        CongenialHierarchy.calibrate(target, SCHEMA.names, [["county"]], [1])

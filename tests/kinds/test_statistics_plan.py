@@ -1,0 +1,266 @@
+"""Statistics that hide what a dataset is like, from a plan to a bundle, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from congenial import read
+from congenial.errors import CongenialError
+from congenial.kinds.statistics import check
+from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.distribution import sampling_error
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
+from congenial.report import pictures
+from congenial.sampling.randomness import SeededRandomness
+from tests.commands import refused, run, write_plan
+from tests.plain_reports import plain_reports
+
+SEED = 7
+PLAN = """
+[data]
+source = "patients.csv"
+unit = "patient"
+[schema]
+ward = { levels = ["oncology", "other"] }
+age = { integers = [0, 109] }
+readmitted = { levels = ["no", "yes"] }
+[[release]]
+name = "quarter"
+statistics = { "mean age" = { mean = "age" }, "again" = { count = "readmitted = 'yes'" } }
+protect = { share = "ward = 'oncology'", between = 0.25, and = 0.35 }
+modelling = "modelling.csv"
+records = 200
+replications = 200
+epsilon = 1
+delta = 0.001
+persons = "not protected"
+[budget]
+epsilon = 3
+delta = 1e-6
+"""
+PERSONS = "persons = { epsilon = 2, delta = 1e-6 }"
+
+
+def write_patients(path: Path, n: int, first: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    sick = random.random(n) < 0.3
+    age = np.clip(random.normal(np.where(sick, 64, 52), 16), 0, 109).astype(int)
+    again = random.random(n) < np.where(sick, 0.4, 0.15)
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["patient", "ward", "age", "readmitted"])
+        wards, answers = np.where(sick, "oncology", "other"), np.where(again, "yes", "no")
+        out.writerows(zip(range(first, first + n), wards, age, answers, strict=True))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Without pictures, and with a short bootstrap of the fit: both are tested elsewhere."""
+    monkeypatch.setattr(sampling_error, "DRAWS", 39)
+    with plain_reports():
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hospital")
+    write_patients(folder / "patients.csv", 200, 0, seed=1)
+    write_patients(folder / "modelling.csv", 3000, 100_000, seed=2)
+    write_patients(folder / "overlapping.csv", 3000, 150, seed=3)
+    write_patients(folder / "everybody.csv", 1000, 0, seed=4)
+    return folder
+
+
+@pytest.fixture
+def folder(data: Path, tmp_path: Path) -> Path:
+    for file in data.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    return tmp_path
+
+
+def plan(folder: Path, *changes: tuple[str, str]) -> Path:
+    return write_plan(folder, PLAN, *changes)
+
+
+def test_from_check_to_a_verified_bundle(folder: Path) -> None:
+    path = plan(folder)
+    told = run("check", path, "--json")["releases"][0]
+    assert told["persons"] is None
+    assert len(told["candidates"]) == 10
+    best = min(one["expected_error"] for one in told["candidates"] if one["expected_error"])
+    assert told["candidates"][0]["mechanism"] == told["mechanism"]
+    assert told["candidates"][0]["expected_error"] == best
+    shown = run("check", path)
+    assert f"* {told['mechanism']}" in shown
+    assert "promises nothing about them" in shown
+    error = told["fit_error"]
+    assert error["bound"] > (1 if error["parameter"] == "epsilon" else 0.001)
+    assert "write confidence = 0.95" in told["fit_words"]
+    assert f"Error of the fit: {error['parameter']} = " in shown
+
+    made = run("release", path, "--json")["releases"][0]
+    assert made["promise"].startswith(told["promise"])  # the same fit, the same noise
+    assert "beside 1 release that promises nothing about persons" in made["promise"]
+    bundle = folder / "bundles" / "quarter"
+    checks = run("verify", bundle, "--digest", made["digest"], "--json")["checks"]
+    assert any(one["what"] == "what persons are promised follows from the noise" for one in checks)
+    assert "pairs of distributions)" in " ".join(run("explain", bundle).split())
+    assert "0.35" in run("explain", path)
+
+    release = read(bundle)
+    assert release.statistics == ("mean age", "again")
+    assert release.publishable
+    found = release.interval("mean age", 0.9)
+    assert found.low < release.value("mean age") < found.high
+    report = (bundle / "report.html").read_text()
+    for words in ("mean age", "optimum", "Single persons", told["fit_words"]):
+        assert words in report
+    assert "single persons" in (bundle / "README.txt").read_text()
+
+
+def test_a_second_release_and_figures_beside_it_are_refused(folder: Path) -> None:
+    path = plan(folder)
+    workflow.release(Plan.load(path), "quarter", randomness=SeededRandomness(SEED))
+    assert "does not add up" in refused(path, "release", code=4, extra=("--out", folder / "b"))
+    table = '[[release]]\nname = "t"\ntable = ["ward"]\nepsilon = 1\n[budget]'
+    start, end = PLAN.index("[[release]]"), PLAN.index("[budget]")
+    other = folder / "other.toml"
+    other.write_text(PLAN[:start] + table + PLAN[end + len("[budget]") :])
+    assert "'quarter' from the same data" in refused(other, "release", code=4)
+    other.write_text(PLAN[:start] + '[publish]\n"N" = { total = true }\n' + table + PLAN[end + 8 :])
+    assert "'quarter' from the same data" in refused(other, "publish", code=4)
+    assert [one.name for one in Ledger.open(folder / "ledger.sqlite").entries() if one.counted] == [
+        "quarter"
+    ]
+
+
+def test_persons_are_promised_something_and_it_is_counted(folder: Path) -> None:
+    path = plan(folder, ('persons = "not protected"', PERSONS))
+    told = run("check", path, "--json")
+    assert told["releases"][0]["mechanism"] == "optimum"
+    result = workflow.release(Plan.load(path), "quarter", randomness=SeededRandomness(SEED))
+    release = read(result.folder)
+    assert release.person_guarantee == result.release.person_guarantee
+    assert release.person_guarantee.tradeoff.epsilon(1e-6) <= 2
+    assert "checked in 'patient'" in release.person_guarantee.explain()
+    spent = Ledger.open(folder / "ledger.sqlite").spent_words()
+    assert "beside" not in spent
+    assert float(spent.split()[2]) > 1
+    checks = run("verify", result.folder, "--json", code=1)["checks"]  # seeded
+    failed = [one["what"] for one in checks if not one["holds"]]
+    assert failed == ["drawn from the system's randomness"]
+    assert any(one["what"] == "the noise hides every pair of laws" for one in checks)
+
+
+def test_a_smaller_noise_than_promised_is_noticed(folder: Path) -> None:
+    """Negative control of `verify`."""
+    from dataclasses import replace
+
+    path = plan(folder, ('persons = "not protected"', PERSONS))
+    loaded = Plan.load(path)
+    drawn = workflow.release(loaded, "quarter", randomness=SeededRandomness(SEED)).release
+    law = dict(drawn.description.law)
+    law["scales"] = [0.01 * scale for scale in law["scales"]]
+    weaker = replace(drawn, description=replace(drawn.description, law=law))
+    assert all(drawn.checks().values())
+    told = weaker.checks()
+    assert not told["the noise hides every pair of laws"]
+    assert not told["what persons are promised follows from the noise"]
+
+
+def test_a_share_of_the_data_is_kept_apart(folder: Path) -> None:
+    path = plan(
+        folder,
+        ('"patients.csv"', '"everybody.csv"'),
+        ('modelling = "modelling.csv"', "modelling = 0.8"),
+    )
+    release = workflow.release(
+        Plan.load(path), "quarter", randomness=SeededRandomness(SEED)
+    ).release
+    assert release.guarantee.adjacency.origin.apart == "checked"
+    text = path.read_text().replace('persons = "not protected"', "")
+    with pytest.raises(CongenialError, match="write persons = 'not protected'"):
+        Plan.parse(text, folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "code"),
+    [
+        ("and = 0.35", "and = 0.25", "gap", 2),
+        ("and = 0.35", "and = 1.35", "impossible", 2),
+        ("and = 0.35", "and = 0.351", "200 records cannot have a share of 0.351", 2),
+        ("ward = 'oncology'\"", "ward = 'surgery'\"", "surgery", 2),
+        ("share = ", "shore = ", "protect has the keys", 2),
+        ("share = \"ward = 'oncology'\"", "share = 3", "not text", 2),
+        ('mean = "age"', 'mean = "ward"', "needs numbers", 2),
+        ('mean = "age"', 'average = "age"', "cannot be read from average", 2),
+        ("records = 200", "records = 20000", "too few records", 3),
+        ("replications = 200", "replications = 4", "too few to fit", 2),
+        ('persons = "not protected"', "", "write persons = 'not protected'", 2),
+        ('persons = "not protected"', "persons = { epsilon = 1 }", "or a promise: { epsilon", 2),
+        ('"modelling.csv"', '"patients.csv"', "the same file", 3),
+        ("epsilon = 1\n", "epsilon = 1\nweights = { age = 2 }\n", "must name statistics", 2),
+        ("epsilon = 1\n", 'epsilon = 1\nmechanism = "laplas"\n', "no distribution-privacy", 2),
+        ("epsilon = 1\n", "epsilon = 1\nrecord = 3\n", "Did you mean 'records'?", 2),
+        ("[[release]]", '[publish]\n"N" = { total = true }\n[[release]]', "whole dataset", 2),
+    ],
+)
+def test_what_cannot_be_is_refused(folder: Path, old: str, new: str, says: str, code: int) -> None:
+    assert says in refused(plan(folder, (old, new)), code=code)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"modelling.csv"', '"overlapping.csv"', "records in common"),
+        ("records = 200", "records = 100", "another number"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused_before_anything_is_spent(
+    folder: Path, old: str, new: str, says: str
+) -> None:
+    assert says in refused(plan(folder, (old, new)), "release", code=3)
+    assert not (folder / "ledger.sqlite").exists()
+
+
+PICTURES = pictures.available()
+
+
+def test_the_attack_before_and_after(folder: Path) -> None:
+    path = plan(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "available", lambda: PICTURES)
+        told = run(
+            "audit", "--property", path, "--repetitions", 4, "--seed", SEED, "--out",
+            folder / "out", "--json",
+        )  # fmt: skip
+    (one,) = told["attacks"]
+    assert one["after"]["value"] < one["before"]["value"]
+    assert one["after"]["low"] <= one["allowed"] < 0.74
+    assert {Path(name).name for name in told["files"]} >= {"quarter-attack.csv"}
+    bars = json.loads((folder / "out" / "quarter-assumptions.json").read_text())
+    assert "sampled density" in bars["columns"]
+    for drawn in (folder / "out").glob("*.svg"):  # none without the extra report
+        assert "CONFIDENTIAL" in drawn.read_text()
+        assert drawn.stat().st_mode & 0o077 == 0
+    assert len(list((folder / "out").glob("*.png"))) == 2 * PICTURES
+    assert "no attack is named" in refused(path, "audit")
+
+
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
+def test_the_report_shows_the_laws_it_publishes(folder: Path) -> None:
+    from congenial.report.statistics_report import _picture
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "available", lambda: True)
+        loaded = Plan.load(plan(folder))
+        drawn = _picture(check(loaded, loaded.release[0], loaded.invariants).mechanism)
+    assert drawn.startswith('<figure><img src="data:image/svg+xml;base64,')
+    assert "dashed curves of two scenarios lie, the less the release tells" in drawn

@@ -1,0 +1,341 @@
+"""Bundles: written once, read back equal, checked line by line, hostile ones refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import BundleError, CongenialError, GuaranteeError
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, total
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.projection.projection import project
+from congenial.mechanisms.table_release import table_csv
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.privacy.guarantee import Guarantee
+from congenial.publication import bundle
+from congenial.publication.verification import verify
+from congenial.report.pictures import Blank
+from congenial.report.table_report import render
+from congenial.sampling.randomness import SeededRandomness
+
+SCHEMA = Schema.from_dict(
+    {
+        "county": {"levels": ["a", 'b, or "b"', "c"], "within": {"state": ["N", "N", "S"]}},
+        "age": {"edges": [0, 18, 65], "top": "65+"},
+    }
+)
+TABLE = Table(SCHEMA, SCHEMA.names, np.arange(9).reshape(3, 3) * 10)
+MANDATED = SemiAdjacent(publish(TABLE, total(by="county"), count("age >= 18", by="county")))
+
+
+def release_of(target, names=SCHEMA.names):
+    return calibrate("auto", target, names).release(TABLE, name="ages")
+
+
+RELEASES = {
+    "mandated": lambda: release_of(Guarantee.pure(1, MANDATED)),
+    "projected": lambda: project(release_of(Guarantee.pure(1, MANDATED))),
+    "coarser": lambda: release_of(Guarantee.pure("1/3", MANDATED), ("age", "state")),
+    "zcdp": lambda: release_of(Guarantee.zero_concentrated("0.3", ReplaceOne(SCHEMA))),
+    "real": lambda: release_of(Guarantee.gaussian(1, ReplaceOne(SCHEMA))),
+    "real, mandated": lambda: release_of(Guarantee.gaussian(1, MANDATED)),
+    "rows": lambda: release_of(Guarantee.pure(1, AddRemove(SCHEMA, 3)), ("age",)),
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(release, name="out"):
+        words = release.guarantee.explain()
+        page = render(release, words, Blank(drawn=False))
+        prepared = bundle.write(release, tmp_path / name, words, page)
+        prepared.publish()
+        return prepared
+
+    return write
+
+
+@pytest.mark.parametrize("make", RELEASES.values(), ids=RELEASES)
+def test_what_is_read_is_what_was_written(make, written):
+    release = make()
+    prepared = written(release)
+    again = bundle.read(prepared.folder)
+    assert np.array_equal(again.values, release.values)
+    assert np.array_equal(again.drawn, release.drawn)
+    assert again.description == release.description
+    assert again.guarantee.to_dict() == release.guarantee.to_dict()
+    assert again.published == release.published
+    assert again.interval("age >= 65", 0.9) == release.interval("age >= 65", 0.9)
+    checks = verify(prepared.folder, prepared.digest)
+    assert [c.what for c in checks if not c.holds] == []
+
+
+def test_tables_open_elsewhere(written):
+    import duckdb
+
+    release = RELEASES["projected"]()
+    folder = written(release).folder
+    csv = duckdb.sql(f"SELECT sum(count) FROM read_csv('{folder}/table.csv')").fetchone()
+    parquet = duckdb.sql(f"SELECT sum(count) FROM '{folder}/table.parquet'").fetchone()
+    assert csv == parquet == (int(release.values.sum()),)
+    assert repr(release) == "Release('ages': county x age; epsilon = 1)"
+    assert np.array_equal(release.margin(["age"]), release.margin("age"))
+    assert release.intervals("age", 0.9).equals(release.intervals(["age"], 0.9))
+    frame = release.to_pandas()
+    assert list(frame.columns) == ["county", "age", "count", "count_as_drawn"]
+    assert release.to_polars().height == 9
+    assert release.margin("state").tolist() == [
+        int(release.values[:2].sum()),
+        int(release.values[2].sum()),
+    ]
+
+
+def test_a_seeded_draw_fails_verification(written):
+    release = calibrate("auto", Guarantee.pure(1, MANDATED), SCHEMA.names).release(
+        TABLE, SeededRandomness(5)
+    )
+    folder = written(release).folder
+    failed = [c.what for c in verify(folder) if not c.holds]
+    assert failed == ["drawn from the system's randomness"]
+    assert "NOT FOR PUBLICATION" in (folder / "README.txt").read_text()
+
+
+def test_nothing_is_overwritten_and_nothing_half_written(written, tmp_path):
+    written(RELEASES["mandated"]())
+    with pytest.raises(BundleError, match="already there"):
+        written(RELEASES["mandated"]())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BundleError):
+        bundle.write(RELEASES["mandated"](), tmp_path / "file" / "out", "", "")
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "file"}
+
+
+def edit(folder, name, change):
+    """Change a JSON file and every digest above it, as someone who knows the format would."""
+    path = folder / name
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    if name != "release.json":
+        index = json.loads((folder / "release.json").read_text())
+        index["files"][name] = bundle.sha256(path.read_bytes())
+        (folder / "release.json").write_text(json.dumps(index))
+    (folder / "DIGEST.txt").write_text(bundle.sha256((folder / "release.json").read_bytes()))
+
+
+def test_an_accident_is_noticed(written):
+    folder = written(RELEASES["mandated"]()).folder
+    with (folder / "table.csv").open("a") as file:
+        file.write("x")
+    (folder / "extra.txt").write_text("hello")
+    failed = {c.what for c in verify(folder) if not c.holds}
+    assert failed == {"table.csv is as released", "nothing was added"}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "what"),
+    [
+        (
+            "release.json",
+            lambda d: d["guarantee"]["tradeoff"].update(epsilon="1/100"),
+            "the promise follows from the description",
+        ),
+        (
+            "published.json",
+            lambda d: d["statements"][0]["values"].__setitem__(0, 31),
+            "the bundle can be read",
+        ),
+    ],
+)
+def test_a_changed_claim_is_noticed_even_with_fresh_digests(written, name, change, what):
+    prepared = written(RELEASES["mandated"]())
+    edit(prepared.folder, name, change)
+    failed = {c.what for c in verify(prepared.folder) if not c.holds}
+    assert what in failed
+    failed = {c.what for c in verify(prepared.folder, prepared.digest) if not c.holds}
+    assert "release.json matches the digest you gave" in failed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(format=99),
+        lambda d: d["files"].update({"../../etc/passwd": "0"}),
+        lambda d: d["files"].update({"/etc/passwd": "0"}),
+        lambda d: d.pop("description"),
+        lambda d: d["description"].update(version=7),
+        lambda d: d["description"].update(family="none"),
+        lambda d: d["description"]["parameter"].update(eps_cell="-1"),
+        lambda d: d["description"].update(table=["nowhere"]),
+        lambda d: d["guarantee"]["adjacency"].update(metric=3),
+        lambda d: d.clear(),
+    ],
+)
+def test_hostile_bundles_are_refused_by_our_own_errors(written, change):
+    folder = written(RELEASES["mandated"]()).folder
+    edit(folder, "release.json", change)
+    try:
+        held = all(check.holds for check in verify(folder))
+    except CongenialError:
+        held = False
+    assert not held
+
+
+@pytest.mark.parametrize("name", ["release.json", "schema.json", "published.json", "table.parquet"])
+def test_garbage_is_refused(written, name):
+    folder = written(RELEASES["mandated"]()).folder
+    (folder / name).write_bytes(b"\x00\xff{" * 10)
+    with pytest.raises(BundleError):
+        bundle.read(folder)
+
+
+def test_a_table_of_the_wrong_size_is_refused(written, tmp_path):
+    small = written(RELEASES["coarser"](), "small").folder
+    large = written(RELEASES["mandated"](), "large").folder
+    shutil.copy(small / "table.parquet", large / "table.parquet")
+    with pytest.raises(BundleError, match="rows"):
+        bundle.read(large)
+
+
+def test_labels_do_not_break_the_text_files(written):
+    hostile = publish(TABLE, total(by="county").named('A "quoted",\nlabel', "law; §1"))
+    release = release_of(Guarantee.pure(1, SemiAdjacent(hostile)))
+    folder = written(replace(release, name="x")).folder
+    rows = (folder / "published.csv").read_text()
+    assert '"A ""quoted"",' in rows
+    assert bundle.read(folder).description.scale == Fraction(1, 4)
+
+
+def test_what_can_be_worked_out_again_is_checked(written):
+    """Every digest is fresh; the content disagrees with itself."""
+    import pyarrow.parquet as pq
+
+    counts = np.arange(9).reshape(3, 3) * 10
+    counts[0] = 0
+    table = Table(SCHEMA, SCHEMA.names, counts)
+    target = Guarantee.pure(1, SemiAdjacent(publish(table, total(by="county"))))
+    release = calibrate("auto", target, SCHEMA.names).release(table)
+
+    def failed(change):
+        folder = written(release, f"forged-{change.__name__}").folder
+        change(folder)
+        edit(folder, "release.json", lambda d: _refresh(folder, d))
+        return {c.what for c in verify(folder) if not c.holds}
+
+    def frozen(folder):
+        moved = release.values.copy()
+        moved[0, 0] += 7  # county a is published as empty
+        pq.write_table(replace(release, values=moved).to_arrow(), folder / "table.parquet")
+
+    def labels(folder):
+        pq.write_table(
+            release.to_arrow().set_column(0, "county", [["c"] * 9]), folder / "table.parquet"
+        )
+
+    def text(folder):
+        (folder / "table.csv").write_text("garbage")
+
+    def words(folder):
+        edit(
+            folder, "release.json", lambda d: d.update(promise="No result is 1.01 times as likely")
+        )
+
+    def readme(folder):
+        old = (folder / "README.txt").read_text()
+        (folder / "README.txt").write_text(old.replace("epsilon = 1 ", "epsilon = 0.001 "))
+
+    def more(folder):
+        edit(folder, "release.json", lambda d: d.update(promise=d["promise"] + " And no risk."))
+
+    def weaker(folder):
+        edit(folder, "release.json", lambda d: d["guarantee"].update(basis="estimate"))
+
+    def records(folder):
+        edit(folder, "release.json", lambda d: d["guarantee"]["adjacency"].update(records=5))
+
+    assert "the table agrees with every figure it was drawn given" in failed(frozen)
+    assert "table.parquet has the schema's labels" in failed(labels)
+    assert failed(text) == {"table.csv says the same"}
+    stated = "README.txt and report.html state that promise"
+    assert failed(words) == {"the promise in words is the one in numbers", stated}
+    assert failed(more) == {"the promise in words is the one in numbers", stated}
+    assert failed(readme) == {stated}
+    assert "the promise follows from the description" in failed(weaker)
+    assert failed(records) == {"the promise is about the pairs it names"}
+
+
+@pytest.mark.parametrize("mandated", [False, True])
+def test_values_off_the_grid_are_noticed(written, mandated):
+    """Low-order bits in a real table, sums kept: nobody may hide anything there."""
+    import pyarrow.parquet as pq
+
+    release = release_of(Guarantee.gaussian(1, MANDATED if mandated else ReplaceOne(SCHEMA)))
+    folder = written(release).folder
+    moved = release.values.copy()
+    moved[0, 1:] += np.array([1, -1]) * release.description.grid / 2
+    forged = replace(release, values=moved).to_arrow()
+    pq.write_table(forged, folder / "table.parquet")
+    (folder / "table.csv").write_bytes(table_csv(forged))
+    edit(folder, "release.json", lambda d: _refresh(folder, d))
+    failed = {c.what for c in verify(folder) if not c.holds}
+    assert failed == {"values lie on the grid of the law"}
+
+
+def _wrong_sums(release):
+    """Other sums than those published, under figures that the law holds without their values."""
+    told = replace(release.description, support=Invariants(SCHEMA, MANDATED.mandates.statements))
+    moved = release.values.copy()
+    moved[0, 0] += 17
+    return replace(release, description=told, values=moved)
+
+
+@pytest.mark.parametrize(
+    ("forge", "what"),
+    [
+        (_wrong_sums, "the table agrees with every figure it was drawn given"),
+        (
+            lambda r: replace(r, description=replace(r.description, post_processing="project")),
+            "values that were projected come with those drawn",
+        ),
+        (
+            lambda r: replace(project(r), raw=None),
+            "values that were projected come with those drawn",
+        ),
+    ],
+)
+def test_a_release_that_leaves_out_what_it_is_checked_by(written, forge, what):
+    folder = written(forge(release_of(Guarantee.pure(1, MANDATED)))).folder
+    assert what in {c.what for c in verify(folder) if not c.holds}
+
+
+@pytest.mark.parametrize("key", ["H", "tau"])
+def test_a_negative_error_of_the_sampler_buys_nothing(written, key):
+    """It would be subtracted from the loss."""
+    folder = written(release_of(Guarantee.pure(1, MANDATED))).folder
+    with pytest.raises(GuaranteeError, match="negative error"):
+        replace(bundle.read(folder).description, log_ratio_error=Fraction(-1, 3))
+    edit(folder, "release.json", lambda d: d["description"]["numerics"].update({key: "-99/200"}))
+    with pytest.raises(CongenialError, match="negative error"):
+        bundle.read(folder)
+
+
+def _refresh(folder, index):
+    for name in index["files"]:
+        index["files"][name] = bundle.sha256((folder / name).read_bytes())
+
+
+def test_a_draw_below_zero_keeps_a_width():
+    release = release_of(Guarantee.pure(1, MANDATED))
+    low = replace(release, values=np.full_like(release.values, -10_000))
+    one = low.interval("county = 'a' and age >= 65", 0.9)
+    assert one.low == 0 < one.high
+    assert not one.exact
+    assert release.interval("age >= 18", 0.9).exact

@@ -1,0 +1,152 @@
+"""A drafted plan is a plan, comes from names and types alone, and overwrites nothing."""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from congenial.errors import DataError, PlanError
+from congenial.publication.draft import AHEAD, MOST_LEVELS, columns_of, draft, quoted, write_draft
+from congenial.publication.plan import Plan
+
+MARKER = "S3CR3T-9137"
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.parquet"
+    table = pa.table(
+        {
+            "person_id": [1, 2, 3],
+            "job title": pa.array([MARKER, "baker", None]).dictionary_encode(),
+            "age": [3, 40, 71],
+            "pay": [1.5, 2.5, None],
+            "citizen": [True, False, True],
+            "born": [datetime.date(2000, 1, 1)] * 3,
+        }
+    )
+    pq.write_table(table, path)
+    return path
+
+
+def test_columns_become_attributes_by_type(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plans" / "plan.toml"
+    kinds = write_draft(people, out)
+    assert kinds == {
+        "person_id": "number",
+        "job title": "text",
+        "age": "number",
+        "pay": "number",
+        "citizen": "truth",
+        "born": "other",
+    }
+    text = out.read_text()
+    assert MARKER not in text
+    assert "71" not in text
+    plan = Plan.load(out)
+    assert plan.source.resolve() == people.resolve()
+    assert plan.data.unit == "person_id"
+    assert tuple(plan.schema_) == ("job title", "age", "pay", "citizen")
+    assert plan.schema_["citizen"]["levels"] == ["false", "true"]
+    with pytest.raises(PlanError, match="placeholder"):
+        _ = plan.schema
+    assert plan.release[0].table == ["job title", "age"]
+
+
+def test_levels_are_read_on_request_and_the_plan_says_so(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.toml"
+    write_draft(people, out, levels_from_data=True)
+    assert Plan.load(out).schema.axis("job title").levels == (MARKER, "baker")
+    assert "WARNING" in out.read_text()
+
+
+def test_too_many_levels_are_not_listed(tmp_path: Path) -> None:
+    rows = "\n".join(f"{i},level {i}" for i in range(MOST_LEVELS + 1))
+    (tmp_path / "many.csv").write_text("id,code\n" + rows)
+    write_draft(tmp_path / "many.csv", tmp_path / "plan.toml", levels_from_data=True)
+    assert Plan.load(tmp_path / "plan.toml").schema_["code"]["levels"] == ["..."]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_csv_header_is_all_that_is_read(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "people.csv").write_text(f"id{mark}sex{mark}age\n1{mark}{MARKER}{mark}3\n")
+    assert columns_of(tmp_path / "people.csv") == dict.fromkeys(("id", "sex", "age"), "text")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"17,{MARKER},3\n18,baker,4\n",  # numbers
+        f"{MARKER},,x\n",  # an answer that is missing
+        f"{MARKER},yes,yes\ncook,no,yes\n",  # the same answer twice
+        f"{MARKER},Yes,yes\n",  # columns are told apart without case
+        f"{MARKER},north\ncook,west\nclerk,north\n",  # an answer that others give too
+        f"{MARKER},North \ncook,west\nclerk,north\n",  # in another case
+        f'"{MARKER}, a",north\r\ncook,"south\r\nwest"\r\nclerk,north\r\n',
+        f"{MARKER};north\ncook, so to say;west\nclerk;north",
+        f"{MARKER},north\n" + "cook,west\n" * 90_000 + "clerk,north\n",
+        f"{MARKER},north,{'x' * 200_000}\n",
+    ],
+    ids=[
+        "numbers",
+        "empty",
+        "twice",
+        "case",
+        "again",
+        "otherwise",
+        "quoted",
+        "semicolon",
+        "late",
+        "long",
+    ],
+)
+def test_a_record_is_not_taken_for_a_header(tmp_path: Path, text: str) -> None:
+    (tmp_path / "people.csv").write_text(text, newline="")
+    with pytest.raises(DataError, match=r"header|CSV") as refused:
+        write_draft(tmp_path / "people.csv", tmp_path / "plan.toml")
+    assert MARKER not in str(refused.value)
+    assert not (tmp_path / "plan.toml").exists()
+
+
+def test_a_long_file_is_looked_at_to_a_fixed_place(tmp_path: Path) -> None:
+    """The last row that is looked at is cut off, and is not taken for a whole one."""
+    header, row = "west,my_job\n", "wester,cook\n"
+    assert (AHEAD - len(header)) % len(row) == len("west")
+    (tmp_path / "people.csv").write_text(header + row * (AHEAD // len(row)))
+    assert list(columns_of(tmp_path / "people.csv")) == ["west", "my_job"]
+
+
+def test_a_folder_is_read_by_its_first_file(people: Path) -> None:
+    assert columns_of(people.parent) == columns_of(people)
+
+
+def test_nothing_is_overwritten(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.toml"
+    out.write_text("mine")
+    with pytest.raises(PlanError, match="already there"):
+        write_draft(people, out)
+    assert out.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["absent.parquet", "people.xlsx", "broken.parquet", "empty.csv"])
+def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
+    if name != "absent.parquet":
+        (tmp_path / name).write_text("" if name == "empty.csv" else MARKER)
+    with pytest.raises(DataError) as refused:
+        write_draft(tmp_path / name, tmp_path / "plan.toml")
+    assert MARKER not in str(refused.value)
+    assert not (tmp_path / "plan.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ['a"b', "back\\slash", "tab\t", "bell\x07", "del\x7f", "ü \U0001f600"]
+)
+def test_any_text_survives_toml(text: str) -> None:
+    assert tomllib.loads(f"x = {quoted(text)}") == {"x": text}
+    plan = tomllib.loads(draft("data.csv", None, {text: "text"}, {text: [text]}))
+    assert plan["schema"][text]["levels"] == [text]

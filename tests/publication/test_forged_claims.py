@@ -1,0 +1,280 @@
+"""Bundles that are no tables, with claims made better and everything around them made to fit.
+
+Digests are fresh, and the promise is rewritten wherever it is told, as a careful forger would.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from congenial import read, verify
+from congenial.mechanisms.distribution import sampling_error
+from congenial.mechanisms.record_release import FOLLOWS
+from congenial.publication import workflow
+from congenial.publication.bundle import sha256
+from congenial.publication.plan import Plan
+from congenial.publication.rerender import persons_of
+from tests.kinds import test_given_public_plan as values_plan
+from tests.kinds import test_statistics_plan as statistics_plan
+from tests.kinds.test_partial_plan import PARTIAL
+from tests.kinds.test_synthetic_plan import write
+from tests.plain_reports import plain_reports
+
+AGREES = "the counts agree with every public figure"
+STATED = "README.txt and report.html state that promise"
+TOLD = "law and promise are told as they are read"
+Change = Callable[[Any, Path], None]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    with plain_reports(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling_error, "DRAWS", 19)
+        yield
+
+
+def released(path: Path) -> Path:
+    plan = Plan.load(path)
+    if plan.statements:
+        workflow.publish(plan)
+    return workflow.release(plan, plan.release[0].name).folder
+
+
+def make_values(folder: Path, *changes: tuple[str, str]) -> Path:
+    values_plan.write_cases(folder)
+    return released(values_plan.plan(folder, *changes))
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory, quick: None) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp
+    assumed = "scenarios = { distance = 1 }"
+    congenial = (values_plan.PRIOR, 'base_measure = "congenial"')
+    hospital = place("statistics")
+    statistics_plan.write_patients(hospital / "patients.csv", 200, 0, seed=1)
+    statistics_plan.write_patients(hospital / "modelling.csv", 3000, 100_000, seed=2)
+    changes = ('persons = "not protected"', statistics_plan.PERSONS)
+    fewer = ("replications = 200", 'replications = 60\nmechanism = "optimum"')
+    return {
+        "prior": make_values(place("prior")),
+        "sums": make_values(place("sums"), congenial),
+        "assumed": make_values(place("assumed"), (values_plan.BELIEF, assumed), congenial),
+        "synthetic": released(write(place("synthetic"), PARTIAL)),
+        "statistics": released(statistics_plan.plan(hospital, changes, fewer)),
+    }
+
+
+def failed(bundle: Path) -> set[str]:
+    return {check.what for check in verify(bundle) if not check.holds}
+
+
+def told(bundle: Path) -> list[str]:
+    """The paragraphs that state a promise: the release's own, and the one about persons."""
+    release = read(bundle)
+    persons = persons_of(release)
+    return [release.guarantee.explain(), "" if persons is None else persons.explain()]
+
+
+def forged(bundle: Path, place: Path, change: Change) -> set[str]:
+    copy = place / "forged"
+    shutil.copytree(bundle, copy)
+    before = told(copy)
+    index = json.loads((copy / "release.json").read_text())
+    change(index, copy)
+    (copy / "release.json").write_text(json.dumps(index))
+    for old, new in zip(before, told(copy), strict=True):
+        index["promise"] = index["promise"].replace(old, new) if old else index["promise"]
+        for name in ("README.txt", "report.html"):
+            text = (copy / name).read_text()
+            text = text.replace(old, new).replace(escape(old), escape(new)) if old else text
+            (copy / name).write_text(text)
+    index["files"] = {name: sha256((copy / name).read_bytes()) for name in index["files"]}
+    (copy / "release.json").write_text(json.dumps(index))
+    (copy / "DIGEST.txt").write_text(sha256((copy / "release.json").read_bytes()))
+    return failed(copy)
+
+
+def test_good_bundles_of_every_kind_verify(good: dict[str, Path]) -> None:
+    assert {name: failed(bundle) for name, bundle in good.items()} == {name: set() for name in good}
+
+
+# ---- counts given what is public -----------------------------------------------------------------
+
+
+def ordinary(index: Any, _: Path) -> None:
+    """As if one record changed the table by 1/50."""
+    law, record = index["description"]["law"], index["description"]["per_record"]
+    law["ordinary"] = "1/50"
+    index["guarantee"]["tradeoff"]["epsilon"] = "1/100"
+    record["epsilon"] = str(Fraction(record["epsilon"]) / 100)
+
+
+def distance(index: Any, _: Path) -> None:
+    index["description"]["law"]["delta_z"] = {"value": 0.03125, "measure": "l1"}
+    index["guarantee"]["tradeoff"]["epsilon"] = "1/64"
+    lines = index["guarantee"]["assumptions"]
+    index["guarantee"]["assumptions"] = [line for line in lines if "Delta_z" not in line]
+
+
+def theorem(index: Any, _: Path) -> None:
+    index["guarantee"]["basis"] = "theorem"
+
+
+def silence(index: Any, _: Path) -> None:
+    index["guarantee"].update(assumptions=[], not_covered=[])
+
+
+def level(index: Any, _: Path) -> None:
+    level = index["guarantee"]["adjacency"]["level"]
+    index["guarantee"]["adjacency"]["level"] = {"query": "database", "database": "query"}[level]
+
+
+def sampler(index: Any, _: Path) -> None:
+    index["description"]["law"]["sampler"] = "not certified: chain"
+
+
+def sums(index: Any, bundle: Path) -> None:
+    """The counts and the sum they were drawn given, but not the one that is published."""
+    lines = (bundle / "values.csv").read_text().splitlines()
+    label, count = lines[1].split(",")
+    lines[1] = f"{label},{int(count) + 10}"
+    (bundle / "values.csv").write_text("\n".join(lines) + "\n")
+    index["description"]["law"]["base_measure"]["totals"][0]["sum"] += 10
+
+
+def nobody(index: Any, bundle: Path) -> None:
+    """The same, and no promise to persons that would need the sum to be published."""
+    sums(index, bundle)
+    index["description"].update(persons=False)
+    index["description"]["per_record"]["epsilon"] = "0"
+    index["description"]["support"]["statements"] = []
+
+
+@pytest.mark.parametrize("kind", ["prior", "sums", "assumed"])
+@pytest.mark.parametrize(
+    "change", [ordinary, distance, silence, level, sampler, sums], ids=lambda one: one.__name__
+)
+def test_claims_about_counts(
+    good: dict[str, Path], tmp_path: Path, kind: str, change: Change
+) -> None:
+    assert FOLLOWS in forged(good[kind], tmp_path, change)
+
+
+def test_an_assumed_distance_stays_an_estimate(good: dict[str, Path], tmp_path: Path) -> None:
+    assert FOLLOWS in forged(good["assumed"], tmp_path, theorem)
+
+
+def test_counts_have_the_published_sum(good: dict[str, Path], tmp_path: Path) -> None:
+    assert AGREES in forged(good["sums"], tmp_path, nobody)
+
+
+# ---- records, statistics, words ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["synthetic", "statistics"])
+def test_what_is_assumed_and_not_covered(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    assert FOLLOWS in forged(good[kind], tmp_path, silence)
+
+
+def basis(index: Any, _: Path) -> None:
+    said = index["guarantee"]["basis"]
+    index["guarantee"]["basis"] = "estimate" if said == "theorem" else "theorem"
+
+
+@pytest.mark.parametrize("kind", ["prior", "synthetic", "statistics"])
+def test_the_footing(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    assert FOLLOWS in forged(good[kind], tmp_path, basis)
+
+
+@pytest.mark.parametrize("word", ["the number of records", "sampling error", "same covariance"])
+def test_sentences_of_statistics(good: dict[str, Path], tmp_path: Path, word: str) -> None:
+    def change(index: Any, _: Path) -> None:
+        lines = index["guarantee"]["assumptions"]
+        kept = [line for line in lines if word not in line]
+        assert len(kept) == len(lines) - 1
+        index["guarantee"]["assumptions"] = kept
+
+    assert FOLLOWS in forged(good["statistics"], tmp_path, change)
+
+
+def test_what_one_record_changes_in_statistics(good: dict[str, Path], tmp_path: Path) -> None:
+    """A tenth of it, and a tenth of mu for persons."""
+
+    def change(index: Any, bundle: Path) -> None:
+        pairs, record = index["guarantee"]["adjacency"], index["description"]["per_record"]
+        pairs["change"] = [one / 10 for one in pairs["change"]]
+        release = read(good["statistics"])
+        from congenial.mechanisms.distribution.persons import person_promise
+        from congenial.privacy.conversions import gdp_to_zcdp
+
+        less = person_promise(release.noise, pairs["change"])
+        assert less is not None
+        record["rho"] = str(Fraction(gdp_to_zcdp(less.mu)))  # type: ignore[attr-defined]
+        persons = json.loads((bundle / "persons.json").read_text())
+        persons["tradeoff"] = less.to_dict()
+        (bundle / "persons.json").write_text(json.dumps(persons, indent=1) + "\n")
+        open_ = index["guarantee"]["not_covered"]
+        old = release.person_guarantee.tradeoff.words
+        index["guarantee"]["not_covered"] = [line.replace(old, less.words) for line in open_]
+
+    found = forged(good["statistics"], tmp_path, change)
+    assert "what persons are promised follows from the noise" in found
+
+
+@pytest.mark.parametrize("kind", ["prior", "sums", "synthetic", "statistics"])
+def test_a_sentence_added_to_a_report(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    def at_the_end(_: Any, bundle: Path) -> None:
+        page = (bundle / "report.html").read_text()
+        more = "<p>Correction: epsilon = 0.0001 for everybody.</p></body>"
+        (bundle / "report.html").write_text(page.replace("</body>", more))
+
+    assert forged(good[kind], tmp_path, at_the_end) == {"report.html says nothing else"}
+
+
+@pytest.mark.parametrize("name", ["README.txt", "CITATION.cff"])
+def test_a_sentence_added_to_a_text(good: dict[str, Path], tmp_path: Path, name: str) -> None:
+    def change(_: Any, bundle: Path) -> None:
+        with (bundle / name).open("a") as file:
+            file.write("# In truth epsilon = 0.0001.\n")
+
+    assert forged(good["sums"], tmp_path, change) == {f"{name} says nothing else"}
+
+
+@pytest.mark.parametrize("kind", ["prior", "statistics"])
+def test_what_a_report_promises_persons(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    persons = told(good[kind])[1]
+    assert persons
+
+    def change(_: Any, bundle: Path) -> None:
+        page, less = (bundle / "report.html").read_text(), re.sub(r"\d", "0", persons)
+        assert page.count(escape(persons)) == 1
+        (bundle / "report.html").write_text(page.replace(escape(persons), escape(less)))
+
+    assert forged(good[kind], tmp_path, change) == {STATED}
+
+
+def test_a_report_of_another_version_is_read_for_its_promise(
+    good: dict[str, Path], tmp_path: Path
+) -> None:
+    def change(index: Any, _: Path) -> None:
+        index["software"] = "congenial 0.0.1"
+
+    assert forged(good["sums"], tmp_path, change) == set()
+    details = {check.what: check.detail for check in verify(tmp_path / "forged")}
+    assert details[STATED] == "written by congenial 0.0.1: compared with its promise only"
+
+
+def test_words_of_the_law_are_those_of_the_law(good: dict[str, Path], tmp_path: Path) -> None:
+    def change(index: Any, _: Path) -> None:
+        index["guarantee"]["domain"] = "records of nobody"
+
+    assert forged(good["sums"], tmp_path, change) == {TOLD}

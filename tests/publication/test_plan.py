@@ -1,0 +1,156 @@
+"""Plan files: exact numbers, and errors that name the key, the value, the rule and the remedy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from congenial.errors import CongenialError, PlanError
+from congenial.pairs.adjacency import AddRemove, SemiAdjacent
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
+from congenial.publication.plan import Plan
+
+PLAN = """
+[data]
+source = "people.parquet"
+unit = "person_id"
+[schema]
+sex = { levels = ["f", "m"] }
+age = { edges = [0, 18, 65], top = "65+" }
+[publish]
+"All" = { total = true, because = "statute" }
+"Adults" = { count = "age >= 18" }
+[[release]]
+name = "t"
+table = ["sex", "age"]
+epsilon = 0.1
+[budget]
+epsilon = 1
+"""
+
+
+def parse(text: str = PLAN) -> Plan:
+    return Plan.parse(text, Path("folder"))
+
+
+def test_numbers_are_exact_decimals():
+    plan = parse()
+    assert plan.release[0].epsilon == Fraction(1, 10)
+    assert plan.budget.budget().epsilon == 1
+    assert plan.source == Path("folder/people.parquet")
+    assert plan.ledger == "folder/ledger.sqlite"
+
+
+def test_statements_keep_their_words():
+    statements = parse().statements
+    assert [(s.label, s.because) for s in statements] == [("All", "statute"), ("Adults", "")]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("epsilon = 0.1", Pure),
+        ("epsilon = 1\ndelta = 1e-6", Approximate),
+        ("rho = 0.25", ZeroConcentrated),
+        ("mu = 1", Gaussian),
+    ],
+)
+def test_targets(line, kind):
+    plan = parse(PLAN.replace("epsilon = 0.1", line))
+    adjacency = plan.adjacency()
+    assert isinstance(adjacency, SemiAdjacent)
+    assert isinstance(plan.release[0].target(adjacency).tradeoff, kind)
+
+
+def test_rows_per_person():
+    text = PLAN.replace('unit = "person_id"', 'unit = "person_id"\nmax_rows = 3')
+    with pytest.raises(PlanError, match="max_rows cannot be combined"):
+        parse(text)
+    without = text[: text.index("[publish]")] + text[text.index("[[release]]") :]
+    assert parse(without).adjacency() == AddRemove(parse(without).schema, 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("epsilon = 0.1", "epsilon = -0.1", "release 't': epsilon = -0.1: must be positive"),
+        ("epsilon = 0.1", "epsilon = 0", "must be positive"),
+        ("epsilon = 0.1", "epsilon = nan", "must be finite"),
+        ("epsilon = 0.1", "epsilon = inf", "must be finite"),
+        ("epsilon = 0.1", 'epsilon = "1"', 'epsilon = "1": must be a number'),
+        ("epsilon = 0.1", "epsilon = true", "must be a number"),
+        ("epsilon = 0.1", "", "exactly one of epsilon, rho, mu"),
+        ("epsilon = 0.1", "epsilon = 1\nrho = 1", "exactly one of epsilon, rho, mu"),
+        ("epsilon = 0.1", "rho = 1\ndelta = 0.1", "delta goes with epsilon"),
+        ("epsilon = 0.1", "epsilon = 1\ndelta = 1", "delta must be below 1"),
+        ("epsilon = 0.1", 'rho = 1\nnonnegative = "condition"', "use 'project', which is free"),
+        ("epsilon = 0.1", "epsilom = 0.1", "Did you mean 'epsilon'?"),
+        ('name = "t"', 'name = "../t"', 'name = "../t": must be a letter or digit, then'),
+        ('name = "t"', "", "release number 1: name: missing"),
+        ("epsilon = 0.1", "", "release 't': must have exactly one of epsilon"),
+        ('table = ["sex", "age"]', "table = []", "release 't': table"),
+        ('table = ["sex", "age"]', 'table = "sex"', 'must be a list. Write ["sex"].'),
+        (
+            "total = true",
+            "total = false",
+            "publish.All.total = false: must be true; otherwise leave",
+        ),
+        ("total = true", 'total = true, count = "age >= 18"', "exactly one of total"),
+        ("total = true", "by = []", "exactly one of total"),
+        ("[data]", "[dta]", "unknown key. Did you mean 'data'?"),
+        ('source = "people.parquet"', "", "data.source: missing"),
+        ("[budget]\nepsilon = 1", "", "budget: missing"),
+        ("[budget]\nepsilon = 1", "[budget]\nledger = 'x'", "must have epsilon"),
+        ("[data]", "[data", "not valid TOML"),
+    ],
+)
+def test_errors_name_key_value_rule_and_remedy(old, new, says):
+    assert old in PLAN
+    with pytest.raises(PlanError) as error:
+        parse(PLAN.replace(old, new, 1))
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("age >= 18", "age >= 17", "edge"),
+        ("age >= 18", "height > 2", "height"),
+        ("[0, 18, 65]", "[0, 65, 18]", "edges"),
+        ('count = "age >= 18"', 'linear = { "age >= 18" = 0 }', "whole number"),
+        (
+            '"Adults" = { count = "age >= 18" }',
+            '"Few" = { total = true, at_most = 3 }\n"Many" = { total = true, at_least = 9 }',
+            "'Few' and 'Many' together",
+        ),
+    ],
+)
+def test_mandates_and_schema_are_checked(old, new, says):
+    plan = parse(PLAN.replace(old, new))
+    with pytest.raises(CongenialError, match=says):
+        plan.adjacency()
+
+
+def test_a_missing_file_says_so(tmp_path):
+    with pytest.raises(PlanError, match="no plan at"):
+        Plan.load(tmp_path / "plan.toml")
+    (tmp_path / "plan.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(PlanError, match="cannot be read"):
+        Plan.load(tmp_path / "plan.toml")
+
+
+def test_the_digest_is_of_the_content():
+    assert parse().digest == parse(PLAN + "\n# a comment\n").digest
+    assert parse().digest != parse(PLAN.replace("epsilon = 0.1", "epsilon = 0.2")).digest
+
+
+def test_a_plan_may_publish_and_release_nothing(tmp_path: Path) -> None:
+    """Suppression: mandated figures only, the rest is withheld."""
+    start, end = PLAN.index("[[release]]"), PLAN.index("[budget]")
+    quiet = PLAN[:start] + PLAN[end:]
+    assert Plan.parse(quiet, tmp_path).release == []
+    silent = quiet[: quiet.index("[publish]")] + quiet[quiet.index("[budget]") :]
+    with pytest.raises(PlanError, match="must publish or release something"):
+        Plan.parse(silent, tmp_path)

@@ -1,0 +1,113 @@
+"""What cannot be drawn is refused before the ledger counts anything, whatever kind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from congenial import Table
+from congenial.errors import CongenialError, StructureError
+from congenial.kinds import single_table
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.projection import whole_tables
+from congenial.mechanisms.projection.projection import _made_up, rehearse
+from congenial.privacy.guarantee import Guarantee
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
+from congenial.sampling.randomness import SeededRandomness
+from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people
+
+SEED = 20261116
+BY_COUNTY = 'total = true, by = ["county"], because = "statute" }'
+CROSSING = TABLE.replace(
+    BY_COUNTY, BY_COUNTY + '\n"Sexes" = { total = true, by = ["sex"] }'
+).replace('table = ["county", "sex", "age"]', 'table = ["county", "sex"]')
+PROJECTED = BOUNDED.replace('"condition"', '"project"')
+
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+def ready(folder: Path, text: str) -> Plan:
+    """A plan with its figures published."""
+    made = Plan.load(Scene("", text, lambda: people(120), ()).write(folder))
+    workflow.publish(made)
+    return made
+
+
+def refused(plan: Plan) -> CongenialError:
+    """Why a release is refused; nothing was reserved, drawn or written."""
+    with pytest.raises(CongenialError) as caught:
+        workflow.release(plan, "made", randomness=SeededRandomness(SEED))
+    ledger = workflow.open_ledger(plan, create=False)
+    assert ledger is not None
+    assert ledger.entries() == ()
+    assert not (plan.folder / "bundles").exists()
+    return caught.value
+
+
+def out_of_reach(*_: Any) -> Any:
+    raise StructureError("the nearest whole table is out of reach.", remedy="Fewer figures.")
+
+
+@pytest.mark.parametrize("text", [CROSSING, PROJECTED], ids=["crossing", "bounded"])
+def test_a_projection_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    plan = ready(tmp_path, text)
+    monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
+    assert "out of reach" in str(refused(plan))
+
+
+def test_a_projection_is_rehearsed_without_the_data(tmp_path: Path) -> None:
+    """On a table made up from the figures, which keeps them and the bounds."""
+    for at, text in enumerate((CROSSING, PROJECTED)):
+        plan = ready(tmp_path / str(at), text)
+        mandates = workflow.published_so_far(plan)
+        names = plan.tables[0].table
+        target = Guarantee.pure(1, under=plan.adjacency(mandates))
+        mechanism = calibrate("auto", target, names)
+        rehearse(mechanism, SeededRandomness(SEED))
+        table = _made_up(mandates, mechanism.support, SeededRandomness(SEED))
+        assert table.min() >= 0
+        made = Table(plan.schema, tuple(names), np.reshape(table, mechanism.shape))
+        assert mandates.holds_for(made)
+
+
+def test_a_prior_too_sharp_for_an_exact_draw(tmp_path: Path) -> None:
+    sharp = SYNTHETIC.replace(
+        "age = { floor = 0.02 }", "age = { floor = 0.02, concentration = 1e10 }"
+    )
+    assert "too large for an exact draw" in str(refused(ready(tmp_path, sharp)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("epsilon = 0.1", "epsilon = 1e-9"),
+        lambda text: text.replace("epsilon = 0.1", "epsilon = 1e-18").replace("project", "no"),
+    ],
+    ids=["wide", "wider"],
+)
+def test_noise_too_wide_to_draw(tmp_path: Path, change: Callable[[str], str]) -> None:
+    text = change(TABLE)
+    assert text != TABLE
+    assert isinstance(refused(ready(tmp_path, text)), CongenialError)
+
+
+def test_what_fails_after_the_draw_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Negative control: without the rehearsal the same fault spends."""
+    plan = ready(tmp_path, CROSSING.replace("epsilon = 0.1", "epsilon = 0.02"))
+    monkeypatch.setattr(single_table, "rehearse", lambda _: None)
+    monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
+    with pytest.raises(StructureError, match="out of reach"):
+        workflow.release(plan, "made", randomness=SeededRandomness(SEED))
+    ledger = workflow.open_ledger(plan, create=False)
+    assert ledger is not None
+    assert [entry.status for entry in ledger.entries()] == ["drawn"]
