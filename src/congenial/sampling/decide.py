@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, ctx
+from flint import arb
 
+from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.randomness import Randomness
 
 
@@ -33,7 +34,7 @@ def below(word: int, bits: int, log_p: Callable[[], Any], randomness: Randomness
 
     guard = 64
     while True:
-        with ctx.workprec(bits + guard):
+        with working_precision(bits + guard):
             p = log_p().exp() * arb(2) ** bits
             decided, narrow = open_or(p), p.rad() < 1
         if decided is not None:
@@ -55,7 +56,7 @@ def pick(word: int, bits: int, weights: Callable[[], Sequence[Any]], randomness:
     """
     guard = 64
     while True:
-        with ctx.workprec(bits + guard):
+        with working_precision(bits + guard):
             ws = weights()
             total = sum(ws, arb(0))
             scale = arb(2) ** bits / total

@@ -17,9 +17,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb_poly, ctx
+from flint import arb_poly
 
 from congenial.errors import StructureError
+from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.decide import pick
 from congenial.sampling.inversion import Floats, Ints, ball
 from congenial.sampling.randomness import Randomness
@@ -80,7 +81,7 @@ class GivenSum(ABC):
         value = float(self.log_messages(0)[self.n])
         if value > -math.inf:
             return value
-        with ctx.workprec(256):
+        with working_precision(256):
             return float(self.exact_messages(0)[self.n].log())
 
     def draw(self, randomness: Randomness) -> Ints:

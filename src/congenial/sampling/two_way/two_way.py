@@ -37,6 +37,7 @@ import numpy.typing as npt
 from flint import arb, ctx
 
 from congenial.errors import StructureError
+from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.decide import below, pick
 from congenial.sampling.inversion import ExactLaw, Floats, Ints, ball, exp_ball, positive_rational
 from congenial.sampling.randomness import Randomness
@@ -125,7 +126,7 @@ def profile_ball(r: int, n: int, eps: Fraction, precision: int) -> Any:
             term *= arb((r + k) * (r - 1 - k)) / ((n + 1 + k) * (k + 1)) * (z / (1 - z))
         return total * math.comb(n + r - 1, r - 1) * (-ball(2 * eps * n)).exp()
 
-    with ctx.workprec(precision):
+    with working_precision(precision):
         return times(n) / times(0)
 
 
@@ -250,7 +251,8 @@ class TwoWayNoise:
         r, eps = self._rows, float(self.eps_cell)
         b = math.exp(-2 * eps)
         wide = 1 + 2 * b / (1 - b)
-        with ctx.workprec(128):  # f_2(0) = (1 - b^2)^r N_r(0), the normaliser of r cells at 2 eps
+        # f_2(0) = (1 - b^2)^r N_r(0), the normaliser of r cells at 2 eps
+        with working_precision(128):
             base = log_normaliser(r, 2 * self.eps_cell) / r
         n = 1
         while r * (math.log(2 * n / r + wide) - base) - 2 * n * eps > -66 * math.log(2):
