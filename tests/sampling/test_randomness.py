@@ -1,14 +1,22 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import congenial
+from congenial.data.schema import Schema
 from congenial.errors import RandomnessError
+from congenial.mechanisms.plain import PlainGaussian, PlainLaplace
+from congenial.pairs.adjacency import ReplaceOne
+from congenial.privacy.guarantee import Guarantee
 from congenial.sampling import RecordedRandomness, SeededRandomness, SystemRandomness, uniform_below
+from congenial.sampling.randomness import open_uniform
 
 SEED = 20260701
 
@@ -85,10 +93,15 @@ def test_no_copies(source):
             duplicate(source)
 
 
-def in_child(action) -> bytes:
+def fork_by_libc() -> int:
+    """A fork that Python is not told of, as other code in the process may make one."""
+    return ctypes.PyDLL(None).fork()
+
+
+def in_child(action, fork=None) -> bytes:
     """Run action in a forked child and return what it wrote."""
     read, write = os.pipe()
-    pid = os.fork()
+    pid = (fork or os.fork)()
     if pid == 0:  # pragma: no cover - another process
         try:
             os.write(write, action())
@@ -102,16 +115,18 @@ def in_child(action) -> bytes:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_shares_no_word():
+@pytest.mark.parametrize("fork", [None, fork_by_libc], ids=["Python", "libc"])
+def test_a_forked_child_shares_no_word(fork):
     source = SystemRandomness()
     source.word()  # a block is now buffered
-    child = in_child(lambda: source.words(16).tobytes())
+    child = in_child(lambda: source.words(16).tobytes(), fork)
     assert len(child) == 128
     assert not set(np.frombuffer(child, np.uint64).tolist()) & set(source.words(4000).tolist())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_seeded_stream_refuses_to_repeat_itself_in_a_child():
+@pytest.mark.parametrize("fork", [None, fork_by_libc], ids=["Python", "libc"])
+def test_a_seeded_stream_refuses_to_repeat_itself_in_a_child(fork):
     source = SeededRandomness(SEED)
     source.word()
 
@@ -122,7 +137,7 @@ def test_a_seeded_stream_refuses_to_repeat_itself_in_a_child():
             return str(error).encode()
         return b"drew"
 
-    assert b"forked" in in_child(action)
+    assert b"forked" in in_child(action, fork)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 2**63 + 1, 2**64, 2**64 + 1, 3**100])
@@ -152,3 +167,25 @@ def test_uniform_below_is_uniform(fits):
 def test_uniform_below_needs_a_value():
     with pytest.raises(RandomnessError, match="n >= 1"):
         uniform_below(0, SeededRandomness(1))
+
+
+def test_a_uniform_is_never_zero_or_one():
+    ends = np.array([0, 2**64 - 1], dtype=np.uint64)
+    assert open_uniform(ends).tolist() == [2.0**-54, 1 - 2.0**-53]
+
+
+@pytest.mark.parametrize("mechanism", [PlainLaplace, PlainGaussian])
+def test_continuous_noise_is_finite_for_every_word(mechanism):
+    schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    pairs = ReplaceOne(schema)
+    pure = mechanism is PlainLaplace
+    target = Guarantee.pure(1, pairs) if pure else Guarantee.gaussian(1, pairs)
+    made = mechanism.calibrate(target, ["sex"])
+    assert np.isfinite(made.noise(RecordedRandomness([0, 2**64 - 1]), 1)).all()
+
+
+def test_no_module_makes_uniforms_of_its_own():
+    """One place turns words into doubles: 0.5 added to 53 bits rounds to 1.0 at the end."""
+    root = Path(congenial.__file__).parent
+    own = [path.name for path in root.rglob("*.py") if "+ 0.5) * 2.0**-53" in path.read_text()]
+    assert own == ["randomness.py"]

@@ -24,7 +24,7 @@ from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.families import cell_law
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.randomness import Randomness, open_uniform
 from congenial.sampling.sums import iid_sum_law
 
 
@@ -151,9 +151,7 @@ class PlainContinuous(Mechanism):
         """Independent draws of u: array of shape (draws, *shape)."""
         size = (draws, *self.shape)
         count = int(np.prod(size, dtype=np.int64))
-        # 53 random bits centred in their cell: never 0 or 1.
-        uniform = ((randomness.words(count) >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
-        return self.law.ppf(uniform).reshape(size)
+        return self.law.ppf(open_uniform(randomness.words(count))).reshape(size)
 
     @property
     def grid(self) -> float:

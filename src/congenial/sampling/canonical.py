@@ -34,7 +34,7 @@ from congenial.privacy.tradeoff import (
 )
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.inversion import Floats
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.randomness import Randomness, open_uniform
 
 _BISECTIONS = 200
 _STEPS = 100_000  # quantiles further out than this many unit steps are refused
@@ -42,8 +42,7 @@ _STEPS = 100_000  # quantiles further out than this many unit steps are refused
 
 def uniform_doubles(randomness: Randomness, n: int) -> Floats:
     """n numbers uniform on (0, 1): 53 random bits centred in their cell, never 0 or 1."""
-    words = randomness.words(n) >> np.uint64(11)
-    return np.asarray((words.astype(np.float64) + 0.5) * 2.0**-53)
+    return open_uniform(randomness.words(n))
 
 
 class CanonicalNoise(ABC):

@@ -19,7 +19,7 @@ from congenial.figures.integers import kernel
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.families import cell_law
 from congenial.sampling.inversion import Floats, Ints
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.randomness import Randomness, open_uniform
 
 
 class LatticeChain:
@@ -45,7 +45,7 @@ class LatticeChain:
         for start in range(0, n, rows):
             block = out[start : start + rows]
             words = randomness.words(len(block) * self.sweeps * len(moves))
-            uniform: Floats = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+            uniform: Floats = open_uniform(words)
             _run(block, moves, self._rate, self._l1, uniform.reshape(len(block), -1))
         return out
 

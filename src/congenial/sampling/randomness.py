@@ -40,6 +40,7 @@ class Randomness(ABC):
     def __init__(self) -> None:
         self._block: Words = np.empty(0, dtype=np.uint64)
         self._lock = threading.Lock()
+        self._process = os.getpid()
         _live.add(self)
 
     @abstractmethod
@@ -50,6 +51,8 @@ class Randomness(ABC):
         """Return the next n words as a read-only array. Raises RandomnessError if the source
         fails.
         """
+        if os.getpid() != self._process:  # forked by other code than Python's, which tells nobody
+            self._in_child()
         with self._lock:
             if n <= self._block.size:
                 out, self._block = self._block[:n], self._block[n:]
@@ -66,6 +69,12 @@ class Randomness(ABC):
         """Return the next word as an integer in 0 .. 2**64 - 1."""
         return int(self.words(1)[0])
 
+    def _in_child(self) -> None:
+        """Begin anew in a forked child; its lock may be held by a thread that is not in it."""
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._after_fork()
+
     def _after_fork(self) -> None:
         """Forget the block in a forked child: the parent hands out what is left of it."""
         self._block = np.empty(0, dtype=np.uint64)
@@ -81,9 +90,7 @@ _live: weakref.WeakSet[Randomness] = weakref.WeakSet()
 
 def _forked() -> None:
     for source in list(_live):
-        # the lock may have been held by a thread that does not exist in the child
-        source._lock = threading.Lock()
-        source._after_fork()
+        source._in_child()
 
 
 if hasattr(os, "register_at_fork"):  # there is no fork on Windows
@@ -188,6 +195,19 @@ class RecordedRandomness(Randomness):
 
     def _after_fork(self) -> None:
         """Keep the tape: a replay is meant to repeat."""
+
+
+def open_uniform(words: Words) -> npt.NDArray[np.float64]:
+    """The first 53 bits of each word as a double strictly between 0 and 1.
+
+    Each value is in the middle of its cell of width 2^-53, as far as doubles can tell. The middle
+    of the last cell is nearest to 1.0, where quantiles are infinite, so that it is 1 - 2^-53.
+
+    >>> open_uniform(np.array([2**64 - 1], dtype=np.uint64)).tolist() == [1 - 2**-53]
+    True
+    """
+    middle = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.minimum(middle, 1 - 2.0**-53)
 
 
 def uniform_below(n: int, randomness: Randomness) -> int:

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.randomness import Randomness, open_uniform
 
 Floats = NDArray[np.float64]
 Family = Literal["gaussian", "laplace", "none"]
@@ -209,7 +209,7 @@ class VectorNoise:
 
 def _uniform(randomness: Randomness, count: int) -> Floats:
     """53 random bits centred in their cell: never 0 or 1."""
-    return ((randomness.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return open_uniform(randomness.words(count))
 
 
 def _gaussian_log_transform(t: Floats, variances: Floats) -> Floats:
