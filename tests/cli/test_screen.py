@@ -11,8 +11,10 @@ import pytest
 
 from congenial.cli import check_table
 from congenial.cli import infer as infer_command
+from congenial.errors import InferenceError
 from congenial.inference.inference import Chain, _Clock, bind
-from congenial.inference.models.regressions import Linear
+from congenial.inference.models.regressions import Linear, Normal
+from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
 from congenial.publication.bundle import KINDS, read
 from congenial.report import pictures
@@ -79,6 +81,28 @@ def test_a_remedy_is_one_that_the_model_can_take(run: Callable[..., Any], finish
     ran = run("infer", bundle, "--model", "normal", "--set", "outcome=age")
     assert ran.code != 0
     assert "Use linear with outcome = age" in ran.err
+
+
+def test_a_reason_is_known_by_its_type_and_not_by_its_words(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The remedy for the normal model does not hang on how the general one is worded."""
+    release = read(finished.parent / "bundles" / "detail")
+    monkeypatch.setattr(
+        OtherCells, "__init__", lambda self, _, what: InferenceError.__init__(self, what)
+    )
+    with pytest.raises(InferenceError) as error:
+        bind(release, Normal("age"))
+    assert error.value.remedy.startswith("Use linear with outcome = age")
+
+
+def test_a_bad_option_is_no_fault_of_the_bundle(run: Callable[..., Any], finished: Path) -> None:
+    bundle = finished.parent / "bundles" / "detail"
+    ran = run("infer", bundle, "--model", "poisson", "--set", "by")
+    assert ran.code == InferenceError.exit_code == 2
+    assert "--set 'by' is not KEY=VALUE" in ran.err
+    with pytest.raises(InferenceError, match="level 95"):
+        read(bundle).interval("age >= 65", 95)
 
 
 def test_a_location_is_not_called_a_mean(finished: Path) -> None:

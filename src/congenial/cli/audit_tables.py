@@ -91,7 +91,7 @@ def _of_bundle(folder: Path) -> list[Target]:
 
     release = bundle.read(folder)
     if not isinstance(release, Release) or not isinstance(release.guarantee.adjacency, Adjacency):
-        raise BundleError(
+        raise CongenialError(
             f"'{folder}' holds {release.kind}, and no attack is named for them.",
             remedy="Audit a bundle that holds a table.",
         )

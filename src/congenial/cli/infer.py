@@ -25,7 +25,7 @@ from congenial.cli.output import (
     warn,
     working,
 )
-from congenial.errors import BundleError, InferenceError
+from congenial.errors import InferenceError
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due
@@ -157,7 +157,7 @@ def _read(bundle: Path) -> Any:
 
     release = read(bundle)
     if not isinstance(release, Release | ValuesRelease):
-        raise BundleError(
+        raise InferenceError(
             f"'{bundle}' holds {release.kind}, not a protected table.",
             remedy=f"congenial infer works on tables. {_INSTEAD[release.kind]}",
         )
@@ -203,7 +203,7 @@ def _naive(
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise BundleError(f"--set {text!r} is not KEY=VALUE.", remedy="Try --set by=county.")
+        raise InferenceError(f"--set {text!r} is not KEY=VALUE.", remedy="Try --set by=county.")
     return key.strip(), value.strip()
 
 

@@ -15,7 +15,7 @@ from congenial.inference.models.counts import Counts
 from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.models.regressions import LogisticBound, Normal
 from congenial.inference.observation import Observation
-from congenial.inference.observing import observe
+from congenial.inference.observing import OtherCells, observe
 from congenial.inference.posterior import (
     LEAST_EFFECTIVE,
     WORST_R_HAT,
@@ -128,14 +128,14 @@ def bind(
         )
     try:
         return model.bind(observe(release, model.by, public))
-    except InferenceError as reason:
-        if isinstance(model, Normal) and reason.remedy.startswith("Model the cells as released"):
-            remedy = (
-                f"Use linear with outcome = {model.outcome} and no covariates: the same model, on "
-                "the cells as released."
-            )
-            raise InferenceError(reason.what, remedy=remedy) from None
-        raise
+    except OtherCells as reason:
+        if not isinstance(model, Normal):
+            raise
+        remedy = (
+            f"Use linear with outcome = {model.outcome} and no covariates: the same model, on "
+            "the cells as released."
+        )
+        raise InferenceError(reason.what, remedy=remedy) from None
 
 
 def _can_be_exact(bound: BoundModel) -> bool:

@@ -35,6 +35,14 @@ from congenial.privacy.tradeoff import Pure
 MOST_KEPT = 200_000  # densities of tables remembered
 
 
+class OtherCells(InferenceError):
+    """The law is known for the cells as released, and the model is about sums of them."""
+
+    def __init__(self, release: Release | ValuesRelease, what: str) -> None:
+        remedy = f"Model the cells as released: by = {', '.join(release.table)}."
+        super().__init__(what, remedy=remedy)
+
+
 def observe(
     release: Release | ValuesRelease | Observation,
     by: str | Sequence[str] | None = None,
@@ -84,10 +92,10 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
         raise _no_density()
     names = release.table if by is None else ((by,) if isinstance(by, str) else tuple(by))
     if names != release.table or (not public and release.base.kind != "naive"):
-        raise InferenceError(
+        raise OtherCells(
+            release,
             f"the law of '{release.description.mechanism}' is known for the released table, given "
             "the published figures.",
-            remedy=f"Model the cells as released: by = {', '.join(release.table)}.",
         )
     found = outlook_of_values(release.loss, release.base)
     if not found.works:
@@ -162,10 +170,10 @@ def _no_density() -> InferenceError:
 def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, Any]) -> Observation:
     """Any mechanism through its own `log_density`, one table at a time."""
     if names != release.table:
-        raise InferenceError(
+        raise OtherCells(
+            release,
             f"the law of '{release.description.mechanism}' is known for the released table only, "
             f"not for sums over {', '.join(n for n in release.table if n not in names) or 'it'}.",
-            remedy=f"Model the cells as released: by = {', '.join(release.table)}.",
         )
     mechanism, shape = release.mechanism, release.values.shape
     found = outlook(mechanism)
@@ -269,10 +277,10 @@ def _noisy_terms(release: Release, index: Ints, cells: int, plain: bool) -> Ints
     partial = np.bincount(cell[split], minlength=cells)
     loose = np.bincount(index[labels == LOOSE], minlength=cells)
     if np.any(partial > 1) or np.any((partial == 1) & (loose > 0)):
-        raise InferenceError(
+        raise OtherCells(
+            release,
             "some of these sums mix parts of several groups of published total; the joint law of "
             "such sums is not built.",
-            remedy=f"Model the cells as released: by = {', '.join(release.table)}.",
         )
     terms = loose
     np.add.at(terms, cell[split], met[split])

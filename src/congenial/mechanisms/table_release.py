@@ -13,7 +13,7 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.data.selection import cell_index as cell_index  # used by those who read releases
 from congenial.data.selection import select
-from congenial.errors import BundleError
+from congenial.errors import BundleError, InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
@@ -154,7 +154,9 @@ class Release:
 
     def _check_level(self, level: float) -> None:
         if not 0 < level < 1:
-            raise BundleError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+            raise InferenceError(
+                f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95."
+            )
 
     def _cell_of(self, names: tuple[str, ...]) -> Any:
         return np.broadcast_to(cell_index(self.schema, self.table, names), self.values.shape)

@@ -15,6 +15,7 @@ import numpy as np
 from congenial.data.selection import select
 from congenial.errors import PredicateError
 from congenial.figures.support import FROZEN, LOOSE, support
+from congenial.mechanisms.error_laws import SimulatedLaw
 from congenial.mechanisms.table_release import Release, cell_index
 
 LEVEL = 0.90
@@ -55,7 +56,7 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
     laws = release.mechanism.error_laws(index, len(values))
     exact = {id(law): law.variance == 0 for law in laws}
-    drawn = {id(law): getattr(law, "basis", "").startswith("simulated") for law in laws}
+    drawn = {id(law): isinstance(law, SimulatedLaw) for law in laws}
     columns = [intervals[name].to_pylist() for name in (*names, "estimate", "low", "high")]
     return [
         Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], exact[id(law)], drawn[id(law)])

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.errors import BundleError
+from congenial.errors import BundleError, InferenceError
 from congenial.synthesis.record_model import Floats
 
 Rule = Literal["partial", "full"]
@@ -45,7 +45,9 @@ class Combined:
         from scipy.stats import t
 
         if not 0 < level < 1:
-            raise BundleError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+            raise InferenceError(
+                f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95."
+            )
         half = t.ppf(0.5 + level / 2, self.df) * np.sqrt(self.variance)
         return self.estimate - half, self.estimate + half
 
@@ -70,7 +72,7 @@ def combine(
             remedy="Give one of each per file, from two files or more.",
         )
     if rule not in ("partial", "full"):
-        raise BundleError(f"rule {rule!r} is not known.", remedy='Use "partial" or "full".')
+        raise InferenceError(f"rule {rule!r} is not known.", remedy='Use "partial" or "full".')
     mean, between, within = q.mean(axis=0), q.var(axis=0, ddof=1), u.mean(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         if rule == "partial":

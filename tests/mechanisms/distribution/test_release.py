@@ -13,7 +13,7 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
-from congenial.errors import BundleError, DataError
+from congenial.errors import BundleError, DataError, InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -154,7 +154,7 @@ def test_intervals_cover_the_truth():
         assert stats.binom.sf(hits - 1, draws, 0.9) > ALPHA or made.noise.dither[at] > 0
     with pytest.raises(BundleError, match="no statistic 'median'"):
         release.interval("median", 0.9)
-    with pytest.raises(BundleError, match="level 2"):
+    with pytest.raises(InferenceError, match="level 2"):
         release.interval("mean age", 2)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from congenial.errors import BundleError, StructureError
+from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.mechanisms.record_release import FOLLOWS, RecordRelease
@@ -73,7 +73,9 @@ class StatisticsRelease(RecordRelease):
     def interval(self, statistic: str, level: float) -> Interval:
         """Confidence interval for the true statistic of these data; coverage at least `level`."""
         if not 0 < level < 1:
-            raise BundleError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+            raise InferenceError(
+                f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95."
+            )
         at = self._at(statistic)
         half = self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
         value = self.values[at]

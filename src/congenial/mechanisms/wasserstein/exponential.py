@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
-from congenial.mechanisms.wasserstein.l2_chain import L2Chain
-from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, promise, usable
+from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain
+from congenial.mechanisms.wasserstein.secret_promise import EXACT, assumed_delta, promise, usable
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
@@ -265,7 +265,7 @@ class WassersteinExponential:
             "delta_z": {"value": self.bound.value, "measure": self.bound.measure},
             "ordinary": None if self.ordinary is None else str(self.ordinary),
             "base_measure": self.base.to_dict(),
-            "sampler": "exact" if self.certified else "not certified: chain",
+            "sampler": EXACT if self.certified else LABEL,
         }
         loss = Fraction(0)
         if self.ordinary is not None and (not self.base.totals or self._sums_published):
