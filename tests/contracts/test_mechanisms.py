@@ -140,6 +140,18 @@ def test_guarantee_needs_no_data_and_survives_writing(case):
     assert Guarantee.from_dict(mechanism.adjacency.mandates, guarantee).to_dict() == guarantee
 
 
+@all_cases
+def test_the_description_states_what_the_sampler_is_off_by(case):
+    """H and tau of the very object that draws, where it has any, are in the description."""
+    mechanism = case.mechanism
+    stated = mechanism.description.log_ratio_error, mechanism.description.mass_lost
+    assert mechanism.priced == mechanism.description
+    given = getattr(mechanism, "given", None)
+    sampler = given(mechanism.query(case.universe.table)) if given else mechanism
+    for name, bound in zip(("log_ratio_error", "mass_lost"), stated, strict=True):
+        assert getattr(sampler, name, 0) <= bound
+
+
 @pytest.mark.parametrize("case", CONDITIONED, ids=str)
 def test_release_agrees_with_every_published_figure(case):
     mechanism, universe = case.mechanism, case.universe

@@ -162,9 +162,15 @@ class CongenialCounts(Conditioned):
         assert isinstance(target, Pure)
         distance, replaced = int(adjacency.l1(table).value), adjacency.metric == "replace-one"
         given = Conditions.of(adjacency.mandates, table, distance, replaced)
-        # The ledger rounds the two prices together up to 10^-9, so aim at a target on that grid.
-        aim = Fraction(floor(Fraction(target.eps) * 10**9), 10**9)
-        return largest_eps_cell(aim, given)
+        scale = _on_grid(Fraction(target.eps), given)
+        H = Fraction(ConditionedCounts.public_error(given.support, scale))
+        return scale if not H else _on_grid(Fraction(target.eps) - 2 * H, given)
+
+    @property
+    def sampler_error(self) -> tuple[Fraction, Fraction]:
+        """H of the sampler the published figures choose; tau = 0."""
+        H = ConditionedCounts.public_error(self.support, self.description.scale)
+        return Fraction(H), Fraction(0)
 
     @cached_property
     def price(self) -> Price:
@@ -218,6 +224,11 @@ class CongenialCounts(Conditioned):
         if not self.limits.hold(truth.reshape(-1)):  # no such table can have been released from
             return np.full(flat.shape[:-1], -np.inf)[()]
         return self.given(truth).log_density(flat)
+
+
+def _on_grid(epsilon: Fraction, given: Conditions) -> Fraction:
+    """The largest eps per cell for this loss, on the grid of 10^-9 that the ledger rounds it to."""
+    return largest_eps_cell(Fraction(floor(epsilon * 10**9), 10**9), given)
 
 
 @register

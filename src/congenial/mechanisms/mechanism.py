@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -99,10 +99,8 @@ class Mechanism(ABC):
         names, adjacency = tuple(table), cls._fitting(target, tuple(table))
         scale = cls.scale_for(target.tradeoff, adjacency, names)
         support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
-        return cls(
-            adjacency,
-            Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative),
-        )
+        told = Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative)
+        return cls(adjacency, cls(adjacency, told).priced)
 
     @classmethod
     def _fitting(cls, target: Guarantee, names: tuple[str, ...]) -> Adjacency:
@@ -129,9 +127,25 @@ class Mechanism(ABC):
         return adjacency
 
     @property
+    def sampler_error(self) -> tuple[Fraction, Fraction]:
+        """H and tau of the sampler that draws it, from public parameters alone."""
+        return Fraction(0), Fraction(0)
+
+    @property
+    def priced(self) -> Description:
+        """The description with what its sampler costs, where less than that is stated."""
+        told, (error, lost) = self.description, self.sampler_error
+        error, lost = max(error, told.log_ratio_error), max(lost, told.mass_lost)
+        if (error, lost) == (told.log_ratio_error, told.mass_lost):
+            return told
+        return replace(told, log_ratio_error=error, mass_lost=lost)
+
+    @property
     def guarantee(self) -> Guarantee:
-        """What is promised, from public parameters alone."""
-        loss = joint_loss([self.description], self.adjacency)
+        """What is promised, from public parameters alone; with what drawing it really costs, where
+        an older description states less.
+        """
+        loss = joint_loss([self.priced], self.adjacency)
         assumptions = (IDEALISED + ROUNDED,) if self.description.continuous else ()
         return Guarantee(
             self.adjacency, loss.tradeoff, self.basis, assumptions, citation=self.citation

@@ -25,7 +25,7 @@ from congenial.sampling.randomness import Randomness
 from congenial.sampling.rejection import KeptBounds, parts_of
 from congenial.sampling.tree.bounded import BoundedGroups, log_weight
 from congenial.sampling.tree.nested import BoundedSum, NestedGroups, nested_sums
-from congenial.sampling.two_way.margin_counts import TwoWayCounts
+from congenial.sampling.two_way.margin_counts import TwoWayCounts, largest_error, public_error
 
 
 class ConditionedCounts:
@@ -33,7 +33,8 @@ class ConditionedCounts:
 
     limits: bounds that m keeps too, as s does. listed: all tables m, where they are known, for
     densities that have no other normaliser. The law, its normaliser and the time a draw takes
-    depend on s. Exact: H = 0, tau = 0.
+    depend on s. tau = 0; H (`log_ratio_error`) is 0 but for large two-way tables of which a margin
+    is empty.
     """
 
     def __init__(
@@ -58,6 +59,19 @@ class ConditionedCounts:
         """A table of single cells with both margins, too large for elimination."""
         alone = bool(np.all(support.sizes[tie.groups] == 1))
         return alone and tie.shape is not None and len(tie.shape) == 2 and min(tie.shape) > 3
+
+    @property
+    def log_ratio_error(self) -> float:
+        """H of one draw of the whole table: parts are independent, so theirs add up."""
+        return sum(table.log_ratio_error for table, _ in self._tables)
+
+    @staticmethod
+    def public_error(support: Support, scale: Fraction) -> float:
+        """The same from public figures alone, for every table that agrees with them; a bound
+        valid for all figures before they are published.
+        """
+        wide = [tie for tie in support.ties if ConditionedCounts.is_wide(tie, support)]
+        return sum(_tie_error(tie, scale) for tie in wide)
 
     @cached_property
     def _tables(self) -> list[tuple[TwoWayCounts, Ints]]:
@@ -227,3 +241,14 @@ class ConditionedCounts:
         """Bounds as doubles, so that none overflows."""
         high = np.where(self._limits.high >= FAR, np.inf, self._limits.high.astype(float))
         return self._limits.low.astype(float), high
+
+
+def _tie_error(tie: Tie, scale: Fraction) -> float:
+    """H of the sampler of one wide tie; its margins follow from what ties it."""
+    assert tie.features is not None
+    assert tie.shape is not None
+    if tie.values is None:
+        return largest_error((tie.shape[0], tie.shape[1]))
+    some = np.linalg.lstsq(tie.equations.astype(float), tie.values.astype(float), rcond=None)[0]
+    rows, columns = (np.rint(np.bincount(f, weights=some)).astype(np.int64) for f in tie.features.T)
+    return public_error(rows, columns, scale)

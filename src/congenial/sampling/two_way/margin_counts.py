@@ -76,13 +76,18 @@ class Columns:
         rows, columns = s.sum(axis=1).tolist(), s.shape[1]
         self._f = np.zeros((columns + 1, rows[0] + 1, rows[1] + 1))
         self._f[columns, 0, 0] = 1.0
-        left, terms = 0, 0
+        left = 0
         for j in range(columns - 1, -1, -1):
             left += int(s[:, j].sum())
             self._fill(j, left)
-            terms += (int(s[:, j].sum()) + 1) ** 2 + 700
-        self.log_ratio_error = 2 * columns * terms * 2.0**-52
+        self.log_ratio_error = self.error(s.sum(axis=0))
         self.log_Z: float | None = math.log(self._f[0, rows[0], rows[1]])
+
+    @staticmethod
+    def error(columns: Ints) -> float:
+        """H, from the sums of the columns, which are public."""
+        terms = sum((n + 1) ** 2 + 700 for n in columns.tolist())
+        return 2 * len(columns) * terms * 2.0**-52
 
     @staticmethod
     def work(s: Ints) -> int:
@@ -231,6 +236,34 @@ def choose_way(s: Ints, eps: Fraction) -> _Way | None:
             return _Reordered(Columns(np.ascontiguousarray(three[order]), eps), order, r != 3)
     refuse_if_rare(r, c)
     return Divide(s, eps)
+
+
+def public_error(rows: Ints, columns: Ints, eps: Fraction) -> float:
+    """H of `TwoWayCounts` for every table with these margins: the way is chosen by them alone."""
+    rows, columns = rows[rows > 0], columns[columns > 0]
+    if sorted((len(rows), len(columns)))[0] != 3 or len(columns) == 2:
+        return 0.0
+    if len(rows) != 3:
+        rows, columns = columns, rows
+    table = _some_table(np.sort(rows), columns)
+    return Columns.error(columns) if Columns.fits(table, eps) else 0.0
+
+
+def largest_error(shape: tuple[int, int]) -> float:
+    """A bound of H over all margins of such a table: the work granted bounds its columns."""
+    most = max(shape)
+    return 2 * most * (_WORK / 4 + 700 * most) * 2.0**-52  # at least 4 states, or a row is empty
+
+
+def _some_table(rows: Ints, columns: Ints) -> Ints:
+    """A table of counts with these margins (north-west corner)."""
+    table = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    left, above = rows.copy(), columns.copy()
+    for i in range(len(rows)):
+        for j in range(len(columns)):
+            table[i, j] = min(left[i], above[j])
+            left[i], above[j] = left[i] - table[i, j], above[j] - table[i, j]
+    return table
 
 
 class _Reordered:

@@ -1,0 +1,70 @@
+"""What a sampler is off by reaches description, promise and price."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, margin
+from congenial.mechanisms.calibrate import rebuild
+from congenial.mechanisms.congenial import CongenialCounts
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.privacy.composition import joint_loss
+from congenial.privacy.guarantee import Guarantee
+from congenial.publication.bundle import write
+from congenial.publication.verification import FOLLOWS, verify
+from congenial.report.table_report import render
+from congenial.sampling.randomness import SeededRandomness
+
+SCHEMA = Schema.from_dict(
+    {"r": {"edges": [0, 1, 2, 3], "top": "3+"}, "c": {"levels": list("abcde")}}
+)
+COUNTS = np.array([[2, 0, 1, 3, 1], [0, 0, 0, 0, 0], [1, 2, 0, 1, 1], [4, 1, 1, 0, 2]])
+PEOPLE = Table(SCHEMA, SCHEMA.names, COUNTS)
+CUMULATIVE = [count(f"r >= {i}") for i in (1, 2, 3)]
+PUBLIC = publish(PEOPLE, margin("c"), *CUMULATIVE)
+
+
+def made() -> CongenialCounts:
+    return CongenialCounts.calibrate(Guarantee.pure(2, SemiAdjacent(PUBLIC)), SCHEMA.names)
+
+
+def test_description_and_promise_have_the_error_of_the_sampler_that_draws():
+    mechanism = made()
+    sampler = mechanism.given(COUNTS)
+    assert sampler.log_ratio_error > 1e-12
+    assert mechanism.description.log_ratio_error == Fraction(sampler.log_ratio_error)
+    without = replace(mechanism.description, log_ratio_error=Fraction(0))
+    price = [joint_loss([d], mechanism.adjacency).epsilon for d in (without, mechanism.description)]
+    assert price[1] - price[0] == 2 * Fraction(sampler.log_ratio_error)
+    assert mechanism.guarantee.tradeoff.eps == price[1] <= 2
+
+
+def test_before_figures_are_published_the_error_is_bounded_for_all():
+    unknown = Invariants(SCHEMA, PUBLIC.statements)
+    mechanism = CongenialCounts.calibrate(Guarantee.pure(2, SemiAdjacent(unknown)), SCHEMA.names)
+    assert mechanism.description.log_ratio_error > made().description.log_ratio_error
+    assert mechanism.guarantee.tradeoff.eps <= 2
+
+
+@pytest.mark.parametrize("stated", ["right", "0, as 0.1.0 wrote"])
+def test_a_bundle_that_states_no_error_is_repriced(tmp_path, stated):
+    mechanism = made()
+    release = mechanism.release(PEOPLE, SeededRandomness(3))
+    if stated != "right":
+        old = replace(mechanism.description, log_ratio_error=Fraction(0))
+        loss = joint_loss([old], mechanism.adjacency).tradeoff
+        guarantee = replace(mechanism.guarantee, tradeoff=loss)
+        release = replace(release, description=old, guarantee=guarantee)
+        assert rebuild(old, mechanism.adjacency).guarantee == mechanism.guarantee
+    words = release.guarantee.explain()
+    write(release, tmp_path / "b", words, render(release, words)).publish()
+    check = {one.what: one for one in verify(tmp_path / "b")}[FOLLOWS]
+    assert check.holds
+    assert check.detail.startswith("re-priced") == (stated != "right")
