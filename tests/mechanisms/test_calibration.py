@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from congenial.audit.summary import QUICK, TARGETS, Case, table_cases
 from congenial.audit.universes import UNIVERSES
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.figures.invariants import publish
+from congenial.figures.statements import margin
+from congenial.mechanisms.calibrate import PREFERRED, REGISTRY, calibrate
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy import tradeoff
+from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
 LOST = 2e-3  # what rounding towards more noise may give away
@@ -40,3 +48,29 @@ def test_what_is_promised_is_what_was_asked_for(case: Case) -> None:
     promised, asked = amounts(case.mechanism.guarantee.tradeoff, target)
     assert promised <= asked * (1 + 1e-12)
     assert promised >= asked * (1 - LOST)
+
+
+SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"levels": ["a", "b", "c"]}})
+PUBLIC = publish(Table(SCHEMA, SCHEMA.names, np.array([[3, 1, 2], [0, 4, 2]])), margin("sex"))
+PROMISES = (
+    (Pure(1), "plain_geometric", "congenial"),
+    (ZeroConcentrated(1), "plain_discrete_gaussian", "congenial_gaussian"),
+    (Approximate(1, 1e-6), "plain_discrete_gaussian", "congenial_gaussian"),
+    (Gaussian(1), "plain_gaussian", "kernel_gaussian"),
+)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(("promise", "plain", "given"), PROMISES, ids=lambda one: str(one))
+def test_auto_does_not_hang_on_the_order_of_registration(
+    promise: Tradeoff, plain: str, given: str, backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = list(REGISTRY.items())[:: -1 if backwards else 1]
+    monkeypatch.setattr("congenial.mechanisms.calibrate.REGISTRY", dict(order))
+    for pairs, name in ((ReplaceOne(SCHEMA), plain), (SemiAdjacent(PUBLIC), given)):
+        assert calibrate("auto", Guarantee(pairs, promise)).name == name
+
+
+def test_auto_prefers_what_is_proved_and_has_one_law_of_error() -> None:
+    chosen = [REGISTRY[name] for name in PREFERRED]
+    assert all(one.basis == "theorem" and one.additive for one in chosen)

@@ -11,6 +11,16 @@ from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 
 AUTO = "auto"
+# What "auto" takes, the first that fits: exact integer noise before noise on the reals. A mechanism
+# that is not named here is drawn on request only, whenever it is registered.
+PREFERRED = (
+    "plain_geometric",
+    "plain_discrete_gaussian",
+    "plain_gaussian",
+    "congenial",
+    "congenial_gaussian",
+    "kernel_gaussian",
+)
 
 
 def calibrate(
@@ -35,23 +45,16 @@ def calibrate(
 
 
 def _choose(target: Guarantee) -> type[Mechanism]:
-    """First registered mechanism that keeps the mandates, takes the target, and is exact."""
+    """The first preferred mechanism that takes the target and keeps what mandates there are."""
     mandated = bool(target.adjacency.mandates.equalities)
-    fitting = [
-        mechanism
-        for mechanism in REGISTRY.values()
-        if isinstance(target.tradeoff, mechanism.targets)
-        and mechanism.conditions == mandated
-        and mechanism.basis == "theorem"
-        and mechanism.additive  # counts given that none is negative are drawn on request only
-    ]
-    fitting.sort(key=lambda mechanism: mechanism.family in ("laplace", "gaussian"))
-    if not fitting:
-        raise StructureError(
-            f"no mechanism keeps these mandates under {target.tradeoff.words}.",
-            remedy="Give epsilon, rho, or epsilon with delta.",
-        )
-    return fitting[0]
+    for name in PREFERRED:
+        mechanism = REGISTRY[name]
+        if isinstance(target.tradeoff, mechanism.targets) and mechanism.conditions == mandated:
+            return mechanism
+    raise StructureError(
+        f"no mechanism keeps these mandates under {target.tradeoff.words}.",
+        remedy="Give epsilon, rho, or epsilon with delta.",
+    )
 
 
 def rebuild(description: Description, adjacency: Adjacency) -> Mechanism:
