@@ -41,7 +41,12 @@ class OfAKind(Pairs):
 
     kind: str
     level: str = "query"
+    adds: bool = True
     schema = SCHEMA
+
+    @property
+    def composes(self) -> bool:
+        return self.adds
 
     @property
     def metric(self) -> str:
@@ -95,6 +100,22 @@ def test_it_does_not_join_others(ledger: Ledger, kind: str) -> None:
     spend(ledger, described())
     with pytest.raises(LedgerError, match="does not add up"):
         ledger.reserve(described(), promise(kind), "alone")
+
+
+@pytest.mark.parametrize(
+    "pairs", [OfAKind("a kind of tomorrow"), OfAKind("replace-one", adds=False)], ids=str
+)
+def test_a_kind_without_a_rule_is_refused_by_default(ledger: Ledger, pairs: OfAKind) -> None:
+    """Pairs of an unknown kind, or that say themselves that they do not add, join nothing."""
+    spend(ledger, described())
+    with pytest.raises(LedgerError, match="does not add up"):
+        ledger.reserve(described(), Guarantee.pure(1, under=pairs), "new")
+
+
+def test_nothing_joins_a_kind_without_a_rule(ledger: Ledger) -> None:
+    ledger.record(Made(promise("a kind of tomorrow")))
+    with pytest.raises(LedgerError, match="does not add up"):
+        spend(ledger, described())
 
 
 def test_secrets_of_databases_add_up_and_are_void_given_more(ledger: Ledger) -> None:

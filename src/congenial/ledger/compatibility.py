@@ -24,16 +24,23 @@ SECRETS = "secret pairs"
 VALUES = "replace-one value"
 
 
-def refuse_release(state: LedgerState, adjacency: Mapping[str, Any]) -> None:
-    """LedgerError when a promise about these pairs cannot stand beside those that are counted."""
-    _refuse_whole(state, whole=adjacency["metric"] == WHOLE_DATASET)
+# Kinds of pairs whose rules beside others are stated here; any other is refused beside anything.
+KNOWN = ("replace-one", "symmetric difference", VALUES, SECRETS)
+
+
+def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:
+    """LedgerError when a promise about these pairs cannot stand beside those that are counted.
+
+    `composes`: what the pairs themselves say; it can only refuse more than their kind does.
+    """
+    _refuse_whole(state, whole=_stands_alone(adjacency))
     tied = _tied(state, adjacency, state.mandates.statements)
     if tied:
         raise LedgerError(
             f"'{tied[0].label}' is published, so nobody's protected values can change alone.",
             remedy="Use SemiAdjacent, which prices such figures.",
         )
-    alone = _for_one_statistic(adjacency)
+    alone = not composes or _for_one_statistic(adjacency)
     kept = [e for e in state.counted if alone or _for_one_statistic(e.pairs)]
     if kept:
         raise LedgerError(
@@ -94,7 +101,7 @@ def _tied(
 
 
 def _refuse_whole(state: LedgerState, whole: bool) -> None:
-    kept = [e for e in state.counted if whole or e.pairs["metric"] == WHOLE_DATASET]
+    kept = [e for e in state.counted if whole or _stands_alone(e.pairs)]
     if kept:
         raise LedgerError(
             f"this ledger counts the release '{kept[0].name}' from the same data; a promise about "
@@ -107,6 +114,11 @@ def _refuse_whole(state: LedgerState, whole: bool) -> None:
             "take them into account.",
             remedy="Release a table given those figures, which protects persons.",
         )
+
+
+def _stands_alone(pairs: Mapping[str, Any]) -> bool:
+    """Whether a promise about such pairs adds up with no other: so it is unless a rule is known."""
+    return pairs["metric"] not in KNOWN
 
 
 def _for_one_statistic(adjacency: Mapping[str, Any]) -> bool:

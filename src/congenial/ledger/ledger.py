@@ -306,7 +306,8 @@ class Ledger:
         when the promise cannot stand beside those that are counted.
         """
         with self._writing("reserve") as (log, state):
-            refuse_release(state, guarantee.adjacency.to_dict())
+            pairs = guarantee.adjacency
+            refuse_release(state, pairs.to_dict(), pairs.composes)
             why = refusal(state, description, name)
             if why is not None:
                 raise why
@@ -324,7 +325,8 @@ class Ledger:
         with self._writing("reserve") as (log, state):
             why: CongenialError | None = refusal(state, release.description, release.name)
             try:
-                refuse_release(state, release.guarantee.adjacency.to_dict())
+                pairs = release.guarantee.adjacency
+                refuse_release(state, pairs.to_dict(), pairs.composes)
             except LedgerError as error:
                 why = error
             one = _append_reserve(log, release.description, release.guarantee, release.name, "")
