@@ -1,0 +1,244 @@
+"""What version 0.1.0 wrote is read, verified, priced and drawn as it was then; forgeries are not.
+
+The fixtures and what 0.1.0 said of them were made by write_fixtures.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from congenial import Ledger, Plan, verify
+from tests.commands import run
+from tests.plain_reports import plain_reports
+
+HERE = Path(__file__).parent / "written_by_0_1_0"
+SEED = 41
+NAMES = sorted(path.stem for path in HERE.glob("*.json"))
+SLOW = ("crossing", "entangled", "bounds", "two-margins", "weighted")  # tens of seconds each
+DRAWN = [
+    pytest.param(name, marks=pytest.mark.audit if name in SLOW else ())
+    for name in NAMES
+    if not name.startswith("ledger-")
+]
+# Written anew, and so compared word for word, by the version that wrote them only.
+WORDS = {f"{name} says nothing else" for name in ("README.txt", "CITATION.cff", "report.html")}
+
+
+def said(name: str) -> dict[str, Any]:
+    """What 0.1.0 said of a fixture."""
+    return dict(json.loads((HERE / f"{name}.json").read_text()))
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a fixture; read it, do not change it."""
+    place = tmp_path_factory.mktemp("written-by-0-1-0")
+
+    def unpack(name: str) -> Path:
+        folder = place / name
+        if not folder.exists():
+            with zipfile.ZipFile(HERE / f"{name}.zip") as file:
+                file.extractall(folder)
+        return folder
+
+    return unpack
+
+
+@pytest.fixture(autouse=True)
+def quick() -> Iterator[None]:
+    with plain_reports():
+        yield
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_lines_of_verify(unpacked: Callable[[str], Path], name: str) -> None:
+    """All that 0.1.0 checked, but for the words that only it can write anew."""
+    for bundle, then in said(name)["bundles"].items():
+        folder = unpacked(name) / "bundles" / bundle
+        now = [[one.what, bool(one.holds)] for one in verify(folder, then["digest"])]
+        now.remove(["release.json matches the digest you gave", True])
+        assert now == [line for line in then["verify"] if line[0] not in WORDS]
+        assert all(holds for _, holds in now)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_promises_in_words(unpacked: Callable[[str], Path], name: str) -> None:
+    for bundle, then in said(name)["bundles"].items():
+        told = run("explain", unpacked(name) / "bundles" / bundle, "--json")
+        assert told["promises"] == then["explain"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prices_and_digests(unpacked: Callable[[str], Path], name: str) -> None:
+    then, plan = said(name), unpacked(name) / "plan.toml"
+    read = Plan.load(plan)
+    assert {"plan": read.digest, "schema": read.schema.digest} == then["digests"]
+    told = run("ledger", "export", plan, "--json")
+    assert {key: told[key] for key in then["ledger"]} == then["ledger"]
+    spent = Ledger.open(plan.parent / "ledger.sqlite").spent()
+    for key in ("epsilon", "rho"):
+        assert str(getattr(spent, key)) == then["loss"][key]
+    if "reassess" in then:
+        assert run("reassess", plan, "--json") == then["reassess"]
+
+
+def test_what_was_pending(unpacked: Callable[[str], Path]) -> None:
+    plan = unpacked("ledger-unfinished") / "plan.toml"
+    pending = run("ledger", "pending", plan, "--json")["pending"]
+    assert pending == said("ledger-unfinished")["pending"]
+    assert {one["status"] for one in pending} == {"reserved", "drawn"}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_draws_from_the_same_words(
+    unpacked: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """Publish and release again, from the seed that 0.1.0 drew from."""
+    for release, files in said(name)["draws"].items():
+        folder = tmp_path / release
+        folder.mkdir()
+        for path in unpacked(name).iterdir():
+            if path.suffix in (".toml", ".csv"):
+                shutil.copy(path, folder)
+        plan = folder / "plan.toml"
+        if Plan.load(plan).publish:
+            run("publish", plan)
+        run("release", plan, "--name", release, "--seed", SEED)
+        bundle = folder / "bundles" / release
+        assert {file: (bundle / file).read_text() for file in files} == files
+
+
+# ---- tampered twins ------------------------------------------------------------------------------
+
+TWINS = {
+    "plain": "auto",
+    "nested": "projected",
+    "crossing": "auto",
+    "bounds": "conditioned",
+    "given-public": "prior",
+    "statistics-optimum": "quarter",
+    "synthetic": "people",
+}
+Change = Callable[[dict[str, Any], Path], None]
+
+
+def less_loss(index: dict[str, Any], _: Path) -> None:
+    told = index["guarantee"]["tradeoff"]
+    key = "epsilon" if "epsilon" in told else "rho"
+    told[key] = str(Fraction(told[key]) / 10)
+
+
+def other_mechanism(index: dict[str, Any], _: Path) -> None:
+    index["description"]["mechanism"] = "no such thing"
+
+
+def other_footing(index: dict[str, Any], _: Path) -> None:
+    basis = index["guarantee"]["basis"]
+    index["guarantee"]["basis"] = "estimate" if basis == "theorem" else "theorem"
+
+
+def other_words(index: dict[str, Any], _: Path) -> None:
+    index["promise"] = "Nobody can learn anything."
+
+
+def dropped_file(_: dict[str, Any], folder: Path) -> None:
+    (folder / "published.csv").unlink()
+
+
+def extra_file(_: dict[str, Any], folder: Path) -> None:
+    (folder / "more.txt").write_text("more\n")
+
+
+def other_table(_: dict[str, Any], folder: Path) -> None:
+    """The last number of the released text, in the text alone."""
+    path = next(one for one in sorted(folder.glob("*.csv")) if one.name != "published.csv")
+    text = path.read_text()
+    path.write_text(text.rstrip("\n") + "7\n")
+
+
+def negative_error(index: dict[str, Any], _: Path) -> None:
+    index["description"]["numerics"]["H"] = -1.0
+
+
+def other_parameter(index: dict[str, Any], _: Path) -> None:
+    told = index["description"]["parameter"]
+    for key, value in told.items():
+        told[key] = str(Fraction(value) * 2)
+
+
+def unprojected(index: dict[str, Any], _: Path) -> None:
+    index["description"]["post_processing"] = (
+        "none" if index["description"]["post_processing"] == "project" else "project"
+    )
+
+
+def other_figure(_: dict[str, Any], folder: Path) -> None:
+    path = folder / "published.json"
+    told = json.loads(path.read_text())
+    one = next(one for one in told["statements"] if one["relation"] == "=")
+    values = one["values"]
+    one["values"] = [values[0] + 1, *values[1:]] if isinstance(values, list) else values + 1
+    path.write_text(json.dumps(told))
+
+
+EVERY = (less_loss, other_mechanism, other_footing, other_words, dropped_file, extra_file)
+OF_TABLES = (other_table, negative_error, other_parameter, unprojected)
+
+
+def twin(folder: Path, copy: Path, change: Change, *, refit: bool = True) -> Path:
+    """A changed copy whose digests say that nothing was."""
+    shutil.copytree(folder, copy)
+    index = json.loads((copy / "release.json").read_text())
+    change(index, copy)
+    if refit:
+        for name in index["files"]:
+            if (copy / name).exists():
+                index["files"][name] = digest(copy / name)
+        (copy / "release.json").write_text(json.dumps(index))
+        (copy / "DIGEST.txt").write_text(digest(copy / "release.json") + "\n")
+    return copy
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+CASES = [(name, change) for name in TWINS for change in EVERY]
+CASES += [(name, change) for name in list(TWINS)[:4] for change in OF_TABLES]
+CASES += [(name, other_figure) for name in ("nested", "crossing", "bounds", "given-public")]
+
+
+@pytest.mark.parametrize(("name", "change"), CASES)
+def test_twins_are_refused(
+    unpacked: Callable[[str], Path], tmp_path: Path, name: str, change: Change
+) -> None:
+    bundle = unpacked(name) / "bundles" / TWINS[name]
+    same = twin(bundle, tmp_path / "same", lambda *_: None)
+    assert all(one.holds for one in verify(same))  # the control: refitting alone is not noticed
+    assert not all(one.holds for one in verify(twin(bundle, tmp_path / "other", change)))
+
+
+def test_words_of_another_version_need_a_digest(
+    unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A sentence added to a report of 0.1.0, with fresh digests, is refused by 0.1.0, which can
+    write the report anew; here only a digest published elsewhere refuses it.
+    """
+    then = said("nested")["bundles"]["auto"]
+
+    def sentence(_: dict[str, Any], folder: Path) -> None:
+        page = (folder / "report.html").read_text()
+        (folder / "report.html").write_text(page.replace("</body>", "<p>Safe.</p></body>"))
+
+    copy = twin(unpacked("nested") / "bundles" / "auto", tmp_path / "copy", sentence)
+    assert all(one.holds for one in verify(copy))
+    assert not all(one.holds for one in verify(copy, then["digest"]))
