@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--shared",
         default=os.environ.get("CONGENIAL_SHARED"),
-        help="folder with data/ and oracles/; tests that need it skip without it",
+        help="folder with data/, real data; tests that need it skip without it",
     )
     parser.addoption("--attempts", help="file to write what the audit attempted to, for its table")
 
@@ -39,11 +39,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared(request: pytest.FixtureRequest) -> Path:
-    """The folder of real data and oracles."""
+    """The folder of real data."""
     given = request.config.getoption("--shared")
     if given is None:
-        pytest.skip("needs real data or oracles: run with --shared DIR or CONGENIAL_SHARED=DIR")
+        pytest.skip("needs real data: run with --shared DIR or CONGENIAL_SHARED=DIR")
     return Path(given)
+
+
+@pytest.fixture(scope="session")
+def oracles() -> Path:
+    """Numbers computed independently: by enumeration, exact rationals or 30-digit arithmetic."""
+    return Path(__file__).parent / "oracles"
 
 
 @pytest.fixture

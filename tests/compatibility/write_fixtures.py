@@ -189,7 +189,7 @@ def write_weakened(place: Path, out: Path) -> None:
 
 
 def write_unfinished(place: Path, out: Path) -> None:
-    """Releases that were reserved, drawn, refunded and abandoned; budgets and roles that changed."""
+    """Releases reserved, drawn, refunded and abandoned; a budget and a role that changed."""
     plan = _prepare(place / "ledger-unfinished", AFTER)
     run("publish", plan)
     run("release", plan)

@@ -115,8 +115,8 @@ def test_bad_arguments():
         TwoBins(1).variance(1.5)
 
 
-def test_oracles(shared):
-    told = json.loads((shared / "oracles" / "congenial-dp.json").read_text())
+def test_oracles(oracles):
+    told = json.loads((oracles / "congenial-dp.json").read_text())
     for case in told["A1_density_eps0.7"]:
         density = math.exp(TwoBins(0.7).log_density(float(case["x"]), float(case["beta"])))
         assert density == pytest.approx(float(case["p"]), rel=1e-13)

@@ -1,4 +1,4 @@
-"""Independent numbers, from exact rationals and 30-digit arithmetic, read from --shared."""
+"""Independent numbers, from exact rationals and 30-digit arithmetic."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from congenial.sampling.discrete import DoubleGeometric
 
 
 @pytest.fixture
-def semi_dp(shared):
-    return json.loads((shared / "oracles" / "semi-dp.json").read_text())
+def semi_dp(oracles):
+    return json.loads((oracles / "semi-dp.json").read_text())
 
 
 @pytest.fixture
-def congenial_dp(shared):
-    return json.loads((shared / "oracles" / "congenial-dp.json").read_text())
+def congenial_dp(oracles):
+    return json.loads((oracles / "congenial-dp.json").read_text())
 
 
 def test_trade_off_functions(semi_dp):

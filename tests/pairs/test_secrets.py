@@ -168,8 +168,8 @@ def test_gaps_are_sharp(epsilon):
     assert np.max(np.abs(a - b)[lawful]) <= event_gap(epsilon) + 1e-12
 
 
-def test_gaps_against_the_oracle(shared):
-    told = json.loads((shared / "oracles" / "partially-private-data.json").read_text())
+def test_gaps_against_the_oracle(oracles):
+    told = json.loads((oracles / "partially-private-data.json").read_text())
     cases = {case["id"]: case for case in told}
     for epsilon in (0.1, 1.0, 3.0):
         if case := cases.get(f"tv_eps{epsilon}"):

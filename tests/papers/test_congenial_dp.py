@@ -37,8 +37,8 @@ def log_Z() -> float:
 
 
 @pytest.fixture
-def oracle(shared):
-    return json.loads((shared / "oracles" / "congenial-dp.json").read_text())
+def oracle(oracles):
+    return json.loads((oracles / "congenial-dp.json").read_text())
 
 
 # ---- the example ---------------------------------------------------------------------------------

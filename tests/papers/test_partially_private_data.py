@@ -19,8 +19,8 @@ QUICK = Study(seed=SEED, quick=True)
 
 
 @pytest.fixture
-def oracle(shared):
-    lines = json.loads((shared / "oracles" / "partially-private-data.json").read_text())
+def oracle(oracles):
+    lines = json.loads((oracles / "partially-private-data.json").read_text())
     return {one["id"]: one for one in lines}
 
 

@@ -33,8 +33,8 @@ def test_the_two_extreme_draws_stand_for_all():
     assert short == whole
 
 
-def test_section_4_4_meets_the_recomputed_figures(shared):
-    oracle = json.loads((shared / "oracles" / "pseudo-posterior.json").read_text())
+def test_section_4_4_meets_the_recomputed_figures(oracles):
+    oracle = json.loads((oracles / "pseudo-posterior.json").read_text())
     known = next(one for one in oracle if one["id"] == "sec44_mc")["output"]
     found = simulation.simulate(Study(seed=1))
     for n, by_mechanism in known.items():

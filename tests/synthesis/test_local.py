@@ -60,8 +60,8 @@ def test_isolation_counts_records_outside_a_radius():
     assert isolation(values, 0.2, c=0.5, g=0.1) == pytest.approx([0.475, 0.475, 0.475, 0.225])
 
 
-def test_weights_against_the_oracle(shared):
-    told = json.loads((shared / "oracles" / "pseudo-posterior.json").read_text())
+def test_weights_against_the_oracle(oracles):
+    told = json.loads((oracles / "pseudo-posterior.json").read_text())
     cases = {one["id"]: one for one in told}
     case = cases["weights_small_M332"]
     y, theta = np.array(case["inputs"]["y"]), np.array(case["inputs"]["draws"])[:, None]

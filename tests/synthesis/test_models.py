@@ -47,8 +47,8 @@ def test_closed_form_of_the_oscillation(model, records):
     assert on_grid == pytest.approx(closed, rel=2e-3)
 
 
-def test_oscillations_against_the_oracle(shared):
-    told = json.loads((shared / "oracles" / "pseudo-posterior.json").read_text())
+def test_oscillations_against_the_oracle(oracles):
+    told = json.loads((oracles / "pseudo-posterior.json").read_text())
     for case in (one for one in told if one["id"].startswith("sup_theta")):
         given = case["inputs"]
         model = PoissonColumn(Grid(given["lo"], given["hi"], 2))

@@ -103,8 +103,8 @@ def test_point_beliefs_reach_the_ordinary_sensitivity():
 # --- disclosure rules ----------------------------------------------------------------------------
 
 
-def test_disclosure_rules_change_delta(shared):
-    told = json.loads((shared / "oracles" / "partially-private-data.json").read_text())
+def test_disclosure_rules_change_delta(oracles):
+    told = json.loads((oracles / "partially-private-data.json").read_text())
     for case in told:
         if case["id"].startswith("sdl"):
             n, k = (int(v) for v in case["inputs"]["nk"][1:].split("k"))
@@ -201,8 +201,8 @@ def test_delta_buys_a_shorter_distance():
 # --- a mean of normal records --------------------------------------------------------------------
 
 
-def test_conditional_normal(shared):
-    told = json.loads((shared / "oracles" / "partially-private-data.json").read_text())
+def test_conditional_normal(oracles):
+    told = json.loads((oracles / "partially-private-data.json").read_text())
     for case in told:
         if case["id"].startswith("eq16"):
             i = case["inputs"]
@@ -301,8 +301,8 @@ def conditioned_loss(n, epsilon):
     return math.log(kept / (1 - kept))
 
 
-def test_lemma_8_against_the_oracle(shared):
-    told = json.loads((shared / "oracles" / "partially-private-data.json").read_text())
+def test_lemma_8_against_the_oracle(oracles):
+    told = json.loads((oracles / "partially-private-data.json").read_text())
     cases = {case["id"]: case for case in told}
     for n in (2, 3, 5):
         if case := cases.get(f"lemma8_n{n}"):

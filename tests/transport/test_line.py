@@ -75,8 +75,8 @@ def test_trimming_equal_quantiles_is_wrong():
     assert distance(left, right, delta="1/100").value == 0
 
 
-def test_oracles(shared):
-    told = json.loads((shared / "oracles" / "distribution-privacy.json").read_text())
+def test_oracles(oracles):
+    told = json.loads((oracles / "distribution-privacy.json").read_text())
     for case in told:
         if case["id"].startswith("gauss_shift_minW"):
             i = case["inputs"]

@@ -43,8 +43,8 @@ def test_one_dimension_agrees_with_the_line():
         assert distance(*rows, delta=delta).value == flat
 
 
-def test_oracles(shared):
-    told = json.loads((shared / "oracles" / "distribution-privacy.json").read_text())
+def test_oracles(oracles):
+    told = json.loads((oracles / "distribution-privacy.json").read_text())
     for case in told:
         if case["id"].startswith("winf2d"):
             i = case["inputs"]

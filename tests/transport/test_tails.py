@@ -57,8 +57,8 @@ def test_tails_beyond_doubles():
     assert logs.certificate.verify()
 
 
-def test_all_counts(shared):
-    told = json.loads((shared / "oracles" / "partially-private-data.json").read_text())
+def test_all_counts(oracles):
+    told = json.loads((oracles / "partially-private-data.json").read_text())
     cases = {case["id"]: case for case in told}
     for key, value in cases["delta_z_table"]["output"].items():
         n, z0, z1 = key.split("|")

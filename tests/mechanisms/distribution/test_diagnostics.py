@@ -44,8 +44,8 @@ def fitted(worth=200.0, covariances=COVARIANCES) -> DistributionPairs:
     return DistributionPairs.given(query(2), laws, origin=Origin("fitted", 1000, "assumed"))
 
 
-def test_theorem_4_6_numbers(shared):
-    told = json.loads((shared / "oracles" / "distribution-privacy.json").read_text())
+def test_theorem_4_6_numbers(oracles):
+    told = json.loads((oracles / "distribution-privacy.json").read_text())
     for case in (one for one in told if one["id"].startswith("thm46")):
         given = case["inputs"]
         found = relaxed(given["eps"], given["delta"], given["lam"], given["eta"])

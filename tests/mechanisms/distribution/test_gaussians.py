@@ -20,8 +20,8 @@ SEED = 5
 
 
 @pytest.fixture(scope="module")
-def oracle(shared):
-    told = json.loads((shared / "oracles" / "distribution-privacy.json").read_text())
+def oracle(oracles):
+    told = json.loads((oracles / "distribution-privacy.json").read_text())
     return {one["id"]: one for one in told}
 
 

@@ -62,8 +62,8 @@ def test_worked_example_in_closed_form():
     assert feasible(noise, example(), kappa)
 
 
-def test_several_pairs_against_a_given_solution(shared):
-    told = json.loads((shared / "oracles" / "distribution-privacy.json").read_text())
+def test_several_pairs_against_a_given_solution(oracles):
+    told = json.loads((oracles / "distribution-privacy.json").read_text())
     case = next(one for one in told if one["id"] == "sdp_multi")
     kappa = classical_mu(1, 0.001)
     matrices = [np.outer(d, d) / kappa**2 - np.array(c) for d, c in case["inputs"]["pairs"]]

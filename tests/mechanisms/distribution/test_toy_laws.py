@@ -89,8 +89,8 @@ def test_negative_control_less_noise_breaks_the_promise():
     assert hockey_stick(tight, less, 1.0)[1] > 0.05
 
 
-def test_gaussian_laws_against_the_oracle(shared):
-    told = json.loads((shared / "oracles" / "distribution-privacy.json").read_text())
+def test_gaussian_laws_against_the_oracle(oracles):
+    told = json.loads((oracles / "distribution-privacy.json").read_text())
     for case in (one for one in told if one["id"].startswith("gauss_shift")):
         pairs = gaussian_pairs([[0.0], [1.0]], [[[1.0]]] * 2)
         found = wasserstein_noise(pairs, 1.0, case["inputs"]["delta"]).scales[0]

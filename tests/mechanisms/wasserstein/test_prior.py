@@ -260,8 +260,8 @@ def test_dirichlet_multinomial_pmf():
     assert abs(printed_sum() - 1) > 1  # the test above catches it
 
 
-def test_dirichlet_multinomial_against_the_oracle(shared):
-    told = json.loads((shared / "oracles/partially-private-data.json").read_text())
+def test_dirichlet_multinomial_against_the_oracle(oracles):
+    told = json.loads((oracles / "partially-private-data.json").read_text())
     oracle = {one["id"]: one for one in told}
     case = oracle["dm_(5, 0, 0)"]
     points, p = pmf_of_base([F(str(v)) for v in case["inputs"]["alpha"]])
