@@ -41,8 +41,8 @@ from tests.audit.broken import (
     stopped_chain,
 )
 from tests.pairs.universes import levels
-from tests.sampling.test_knorm_real import test_planted_radius_from_gamma_s
-from tests.synthesis.test_certificate import test_planted_weights_that_see_the_whole_data_are_caught
+from tests.sampling.test_knorm_real import radius_misses_its_law
+from tests.synthesis.test_certificate import loss_over_promise, min_max, own_record_only
 
 DRAWS = {"pure": 40_000, "zero-concentrated": 160_000, "gaussian": 40_000}  # per pair
 EPSILON = Fraction(4)
@@ -89,12 +89,6 @@ def neighbours(mechanism, number=3):
         found = hostile_pairs(mechanism.adjacency, key[1], number, generator)
         _PAIRS[key] = mechanism.adjacency, found
     return _PAIRS[key][1]
-
-
-def passes(test: Callable[[], None]) -> bool:
-    """A test of another folder that plants the defect and holds its control too."""
-    test()
-    return True
 
 
 # ---- mechanisms ----------------------------------------------------------------------------------
@@ -258,8 +252,8 @@ PLANTED: tuple[Planted, ...] = (
     Planted(
         "Gamma(s) radius",
         "law of the radius",
-        lambda: passes(test_planted_radius_from_gamma_s),
-        lambda: passes(test_planted_radius_from_gamma_s),
+        lambda: radius_misses_its_law(4),
+        lambda: not radius_misses_its_law(5),
     ),
     Planted(
         "chain stopped after 10 steps",
@@ -280,8 +274,8 @@ PLANTED: tuple[Planted, ...] = (
     Planted(
         "weights that see the whole data",
         "exact loss",
-        lambda: passes(test_planted_weights_that_see_the_whole_data_are_caught),
-        lambda: passes(test_planted_weights_that_see_the_whole_data_are_caught),
+        lambda: loss_over_promise(min_max()) > 1,
+        lambda: loss_over_promise(own_record_only) <= 1,
     ),
     Planted(
         "Klein's draw without its acceptance step",
