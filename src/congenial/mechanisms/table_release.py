@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
 from congenial.data.selection import cell_index as cell_index  # used by those who read releases
 from congenial.data.selection import select
@@ -213,7 +215,11 @@ class Release:
     ) -> Release:
         """Inverse of `payload`; refuses a table that is not the schema's."""
         shape = tuple(a.size for a in guarantee.adjacency.schema.axes(description.table))
-        values, raw = _read_table(payload["table.parquet"], shape)
+        content = payload["table.parquet"]
+        counts = expected_table(guarantee.adjacency.schema, description).read(
+            content, _counts(description)
+        )
+        values, raw = (*(one.to_numpy().reshape(shape) for one in counts.columns), None)[:2]
         return cls(name, description, guarantee, values, randomness, publishable, raw)
 
     def to_pandas(self) -> Any:
@@ -245,38 +251,23 @@ def table_csv(table: Any) -> bytes:
     return text.getvalue()
 
 
-def _read_table(content: bytes, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Values, and values as drawn where they were projected."""
+def expected_table(schema: Schema, description: Description) -> Expected:
+    """What table.parquet must hold: one row per cell, labels, counts of the law's type."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    cells = int(np.prod(shape, dtype=np.int64))
-    try:
-        file = pq.ParquetFile(io.BytesIO(content))
-        if file.metadata.num_rows != cells:
-            raise BundleError(
-                f"table.parquet has {file.metadata.num_rows} rows; the schema has {cells} cells.",
-                remedy="Get a fresh copy of the bundle.",
-            )
-        refuse_bomb(file, "table.parquet")
-        names = [name for name in ("count", "count_as_drawn") if name in file.schema_arrow.names]
-        table = file.read(columns=names)
-    except (OSError, pa.ArrowException):
-        raise BundleError(
-            "table.parquet cannot be read.", remedy="Get a fresh copy of the bundle."
-        ) from None
-    values = table["count"].to_numpy().reshape(shape)
-    projected = "count_as_drawn" in table.column_names
-    return values, table["count_as_drawn"].to_numpy().reshape(shape) if projected else None
+    axes = schema.axes(description.table)
+    number = pa.float64() if description.continuous else pa.int64()
+    columns = [(axis.name, pa.string()) for axis in axes]
+    columns += [(name, number) for name in _counts(description)]
+    longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
+    cells = math.prod(axis.size for axis in axes)
+    return Expected("table.parquet", pa.schema(columns), cells, longest)
 
 
-def refuse_bomb(file: Any, name: str) -> None:
-    """Refuse a Parquet file that unpacks to far more than its rows need."""
-    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > 2**22 + 4096 * file.metadata.num_rows:
-        raise BundleError(
-            f"{name} unpacks to far more than its rows need.", remedy="Do not use this bundle."
-        )
+def _counts(description: Description) -> list[str]:
+    """The columns that are no labels; values that were projected come with those drawn."""
+    projected = description.post_processing == "project"
+    return ["count", "count_as_drawn"] if projected else ["count"]
 
 
 def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval:

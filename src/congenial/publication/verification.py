@@ -20,7 +20,7 @@ from congenial.errors import BundleError, CongenialError
 from congenial.figures.limits import limits
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.table_release import Release, table_csv
+from congenial.mechanisms.table_release import Release, expected_table, table_csv
 from congenial.privacy.composition import joint_loss
 from congenial.publication.bundle import (
     DIGEST,
@@ -208,9 +208,8 @@ def _bounded(release: Release) -> bool:
 
 
 def _same_table(folder: Path, release: Release) -> bool:
-    import pyarrow.parquet as pq
-
-    return bool(pq.read_table(folder / "table.parquet").equals(release.to_arrow()))
+    found = expected_table(release.schema, release.description)
+    return bool(found.read(read_bytes(folder / "table.parquet")).equals(release.to_arrow()))
 
 
 def _same_text(path: Path, table: Any) -> bool:

@@ -15,6 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from congenial.data.attribute import Attribute, written
+from congenial.data.engines.checked_parquet import Expected
 from congenial.data.records import codes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
@@ -23,7 +24,6 @@ from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
-from congenial.mechanisms.table_release import refuse_bomb
 from congenial.synthesis.columns import shown
 from congenial.synthesis.combine import Combined, Rule, combine
 from congenial.synthesis.models.level_columns import values_within
@@ -93,17 +93,16 @@ class SyntheticRelease(RecordRelease):
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
         """Read what `payload` wrote; BundleError when a copy is missing or damaged."""
-        copies = []
-        for at in range(1, int(common["description"].law["copies"]) + 1):
+        from congenial.synthesis.certified import Synthesizer
+
+        law, pairs = common["description"].law, common["guarantee"].adjacency
+        names, copies = Synthesizer.from_dict(pairs, law).names, []
+        for at in range(1, int(law["copies"]) + 1):
             file = f"synthetic-{at}.parquet"
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
-            try:
-                copy = pq.ParquetFile(pa.BufferReader(payload[file]))
-                refuse_bomb(copy, file)
-                copies.append(copy.read())
-            except pa.ArrowInvalid:
-                raise BundleError(f"{file} is damaged.", remedy="Get the bundle again.") from None
+            expected = expected_copy(file, pairs.schema, names, law["records"])
+            copies.append(expected.read(payload[file]))
         if not copies:
             raise BundleError("it has no copies of the records.", remedy="Get the bundle again.")
         return cls(**common, copies=tuple(copies))
@@ -206,14 +205,30 @@ def records_table(
     return pa.table(columns)
 
 
+def expected_copy(file: str, schema: Schema, names: Sequence[str], records: int | None) -> Expected:
+    """What the file of one copy must hold; None records: as many as it has."""
+    attributes = [schema.attribute(name) for name in names]
+    columns = pa.schema([(one.name, _arrow_type(one)) for one in attributes])
+    labels = (label for one in attributes for label in one.levels)
+    return Expected(
+        file, columns, records, max((len(label.encode()) for label in labels), default=0)
+    )
+
+
+def _arrow_type(attribute: Attribute) -> Any:
+    """Categories are text, whole numbers int64, other numbers float64."""
+    if attribute.kind == "categorical":
+        return pa.string()
+    return pa.int64() if attribute.whole else pa.float64()
+
+
 def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -> Any:
     if attribute.kind == "categorical":
         labels = np.asarray(attribute.levels, dtype=object)
         return pa.array(labels[codes], type=pa.string())
     values = values_within(attribute, codes, generator)
-    kind = pa.int64() if attribute.whole else pa.float64()
     missing = np.isnan(values)
-    return pa.array(np.where(missing, 0, values), mask=missing).cast(kind)
+    return pa.array(np.where(missing, 0, values), mask=missing).cast(_arrow_type(attribute))
 
 
 def _parquet(table: Any) -> bytes:

@@ -1,0 +1,186 @@
+"""Parquet files of strangers: read only after it is known how much there is to decode.
+
+A footer may lie about sizes, and so may a page about how many values it holds. Names, types and
+numbers of rows are compared with what the file must hold; then every page's own header is read,
+which says how much the page unpacks to and which the decoder obeys. Only then is anything decoded.
+Text comes as positions in a list of texts, so that a long text that every row repeats is seen once.
+
+    footer    names, types, rows; no chunk of columns outside the file, none counted twice
+    pages     kinds that hold no more than their bytes; as many values as the footer says
+    texts     none longer than the longest label there is
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from congenial.errors import BundleError
+
+FREE_VALUES = 2**24  # that a file of any size may hold
+VALUES_PER_BYTE = 512  # beyond these; what is worth publishing takes more room
+ROWS_OF_A_GROUP = 2**16  # at least, but for the last: pyarrow writes 2^20
+_SPARE = 2**20  # bytes of headers and rounding in one column of a group
+_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # kinds of pages
+_HEADER = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}  # kind -> field of its own header
+_ENCODING = {_DATA: 2, _DICTIONARY: 2, _DATA_2: 4}  # kind -> field of its encoding
+_ENCODINGS = {0, 2, 8}  # plain, and positions in a dictionary: what pyarrow writes
+_STRUCT, _LARGEST_HEADER = 12, 2**16
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a file must hold: columns in order with their types, rows where their number is known,
+    and the most bytes one of its texts may have.
+    """
+
+    file: str
+    schema: Any
+    rows: int | None
+    longest: int
+
+    def read(self, content: bytes, columns: list[str] | None = None) -> Any:
+        """The file (or some columns of it) as an Arrow table; BundleError if it is another."""
+        try:
+            self._check(content)
+            return self._decode(content, columns)
+        except (OSError, pa.ArrowException, MemoryError, OverflowError, ValueError):
+            raise self._refused("cannot be read") from None
+
+    def _refused(self, why: str) -> BundleError:
+        return BundleError(f"{self.file} {why}.", remedy="Get a fresh copy of the bundle.")
+
+    def _check(self, content: bytes) -> None:
+        """Footer and headers of pages; nothing is decoded."""
+        file = pq.ParquetFile(io.BytesIO(content))
+        found = file.metadata
+        if not file.schema_arrow.equals(self.schema):
+            raise self._refused("does not have the columns and types it must have")
+        if self.rows is not None and found.num_rows != self.rows:
+            raise self._refused(f"has {found.num_rows} rows; there must be {self.rows}")
+        if found.num_rows * found.num_columns > FREE_VALUES + VALUES_PER_BYTE * len(content):
+            raise self._refused("is far too small for the number of its rows")
+        groups = [found.row_group(at) for at in range(found.num_row_groups)]
+        rows = [group.num_rows for group in groups]
+        if sum(rows) != found.num_rows or any(n < ROWS_OF_A_GROUP for n in rows[:-1]):
+            raise self._refused("has rows that do not add up")
+        chunks = [group.column(at) for group in groups for at in range(found.num_columns)]
+        if sum(max(0, chunk.total_compressed_size) for chunk in chunks) > len(content):
+            raise self._refused("counts some of its bytes twice")
+        for group in groups:
+            for at in range(found.num_columns):
+                self._check_chunk(content, group.column(at), group.num_rows)
+
+    def _check_chunk(self, content: bytes, chunk: Any, rows: int) -> None:
+        """The pages of one column in one group of rows."""
+        first = chunk.data_page_offset
+        if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < first:
+            first = chunk.dictionary_page_offset
+        end = first + chunk.total_compressed_size
+        if first < 0 or not first <= end <= len(content) or chunk.num_values != rows:
+            raise self._refused("has a footer that contradicts its rows")
+        room, values, dictionaries, at = _SPARE + 2 * rows * (16 + self.longest), 0, 0, first
+        while values < rows and at < end:
+            page = self._page(content, at, end)
+            room -= page.unpacked
+            values += page.values if page.kind != _DICTIONARY else 0
+            dictionaries += page.kind == _DICTIONARY
+            if room < 0 or values > rows or dictionaries > 1 or page.values > max(rows, 1):
+                raise self._refused("unpacks to far more than its rows need")
+            at = page.end
+        if values != rows:
+            raise self._refused("has fewer values than rows")
+
+    def _page(self, content: bytes, at: int, end: int) -> _Page:
+        reader = _Compact(content, at, min(end, at + _LARGEST_HEADER))
+        try:
+            header = reader.struct()
+            kind, unpacked, packed = header[1], header[2], header[3]
+            own = header[_HEADER[kind]]
+            page = _Page(kind, unpacked, own[1], reader.at + packed)
+            known = own[_ENCODING[kind]] in _ENCODINGS
+        except (KeyError, IndexError, TypeError, RecursionError):
+            raise self._refused("has a page that cannot be read") from None
+        if not known or min(packed, unpacked, page.values) < 0 or page.end > end:
+            raise self._refused("has a page of a kind that no bundle has")
+        return page
+
+    def _decode(self, content: bytes, columns: list[str] | None) -> Any:
+        names = columns if columns is not None else self.schema.names
+        texts = [name for name in names if self.schema.field(name).type == pa.string()]
+        file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)
+        table = file.read(columns=names, use_threads=False)
+        for name in texts:
+            for piece in table[name].chunks:
+                most = pc.max(pc.binary_length(piece.dictionary)).as_py()
+                if (most or 0) > self.longest:
+                    raise self._refused(f"has a longer text in column '{name}' than any label")
+        return table.select(names).cast(pa.schema([self.schema.field(name) for name in names]))
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What a page's own header says: kind, bytes once unpacked, values, where the next begins."""
+
+    kind: int
+    unpacked: int
+    values: int
+    end: int
+
+
+class _Compact:
+    """Thrift's compact protocol, as far as headers of pages need it: numbers, texts, structs."""
+
+    def __init__(self, content: bytes, at: int, end: int) -> None:
+        self.content, self.at, self.end = content, at, end
+
+    def struct(self) -> dict[int, Any]:
+        """The fields of a struct by their numbers."""
+        found: dict[int, Any] = {}
+        field = 0
+        while head := self._byte():
+            field = field + (head >> 4) if head >> 4 else self._number()
+            found[field] = self._value(head & 15)
+        return found
+
+    def _value(self, kind: int) -> Any:
+        if kind in (1, 2):
+            return kind == 1
+        if kind == 3:
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._number()
+        if kind == 8:
+            return self._skip(self._unsigned())
+        if kind == _STRUCT:
+            return self.struct()
+        raise KeyError(kind)
+
+    def _byte(self) -> int:
+        if self.at >= self.end:
+            raise IndexError
+        self.at += 1
+        return self.content[self.at - 1]
+
+    def _unsigned(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        raise IndexError
+
+    def _number(self) -> int:
+        value = self._unsigned()
+        return (value >> 1) ^ -(value & 1)
+
+    def _skip(self, many: int) -> None:
+        if many > self.end - self.at:
+            raise IndexError
+        self.at += many
