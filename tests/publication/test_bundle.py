@@ -201,7 +201,7 @@ def test_a_table_of_the_wrong_size_is_refused(written, tmp_path):
     small = written(RELEASES["coarser"](), "small").folder
     large = written(RELEASES["mandated"](), "large").folder
     shutil.copy(small / "table.parquet", large / "table.parquet")
-    with pytest.raises(BundleError, match="rows"):
+    with pytest.raises(BundleError, match="columns"):
         bundle.read(large)
 
 

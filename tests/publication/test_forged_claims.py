@@ -20,9 +20,11 @@ from congenial import read, verify
 from congenial.mechanisms.distribution import sampling_error
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.publication import workflow
-from congenial.publication.bundle import sha256
+from congenial.publication.bundle import as_json, sha256
 from congenial.publication.plan import Plan
 from congenial.publication.rerender import persons_of
+from congenial.report import statistics_report
+from congenial.report.given_public_report import CAPTIONS
 from tests.kinds import test_given_public_plan as values_plan
 from tests.kinds import test_statistics_plan as statistics_plan
 from tests.kinds.test_partial_plan import PARTIAL
@@ -90,7 +92,7 @@ def forged(bundle: Path, place: Path, change: Change) -> set[str]:
     before = told(copy)
     index = json.loads((copy / "release.json").read_text())
     change(index, copy)
-    (copy / "release.json").write_text(json.dumps(index))
+    (copy / "release.json").write_bytes(as_json(index))
     for old, new in zip(before, told(copy), strict=True):
         index["promise"] = index["promise"].replace(old, new) if old else index["promise"]
         for name in ("README.txt", "report.html"):
@@ -98,7 +100,7 @@ def forged(bundle: Path, place: Path, change: Change) -> set[str]:
             text = text.replace(old, new).replace(escape(old), escape(new)) if old else text
             (copy / name).write_text(text)
     index["files"] = {name: sha256((copy / name).read_bytes()) for name in index["files"]}
-    (copy / "release.json").write_text(json.dumps(index))
+    (copy / "release.json").write_bytes(as_json(index))
     (copy / "DIGEST.txt").write_text(sha256((copy / "release.json").read_bytes()))
     return failed(copy)
 
@@ -278,3 +280,151 @@ def test_words_of_the_law_are_those_of_the_law(good: dict[str, Path], tmp_path: 
         index["guarantee"]["domain"] = "records of nobody"
 
     assert forged(good["sums"], tmp_path, change) == {TOLD}
+
+
+# ---- everything that is ours, to the letter ------------------------------------------------------
+
+NOT_OURS = "report.html says nothing else"
+PICTURE = "data:image/svg+xml;base64,PHN2Zy8+"
+ADDED = {
+    "heading": "<h2>Epsilon is 0.0001</h2>",
+    "link": '<a href="https://example.org">correction</a>',
+    "form": '<form action="https://example.org"><input name="password"></form>',
+    "script": "<script>alert(1)</script>",
+    "comment": "<!-- epsilon is 0.0001 -->",
+    "style": '<p style="font-size:9em">',
+}
+
+
+def figure(caption: str, more: str = "", address: str = PICTURE) -> str:
+    told = escape(caption)
+    image = f'<img alt="{told}" src="{address}">'
+    return f"<figure>{image}{more}<figcaption>{told}</figcaption></figure>"
+
+
+CAPTION = {"sums": CAPTIONS[0], "prior": CAPTIONS[1], "statistics": statistics_report.CAPTION}
+PLACE = {"sums": "counts", "prior": "counts", "statistics": "laws"}
+
+
+def pictured(kind: str, picture: str) -> Change:
+    """The picture before the end of the section that has one."""
+
+    def change(_: Any, bundle: Path) -> None:
+        page = (bundle / "report.html").read_text()
+        before, after = page.split(f'<section id="{PLACE[kind]}">')
+        inside, rest = after.split("</section>", 1)
+        page = f'{before}<section id="{PLACE[kind]}">{inside}{picture}\n</section>{rest}'
+        (bundle / "report.html").write_text(page)
+
+    return change
+
+
+@pytest.mark.parametrize("kind", sorted(CAPTION))
+def test_a_picture_of_ours_is_accepted(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    assert forged(good[kind], tmp_path, pictured(kind, figure(CAPTION[kind]))) == set()
+
+
+@pytest.mark.parametrize("what", sorted(ADDED))
+@pytest.mark.parametrize("kind", sorted(CAPTION))
+def test_what_is_put_beside_a_picture(
+    good: dict[str, Path], tmp_path: Path, kind: str, what: str
+) -> None:
+    inside = pictured(kind, figure(CAPTION[kind], ADDED[what]))
+    assert forged(good[kind], tmp_path, inside) == {NOT_OURS}
+
+
+@pytest.mark.parametrize("what", sorted(ADDED))
+@pytest.mark.parametrize("kind", ["prior", "statistics"])
+def test_what_is_put_where_words_may_differ(
+    good: dict[str, Path], tmp_path: Path, kind: str, what: str
+) -> None:
+    assert forged(good[kind], tmp_path, pictured(kind, ADDED[what])) == {NOT_OURS}
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        figure("Epsilon is 0.0001."),
+        figure(CAPTIONS[0]) * 2,
+        figure(CAPTIONS[0], address="https://example.org/a.svg"),
+        figure(CAPTIONS[0], address="data:text/html;base64,PHN2Zy8+"),
+        figure(CAPTIONS[0]).replace("<img", "<img onload=x"),
+    ],
+)
+def test_pictures_that_are_not_ours(good: dict[str, Path], tmp_path: Path, picture: str) -> None:
+    assert forged(good["sums"], tmp_path, pictured("sums", picture)) == {NOT_OURS}
+
+
+def fit_in_other_words(_: Any, bundle: Path) -> None:
+    page = (bundle / "report.html").read_text()
+    told = re.search(r"Error of the fit</th><td>([^<]*)", page)
+    assert told is not None
+    (bundle / "report.html").write_text(page.replace(told[1], "none whatsoever"))
+
+
+def test_the_error_of_the_fit_is_told_in_our_words(good: dict[str, Path], tmp_path: Path) -> None:
+    assert forged(good["statistics"], tmp_path, fit_in_other_words) == {NOT_OURS}
+
+
+def test_a_listed_file_more(good: dict[str, Path], tmp_path: Path) -> None:
+    def change(index: Any, bundle: Path) -> None:
+        (bundle / "notes.txt").write_text("epsilon is 0.0001")
+        index["files"]["notes.txt"] = ""
+
+    assert forged(good["sums"], tmp_path, change) == {
+        "the bundle lists its own files and no others"
+    }
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["yesterday", "2026-13-01T00:00:00+00:00", "2026-1-1T00:00:00+00:00", "2026-01-01", 7, None],
+)
+def test_when_it_was_made(good: dict[str, Path], tmp_path: Path, told: Any) -> None:
+    found = forged(good["sums"], tmp_path, lambda index, _: index.update(created=told))
+    assert found == {PLAIN}
+
+
+PLAIN = "it says when it was made, and nothing it need not say"
+
+
+def test_a_field_more(good: dict[str, Path], tmp_path: Path) -> None:
+    found = forged(good["sums"], tmp_path, lambda index, _: index.update(note="epsilon is 0.0001"))
+    assert found == {PLAIN}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [" Trust us, epsilon = 0.1.", ", which is little. Believe it", " and epsilon = 0 of all"],
+)
+def test_prose_after_what_was_spent(good: dict[str, Path], tmp_path: Path, more: str) -> None:
+    def change(index: Any, bundle: Path) -> None:
+        old = index["promise"]
+        index["promise"] = old.rstrip(".") + more + "."
+        for name in ("README.txt", "report.html"):
+            text = (bundle / name).read_text()
+            text = text.replace(old, index["promise"]).replace(
+                escape(old), escape(index["promise"])
+            )
+            (bundle / name).write_text(text)
+
+    found = forged(good["sums"], tmp_path, change)
+    assert found == {"the promise in words is the one in numbers"}
+
+
+@pytest.mark.parametrize("name", ["release.json", "DIGEST.txt", "values.csv"])
+def test_links_in_place_of_files(good: dict[str, Path], tmp_path: Path, name: str) -> None:
+    copy = tmp_path / "linked"
+    shutil.copytree(good["sums"], copy)
+    (copy / name).rename(tmp_path / name)
+    (copy / name).symlink_to(tmp_path / name)
+    assert failed(copy)
+
+
+def test_a_key_twice(good: dict[str, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "twice"
+    shutil.copytree(good["sums"], copy)
+    text = (copy / "release.json").read_text()
+    (copy / "release.json").write_text(text.replace("{", '{"promise": "epsilon is 0",', 1))
+    (copy / "DIGEST.txt").write_text(sha256((copy / "release.json").read_bytes()) + "\n")
+    assert failed(copy) == {"its documents are written as read"}

@@ -33,6 +33,7 @@ from congenial.privacy.description import read_description
 from congenial.privacy.guarantee import Guarantee
 
 FORMAT = 1
+CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
 # kind of release -> module and class that reads its part of a bundle
@@ -43,6 +44,14 @@ KINDS = {
     "synthetic records": ("congenial.synthesis.synthetic_release", "SyntheticRelease"),
 }
 RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
+COMMON = (
+    "schema.json",
+    "published.json",
+    "published.csv",
+    "report.html",
+    "README.txt",
+    "CITATION.cff",
+)
 LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
 LARGEST_FILE = 2**35  # bytes of any file that a reader will look into
 
@@ -104,8 +113,8 @@ class PreparedBundle:
 def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
     return {
         **release.payload(),
-        "schema.json": _json(release.schema.to_dict()),
-        "published.json": _json(release.published.to_dict()),
+        "schema.json": as_json(release.schema.to_dict()),
+        "published.json": as_json(release.published.to_dict()),
         "published.csv": published_csv(release.published).encode(),
         "report.html": report.encode(),
         "README.txt": readme(release, promise).encode(),
@@ -120,7 +129,7 @@ def _write_index(release: Bundled, folder: Path, promise: str) -> str:
         "kind": release.kind,
         "name": release.name,
         "software": f"congenial {__version__}",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).strftime(CREATED),
         "description": release.description.to_dict(),
         "guarantee": release.guarantee.to_dict(),
         "promise": promise,
@@ -128,7 +137,7 @@ def _write_index(release: Bundled, folder: Path, promise: str) -> str:
         "publishable": release.publishable,
         "files": {name: sha256((folder / name).read_bytes()) for name in files},
     }
-    content = _json(index)
+    content = as_json(index)
     (folder / INDEX).write_bytes(content)
     digest = sha256(content)
     (folder / DIGEST).write_text(digest + "\n")
@@ -285,7 +294,8 @@ abstract: {json.dumps(release.guarantee.citation)}
 """
 
 
-def _json(value: Any) -> bytes:
+def as_json(value: Any) -> bytes:
+    """A document of a bundle, as written."""
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 

@@ -1,13 +1,14 @@
 """The words of a bundle written anew, for `verify`: README, citation, report.
 
 They are written from public parts, so they must come out the same, and a sentence that somebody
-changed or added is noticed. Not compared: what pictures show, and passages that rest on something
-no bundle holds (the earlier counts behind a prior; what was fitted to modelling data, its error,
-and the mechanisms that were tried).
+changed or added is noticed. Not compared: what pictures show, and the wording of passages that rest
+on something no bundle holds (the earlier counts behind a prior; what was fitted to modelling data,
+and the mechanisms that were tried); these keep their form (`markup`).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,11 +19,11 @@ from typing import Any
 from congenial._version import __version__
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import citation, read_text, readme
+from congenial.publication.markup import Loose, same_page
 from congenial.report.page import text
 
-_SECTION = re.compile(r'<section id="([^"]*)">\n.*?\n</section>', re.DOTALL)
-_FIGURE = re.compile(r"<figure>(?:(?!</?figure>).)*</figure>\n?", re.DOTALL)
 _FIT = re.compile(r'<th scope="row">Error of the fit</th><td>([^<]*)</td>')
+_NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 _IMAGE = re.compile(r'<img src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]*"')
 
 
@@ -83,25 +84,41 @@ def _synthetic(release: Any, promise: str, page: str) -> bool:
 
 
 def _values(release: Any, promise: str, page: str) -> bool:
-    from congenial.report.given_public_report import GivenPublicReport
+    from congenial.report.given_public_report import CAPTIONS, GivenPublicReport
 
     persons = persons_of(release)
     if persons is None:
         return False  # no plan makes such a release
     again = GivenPublicReport(persons).render(release, promise)
     leans = release.base.kind == "prior-congenial"
-    return _same(page, again, ("counts", "law") if leans else ())
+    captions = CAPTIONS if leans else CAPTIONS[:1]
+    return same_page(page, again, Loose(("counts", "law") if leans else (), "counts", captions))
 
 
 def _statistics(release: Any, promise: str, page: str) -> bool:
-    from congenial.report.statistics_report import StatisticsReport
+    from congenial.report.statistics_report import CAPTION, StatisticsReport
 
     found = _FIT.search(page)
     fit = "" if found is None else unescape(found[1])
+    if fit and not _is_fit(fit):
+        return False
     made = StatisticsReport(
         candidates=[], diagnosis="", persons=persons_of(release), fit=fit, picture=""
     )
-    return _same(page, made.render(release, promise), ("laws", "tried"))
+    again = made.render(release, promise)
+    return same_page(page, again, Loose(("laws", "tried"), "laws", [CAPTION]))
+
+
+def _is_fit(told: str) -> bool:
+    """Whether the error of the fit is told in our words; its figures cannot be known."""
+    from congenial.mechanisms.distribution.sampling_error import SamplingError
+
+    forms = {
+        _NUMBER.sub("#", SamplingError(parameter, bound, 0.95, "").beside(0.1))
+        for parameter in ("epsilon", "delta")
+        for bound in (0.01, 0.5, math.inf)  # kept, not kept, unknown
+    }
+    return _NUMBER.sub("#", told) in forms
 
 
 _PAGES = {
@@ -110,15 +127,3 @@ _PAGES = {
     "values": _values,
     "statistics": _statistics,
 }
-
-
-def _same(page: str, again: str, but: tuple[str, ...]) -> bool:
-    """Equal without pictures and without the content of some sections."""
-
-    def bare(whole: str) -> str:
-        def kept(found: re.Match[str]) -> str:
-            return f"<{found[1]}>" if found[1] in but else found[0]
-
-        return _SECTION.sub(kept, _FIGURE.sub("", whole))
-
-    return bare(page) == bare(again)

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,11 @@ from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.table_release import Release, expected_table, table_csv
 from congenial.privacy.composition import joint_loss
 from congenial.publication.bundle import (
+    COMMON,
+    CREATED,
     DIGEST,
     INDEX,
+    as_json,
     published_csv,
     read,
     read_bytes,
@@ -33,9 +37,14 @@ from congenial.publication.bundle import (
     sha256,
 )
 from congenial.publication.rerender import comparable, same_words, states
+from congenial.publication.spending import is_account
 
 ADDED = "nothing was added"
 
+FIELDS = {  # of release.json
+    *("format", "kind", "name", "software", "created", "description", "guarantee", "promise"),
+    *("randomness", "publishable", "files"),
+}
 SYSTEM = "drawn from the system's randomness"
 
 
@@ -54,7 +63,8 @@ def verify(folder: str | Path, digest: str | None = None) -> list[Check]:
     index = read_index(folder)
     actual = sha256(read_bytes(folder / INDEX))
     stated = read_text(folder / DIGEST).strip()
-    checks = [Check("release.json matches DIGEST.txt", actual == stated)]
+    own = not any((folder / name).is_symlink() for name in (INDEX, DIGEST))
+    checks = [Check("release.json matches DIGEST.txt", actual == stated and own)]
     if digest is not None:
         checks.append(Check("release.json matches the digest you gave", actual == digest.strip()))
     for name, expected in sorted(_manifest(index).items()):
@@ -96,7 +106,13 @@ def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
             "the promise in words is the one in numbers",
             _in_words(str(index["promise"]), promised.explain()),
         ),
+        Check("the bundle lists its own files and no others", _own_files(index, release)),
+        Check("it says when it was made, and nothing it need not say", _plain_index(index)),
     ]
+    if comparable(index):
+        checks.append(
+            Check("its documents are written as read", _documents(folder, index, release))
+        )
     if not release.publishable:
         checks.append(Check(SYSTEM, False, release.randomness))
     sound = all(check.holds or check.what == SYSTEM for check in checks)
@@ -166,9 +182,32 @@ def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
 
 def _in_words(told: str, paragraph: str) -> bool:
     """The paragraph, and nothing after it but what was spent."""
-    if not told.startswith(paragraph):
-        return False
-    return re.fullmatch(r"( Spent: [^.]*(\.\d[^.]*)*\.)?", told[len(paragraph) :]) is not None
+    return told.startswith(paragraph) and is_account(told[len(paragraph) :])
+
+
+def _own_files(index: Mapping[str, Any], release: Any) -> bool:
+    return set(index["files"]) == {*release.payload(), *COMMON}
+
+
+def _plain_index(index: Mapping[str, Any]) -> bool:
+    """The fields of release.json, each in its own form; an older bundle may lack `kind`."""
+    created = str(index.get("created"))
+    try:
+        right = datetime.strptime(created, CREATED).strftime(CREATED) == created
+    except ValueError:
+        right = False
+    software = re.fullmatch(r"congenial [0-9][0-9a-z.+]*", str(index.get("software")))
+    return right and software is not None and set(index) | {"kind"} == FIELDS
+
+
+def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
+    """Not a key twice, not a space more than is written."""
+    told = {
+        INDEX: index,
+        "schema.json": release.schema.to_dict(),
+        "published.json": release.published.to_dict(),
+    }
+    return all(read_bytes(folder / name) == as_json(value) for name, value in told.items())
 
 
 def _payload(folder: Path, release: Any) -> list[Check]:

@@ -24,6 +24,10 @@ from congenial.report.usage_section import python_lines
 from congenial.transport.delta_z import meaning
 
 MOST_CELLS = 40  # that can be labelled one under the other
+CAPTIONS = (  # without and with earlier counts
+    "The released counts.",
+    "The released counts, and those that were public before and that they lean on.",
+)
 CONTENTS = (
     ("exact", "Published exactly"),
     ("counts", "The counts"),
@@ -156,9 +160,7 @@ def counts_chart(
 def _picture(chart: Any, earlier: Earlier | None) -> str:
     if chart is None:
         return ""
-    words = "The released counts."
-    if earlier is not None:
-        words = "The released counts, and those that were public before and that they lean on."
+    words = CAPTIONS[earlier is not None]
     return (
         f'<figure><img alt="{text(words)}" src="{pictures.svg_uri(chart)}">'
         f"<figcaption>{text(words)}</figcaption></figure>"

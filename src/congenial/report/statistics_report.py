@@ -26,6 +26,10 @@ from congenial.report.usage_section import python_lines
 
 LEVEL = 0.90
 _POINTS = 81
+CAPTION = (
+    "The statistics under each scenario, as fitted and with the noise added. The closer the "
+    "dashed curves of two scenarios lie, the less the release tells."
+)
 CONTENTS = (
     ("values", "Values and their uncertainty"),
     ("promise", "The promise"),
@@ -211,13 +215,9 @@ def _picture(mechanism: DistributionMechanism) -> str:
         )
         .resolve_scale(x="independent", y="independent")
     )
-    caption = (
-        "The statistics under each scenario, as fitted and with the noise added. The closer the "
-        "dashed curves of two scenarios lie, the less the release tells."
-    )
     uri = pictures.svg_uri(pictures.styled(chart))
     return (
-        f'<figure><img src="{uri}" alt="{text(caption)}"><figcaption>{text(caption)}'
+        f'<figure><img src="{uri}" alt="{text(CAPTION)}"><figcaption>{text(CAPTION)}'
         "</figcaption></figure>"
     )
 
