@@ -29,6 +29,7 @@ from congenial.cli import (
     reassess,
     release,
     reproduce,
+    sign,
     utility,
     verify,
 )
@@ -80,7 +81,7 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, check, publish, release, verify, explain, audit):
+for module in (init, check, publish, release, sign, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
 for module in (reassess, infer, curve, utility, reproduce):

@@ -19,6 +19,7 @@ from congenial.cli.output import (
     warn,
     working,
 )
+from congenial.cli.sign import PassphraseFile, open_key
 
 if TYPE_CHECKING:
     from congenial.publication.plan import Plan
@@ -45,12 +46,17 @@ def release(
     seed: Annotated[
         int | None, typer.Option(help="For tests and studies only: NOT FOR PUBLICATION.")
     ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Ed25519 private key to sign the bundles with.")
+    ] = None,
+    passphrase_file: PassphraseFile = None,
     as_json: Json = False,
 ) -> None:
     """Draw the releases of a plan, record what they spend, and write one bundle for each."""
-    from congenial.publication import bundle
+    from congenial.publication import bundle, signature
     from congenial.publication.plan import Plan
 
+    key = None if sign is None else open_key(sign, passphrase_file)
     loaded = Plan.load(plan)
     names = list(dict.fromkeys(name)) if name else [section.name for section in loaded.release]
     for one in names:
@@ -64,6 +70,8 @@ def release(
     try:  # what was drawn is reported even when a later release is refused
         for one in names:
             done.append(carry_out(loaded, one, out, seed))
+            if key is not None:
+                done[-1]["signature"] = str(signature.sign(done[-1]["folder"], key))
             if not as_json:
                 show(done[-1])
                 say_next(done[-1])

@@ -36,25 +36,30 @@ def verify(
     digest: Annotated[
         str | None, typer.Option(help="The digest its publisher announced elsewhere.")
     ] = None,
+    signer: Annotated[
+        Path | None,
+        typer.Option(help="The publisher's public key (.pub), or a file of allowed signers."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a bundle: digests, published figures, schema, promise. Exit code 1 if a check fails."""
     with working("checking the bundle"):
-        document = examine(bundle, digest)
+        document = examine(bundle, digest, signer)
     emit(document) if as_json else show(document)
     if not document["holds"]:
         raise typer.Exit(FAILED)
 
 
-def examine(bundle: Path, digest: str | None = None) -> Document:
+def examine(bundle: Path, digest: str | None = None, signer: Path | None = None) -> Document:
     """The checks as plain data."""
     from congenial.publication.verification import verify
 
-    checks = verify(bundle, digest)
+    checks = verify(bundle, digest, signer)
     return {
         "bundle": str(bundle),
         "holds": all(check.holds for check in checks),
         "digest_given": digest is not None,
+        "signer_given": signer is not None,
         "checks": [
             {"what": check.what, "holds": check.holds, "detail": check.detail} for check in checks
         ],
@@ -79,10 +84,10 @@ def show(document: Document) -> None:
         )
     elif failed:
         paragraph("Do not use this bundle as it is.", style="bold red")
-    elif not document["digest_given"]:
+    elif not document["digest_given"] and not document["signer_given"]:
         paragraph(
             "All checks hold. They detect accidents, not forgery: compare the digest with one "
-            "published elsewhere (--digest)."
+            "published elsewhere (--digest), or ask for a signature (--signer)."
         )
     else:
         paragraph("All checks hold.")
