@@ -24,6 +24,7 @@ from pydantic import (
 from congenial.data.rational import fraction
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.parameter_limits import LIMITED, absurd
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 
 NOT_PROTECTED = "not protected"  # what `persons` says of a release that promises them nothing
@@ -66,6 +67,15 @@ class NamedSection(Section):
     mechanism: str = "auto"
     epsilon: Positive | None = None
     delta: Positive | None = None
+
+    @model_validator(mode="after")
+    def _sensible(self) -> NamedSection:
+        for name in LIMITED:
+            value = getattr(self, name, None)
+            why = "" if value is None else absurd(name, value)
+            if why:
+                raise ValueError(why)
+        return self
 
 
 class ReleaseSection(NamedSection):
