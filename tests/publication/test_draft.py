@@ -150,3 +150,12 @@ def test_any_text_survives_toml(text: str) -> None:
     assert tomllib.loads(f"x = {quoted(text)}") == {"x": text}
     plan = tomllib.loads(draft("data.csv", None, {text: "text"}, {text: [text]}))
     assert plan["schema"][text]["levels"] == [text]
+
+
+def test_levels_from_data_are_in_the_order_people_count(tmp_path: Path) -> None:
+    rows = ["grade,room", *(f"g{i},{i}" for i in (11, 2, 0, 10, 1, 9))]
+    (tmp_path / "pupils.csv").write_text("\n".join(rows) + "\n")
+    write_draft(tmp_path / "pupils.csv", tmp_path / "plan.toml", levels_from_data=True)
+    schema = tomllib.loads((tmp_path / "plan.toml").read_text())["schema"]
+    assert schema["grade"]["levels"] == ["g0", "g1", "g2", "g9", "g10", "g11"]
+    assert schema["room"]["levels"] == ["0", "1", "2", "9", "10", "11"]

@@ -221,5 +221,18 @@ def _levels(source: Path, variables: Mapping[str, Kind]) -> dict[str, list[str]]
             f"column {name!r} of '{source.name}' cannot be read to the end.",
         )
         if 0 < len(rows) <= MOST_LEVELS:
-            found[name] = sorted(row[0] for row in rows)
+            found[name] = sorted((row[0] for row in rows), key=in_order)
     return found
+
+
+def in_order(level: str) -> tuple[tuple[int, int, str], ...]:
+    """Sorts as people count: numbers inside a label by their size.
+
+    >>> sorted(["10", "9", "b2", "b10", "0"], key=in_order)
+    ['0', '9', '10', 'b2', 'b10']
+    """
+    pieces = (piece for piece in re.split(r"([0-9]{1,18})", level) if piece)
+    order = tuple(
+        (0, int(piece), "") if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces
+    )
+    return (*order, (-1, 0, level))
