@@ -56,18 +56,32 @@ def killed(run: Callable[..., Any], plan: Path) -> dict[str, Path]:
 
 
 def test_killed_in_the_middle(run: Callable[..., Any], killed: dict[str, Path]) -> None:
+    """What was drawn is counted once, and finished without drawing again."""
     for moment, plan in killed.items():
         (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
         assert (entry["name"], entry["status"]) == ("detail", "drawn")
-        assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 1"
         final = plan.parent / "bundles" / "detail"
         assert final.exists() == (moment == "before the commit")
-        if final.exists():
-            assert run("verify", final).code == 0  # whole, and counted
-        abandoned = run("ledger", "abandon", plan, entry["id"], "--json").document
-        assert abandoned["release"]["status"] == "abandoned"
-        assert abandoned["spent"] == "epsilon = 1"  # what was drawn stays spent
+        again = run("release", plan, "--name", "detail")
+        assert again.code == 6
+        assert "ledger finish" in again.err or final.exists()
+        finished = run("ledger", "finish", plan, "--json").document
+        assert ([one["name"] for one in finished["finished"]], finished["pending"]) == (
+            ["detail"],
+            [],
+        )
+        assert run("verify", final, "--digest", finished["finished"][0]["digest"]).code == 0
+        assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 1"
+        assert "Nothing that was drawn" in run("ledger", "finish", plan).out
+        assert [path.name for path in final.parent.iterdir()] == ["detail"]
+
+
+def test_what_was_given_up_stays_spent(run: Callable[..., Any], killed: dict[str, Path]) -> None:
     plan = killed["before its name"]
+    (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
+    abandoned = run("ledger", "abandon", plan, entry["id"], "--json").document
+    assert (abandoned["release"]["status"], abandoned["spent"]) == ("abandoned", "epsilon = 1")
+    assert run("ledger", "finish", plan).code == 6
     assert run("release", plan, "--name", "detail").code == 0
     assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 2"
 

@@ -25,6 +25,7 @@ from congenial.ledger.stores.store import Event
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.publication import bundle, drawing, workflow
 from congenial.publication.drawing import Offer
+from congenial.publication.finish import finish
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 
@@ -119,7 +120,7 @@ class Population:
         table = tabulate(plan.source, plan.schema, ["county", "sex"])
         return build(plan, plan.tables[0], workflow.published_so_far(plan)), table
 
-    def quick_release(self, name: str) -> None:
+    def quick_release(self, name: str, out: Path | None = None) -> None:
         """The same from the ledger on, without reading the data or rendering a report."""
         mechanism, table = self.ready
 
@@ -130,7 +131,7 @@ class Population:
         plan = self.plan(name)
         promise, report = mechanism.guarantee, lambda _, words: escape(words)
         offer = Offer(name, mechanism.description, promise, draw, report)
-        folder = self.folder / "bundles" / name
+        folder = (out or self.folder / "bundles") / name
         drawing.carry_out(plan, offer, folder, self.ledger, lambda _: None)
 
     def judge(self) -> list[str]:
@@ -180,8 +181,9 @@ class Population:
         return faults
 
     def recover(self) -> None:
-        """What the curator does after a crash: give up what is pending."""
+        """What the curator does after a crash: finish what was drawn, give up the rest."""
         ledger = self.ledger
+        finish(ledger, self.folder / "bundles", lambda _, words: escape(words))
         for entry in ledger.pending():
             ledger.abandon(entry.id)
 

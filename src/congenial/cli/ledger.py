@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -93,9 +94,47 @@ def pending(where: Where, as_json: Json = False) -> None:
     _show_entries(entries)
     if entries:
         paragraph(
-            "Reserved ones are refunded by `congenial ledger abandon`; drawn ones stay spent, "
-            "since their noise may have been seen."
+            "Reserved ones are refunded by `congenial ledger abandon`. Drawn ones are spent: "
+            "`congenial ledger finish PLAN` writes the bundle of what was kept."
         )
+
+
+@app.command(
+    epilog=examples(
+        "congenial ledger finish plan.toml",
+        "congenial ledger finish ledger.sqlite --out to-publish",
+    )
+)
+def finish(
+    where: Where,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the bundles [default: bundles, beside the plan or ledger]."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write and record the bundles of what was drawn and never finished. Spends nothing."""
+    from congenial.publication.finish import finish as finish_all
+
+    ledger = _open(where)
+    folder = Path(where if "://" not in where else ".").parent / "bundles" if out is None else out
+    done = finish_all(ledger, folder)
+    left = [_entry(entry) for entry in ledger.pending()]
+    if as_json:
+        finished = [
+            {"name": one.name, "folder": str(one.folder), "digest": one.digest} for one in done
+        ]
+        emit({"finished": finished, "pending": left})
+        return
+    for one in done:
+        heading(f"Finished '{one.name}'")
+        line("Bundle", str(one.folder))
+        line("Digest", one.digest)
+    if not done:
+        paragraph(f"Nothing that was drawn is kept in '{folder}'.")
+    if left:
+        heading("Still pending")
+        _show_entries(left)
 
 
 @app.command(epilog=examples("congenial ledger abandon ledger.sqlite 0123456789ab"))

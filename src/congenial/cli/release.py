@@ -76,7 +76,7 @@ def release(
                 show(done[-1])
                 say_next(done[-1])
     except KeyboardInterrupt:
-        warn("what was drawn stays spent; `congenial ledger pending` lists what has no bundle.")
+        warn("what was drawn stays spent; `congenial ledger finish` completes what was kept.")
         raise
     finally:
         if as_json and done:

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -56,15 +56,19 @@ LARGEST_INDEX = 256 * 2**20  # bytes of JSON that a reader will parse
 LARGEST_FILE = 2**35  # bytes of any file that a reader will look into
 
 
-def write(release: Bundled, folder: Path, promise: str, report: str) -> PreparedBundle:
-    """Write the bundle under a temporary name; `PreparedBundle.publish` moves it to `folder`."""
+def write(
+    release: Bundled, folder: Path, promise: str, report: str, partial: Path | None = None
+) -> PreparedBundle:
+    """Write the bundle under a temporary name, synced; `PreparedBundle.publish` moves it to `folder`."""
     check_absent(folder)
-    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
+    if partial is None:
+        partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
         partial.mkdir(parents=True)
         for name, content in _files(release, promise, report).items():
-            (partial / name).write_bytes(content)
+            write_synced(partial / name, content)
         digest = _write_index(release, partial, promise)
+        sync(partial)
     except OSError as reason:
         shutil.rmtree(partial, ignore_errors=True)
         raise BundleError(
@@ -74,14 +78,36 @@ def write(release: Bundled, folder: Path, promise: str, report: str) -> Prepared
     return PreparedBundle(partial, folder, digest)
 
 
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file and wait until it is on disk."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync(folder: Path) -> None:
+    """Wait until the names in a folder are on disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def check_absent(folder: Path) -> None:
     """Refuse to overwrite anything, and find out early whether the place can be written to."""
     if folder.exists():
         raise BundleError(
             f"'{folder}' is already there; a bundle is never overwritten, and drawing the release "
-            "again would spend again.",
+            "again would spend again. Nothing was drawn.",
             remedy="Draw others with --name; for a second draw give it a new name or --out.",
         )
+    check_parent(folder)
+
+
+def check_parent(folder: Path) -> None:
+    """Refuse a place that cannot be written to."""
     parent = folder.parent
     while not parent.exists():
         parent = parent.parent
@@ -100,9 +126,10 @@ class PreparedBundle:
     digest: str
 
     def publish(self) -> None:
-        """Give the bundle its name, in one step."""
+        """Give the bundle its name, in one step, and wait until that is on disk."""
         try:
             self.partial.rename(self.folder)
+            sync(self.folder.parent)
         except OSError as reason:
             raise BundleError(
                 f"cannot move the finished bundle to '{self.folder}': {reason.strerror}.",
@@ -110,11 +137,18 @@ class PreparedBundle:
             ) from None
 
 
-def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
+def drawn_files(release: Bundled) -> dict[str, bytes]:
+    """The files that hold what was released, and what it takes to read them."""
     return {
         **release.payload(),
         "schema.json": as_json(release.schema.to_dict()),
         "published.json": as_json(release.published.to_dict()),
+    }
+
+
+def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
+    return {
+        **drawn_files(release),
         "published.csv": published_csv(release.published).encode(),
         "report.html": report.encode(),
         "README.txt": readme(release, promise).encode(),
@@ -123,8 +157,17 @@ def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
 
 
 def _write_index(release: Bundled, folder: Path, promise: str) -> str:
-    files = sorted(path.name for path in folder.iterdir())
-    index = {
+    files = {path.name: sha256(path.read_bytes()) for path in sorted(folder.iterdir())}
+    content = as_json(index_of(release, promise, files))
+    write_synced(folder / INDEX, content)
+    digest = sha256(content)
+    write_synced(folder / DIGEST, (digest + "\n").encode())
+    return digest
+
+
+def index_of(release: Bundled, promise: str, files: Mapping[str, str]) -> dict[str, Any]:
+    """What release.json says; `files` are the digests by name."""
+    return {
         "format": FORMAT,
         "kind": release.kind,
         "name": release.name,
@@ -135,13 +178,8 @@ def _write_index(release: Bundled, folder: Path, promise: str) -> str:
         "promise": promise,
         "randomness": release.randomness,
         "publishable": release.publishable,
-        "files": {name: sha256((folder / name).read_bytes()) for name in files},
+        "files": dict(files),
     }
-    content = as_json(index)
-    (folder / INDEX).write_bytes(content)
-    digest = sha256(content)
-    (folder / DIGEST).write_text(digest + "\n")
-    return digest
 
 
 def read(folder: str | Path) -> Any:
@@ -154,6 +192,16 @@ def read(folder: str | Path) -> Any:
     """
     folder = Path(folder)
     index = read_index(folder)
+    return assemble(index, lambda name: _parse(folder / name), _FilesOf(folder, index), folder)
+
+
+def assemble(
+    index: Mapping[str, Any],
+    parsed: Callable[[str], Any],
+    payload: Mapping[str, bytes],
+    where: Path,
+) -> Any:
+    """The release that an index, two JSON files and the files it names describe."""
     kind = index.get("kind", Release.kind)
     if not isinstance(kind, str) or kind not in KINDS:
         raise BundleError(
@@ -161,8 +209,8 @@ def read(folder: str | Path) -> Any:
             remedy="Use the version of congenial that wrote it.",
         )
     try:
-        schema = Schema.from_dict(_parse(folder / "schema.json"), None)
-        published = Invariants.from_dict(schema, _parse(folder / "published.json"))
+        schema = Schema.from_dict(parsed("schema.json"), None)
+        published = Invariants.from_dict(schema, parsed("published.json"))
         description = read_description(schema, index["description"])
         published.join(description.support)  # refuses a support with other figures
         module, name = KINDS[kind]
@@ -172,24 +220,28 @@ def read(folder: str | Path) -> Any:
             guarantee=Guarantee.from_dict(published, index["guarantee"]),
             randomness=str(index["randomness"]),
             publishable=bool(index["publishable"]),
-            payload=_Payload(folder, set(index["files"])),
+            payload=payload,
         )
         _ = release.guarantee.explain(), release.guarantee.to_dict()  # fields of the wrong kind
     except CongenialError:
         raise
     except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
         raise BundleError(
-            f"'{folder}' is not a bundle this software can read ({type(reason).__name__}).",
+            f"'{where}' is not a bundle this software can read ({type(reason).__name__}).",
             remedy="Run `congenial verify` on it, or get a fresh copy.",
         ) from None
     return release
 
 
-class _Payload(Mapping[str, bytes]):
-    """The files of a bundle by name, read when they are asked for."""
+class _FilesOf(Mapping[str, bytes]):
+    """The files that the index of a bundle names, read when they are asked for."""
 
-    def __init__(self, folder: Path, names: set[str]) -> None:
-        self._folder, self._names = folder, names
+    def __init__(self, folder: Path, index: Mapping[str, Any]) -> None:
+        self._folder, self._index = folder, index
+
+    @property
+    def _names(self) -> set[str]:
+        return set(self._index["files"])
 
     def __getitem__(self, name: str) -> bytes:
         if name not in self._names or Path(name).name != name:

@@ -1,6 +1,7 @@
 """From a release that is ready to a bundle that is out, whatever kind of release it is.
 
-Order, so that a crash never under-counts: reserve in the ledger, mark as drawn, draw, write the
+Order, so that a crash never under-counts and a full disk loses nothing that is paid for: claim the
+folder and its room, reserve in the ledger, mark as drawn, draw, keep what was drawn, write the
 bundle under a temporary name, rename it, commit. Whatever was marked as drawn stays spent.
 """
 
@@ -14,13 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from congenial.errors import MandateError
+from congenial.errors import BundleError, CongenialError, LedgerError, MandateError
 from congenial.kinds.kind import Offer
 from congenial.ledger.ledger import Ledger
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
+from congenial.publication.claim import Claim, claimed, refuse_kept, room_for
 from congenial.publication.plan import Plan
 
 # What a budget counts, where that is more than the promise is about.
@@ -43,9 +46,13 @@ class ReleaseResult:
 def carry_out(
     plan: Plan, offer: Offer, folder: Path, ledger: Ledger, progress: Callable[[str], Any]
 ) -> ReleaseResult:
-    """Reserve, mark as drawn, draw, write, rename, commit."""
+    """Claim the folder and its room, reserve, mark as drawn, draw, keep, write, rename, commit."""
     guarantee = offer.guarantee
-    with ledger.reserve(offer.description, guarantee, offer.name, plan.digest) as reservation:
+    with (
+        claimed(folder) as claim,
+        _with_room(claim, offer, ledger),
+        ledger.reserve(offer.description, guarantee, offer.name, plan.digest) as reservation,
+    ):
         progress("drawing")
         if not offer.holds(ledger):
             raise MandateError(
@@ -54,13 +61,53 @@ def carry_out(
             )
         with _to_the_end(progress):
             reservation.mark_drawn()
-            drawn = replace(offer.draw(), guarantee=guarantee)
-            words = guarantee.explain(ledger.account(FOR_WHAT.get(type(guarantee.adjacency), "")))
-            progress("writing the bundle")
-            prepared = bundle.write(drawn, folder, words, offer.report(drawn, words))
-            prepared.publish()
-            reservation.commit(prepared.digest)
+            with after_draw(offer.name, claim):
+                drawn = replace(offer.draw(), guarantee=guarantee)
+                claim.keep(drawn, reservation.id)
+                words = promise_of(guarantee, ledger)
+                progress("writing the bundle")
+                report = offer.report(drawn, words)
+                prepared = bundle.write(drawn, folder, words, report, claim.partial)
+                prepared.publish()
+                reservation.commit(prepared.digest)
+            claim.done()
     return ReleaseResult(drawn, folder, prepared.digest, words)
+
+
+def promise_of(guarantee: Guarantee, ledger: Ledger) -> str:
+    """The promise in words, with what is spent now."""
+    return guarantee.explain(ledger.account(FOR_WHAT.get(type(guarantee.adjacency), "")))
+
+
+@contextmanager
+def _with_room(claim: Claim, offer: Offer, ledger: Ledger) -> Iterator[None]:
+    """Refuse a place that holds something, and take its room, while nothing is spent."""
+    refuse_kept(claim, ledger)
+    bundle.check_absent(claim.folder)
+    claim.take_room(room_for(offer.description))
+    yield
+
+
+@contextmanager
+def after_draw(name: str, claim: Claim) -> Iterator[None]:
+    """From the draw on every failure says that it is spent, and where it can be finished."""
+    try:
+        yield
+    except (CongenialError, OSError) as error:
+        what = error.what if isinstance(error, CongenialError) else f"{error.strerror}."
+        kind = LedgerError if isinstance(error, LedgerError) else BundleError
+        if claim.kept.exists():
+            raise kind(
+                f"'{name}' is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
+                f"{what}",
+                remedy="Mend that, then run `congenial ledger finish PLAN`; it spends nothing.",
+            ) from None
+        raise kind(
+            f"'{name}' is spent, since its noise may have been drawn, and could not be kept: "
+            f"{what}",
+            remedy="`congenial ledger pending` lists it. Find the cause before anything else is "
+            "drawn: every draw spends.",
+        ) from None
 
 
 @contextmanager

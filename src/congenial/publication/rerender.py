@@ -42,6 +42,22 @@ def same_words(folder: Path, release: Any, promise: str) -> dict[str, bool]:
     }
 
 
+def report(release: Any, promise: str) -> str:
+    """The report of a release of any kind, from what its bundle holds."""
+    from congenial.report import given_public_report, statistics_report, synthetic_report
+    from congenial.report import table_report as tables
+
+    if release.kind == "table":
+        return tables.render(release, promise)
+    if release.kind == "synthetic records":
+        return synthetic_report.render(release, promise)
+    persons = persons_of(release)
+    if release.kind == "values" and persons is not None:
+        return given_public_report.GivenPublicReport(persons).render(release, promise)
+    prepared = statistics_report.StatisticsReport([], "", persons, fit="", picture="")
+    return prepared.render(release, promise)
+
+
 def states(release: Any, promise: str, page: str) -> bool:
     """Whether a report has the promise, and the one about persons where that is another."""
     told = [promise]

@@ -1,9 +1,8 @@
 """The three commands as functions: `check` needs no data, `publish` computes the mandated figures,
 `release` draws.
 
-Order of a release, so that a crash never under-counts: reserve in the ledger, mark as drawn, draw,
-write the bundle under a temporary name, rename it, commit. Whatever was marked as drawn stays
-spent.
+The order of a release, so that a crash never under-counts, is in `drawing`. Whatever was marked as
+drawn stays spent.
 """
 
 from __future__ import annotations

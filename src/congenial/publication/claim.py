@@ -1,0 +1,206 @@
+"""A place for a bundle, claimed with its room on disk before anything is drawn, and what was drawn,
+kept there until its bundle is out.
+
+Beside the folder `name` there may be, under hidden names:
+
+    .name.claim     locked by the one run that may write there; a crash gives the lock up
+    .name.room      room for the bundle, given up when the bundle is written
+    .name.drawing   room for the drawn values
+    .name.drawn     the drawn values, whole and synced: what `congenial ledger finish` reads
+    .name.partial   the bundle before it has its name
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from congenial.errors import BundleError
+from congenial.ledger.ledger import Ledger
+from congenial.privacy.description import AnyDescription
+from congenial.publication import bundle
+
+TEXTS = 2**20  # bytes for a report with its pictures, README and citation
+NUMBERS = 72  # bytes of the numbers of one cell: CSV and Parquet, as published and as drawn
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One run's right to write the bundle `folder`."""
+
+    folder: Path
+
+    def _hidden(self, what: str) -> Path:
+        return self.folder.with_name(f".{self.folder.name}.{what}")
+
+    @property
+    def kept(self) -> Path:
+        """What was drawn and has no bundle yet."""
+        return self._hidden("drawn")
+
+    @property
+    def partial(self) -> Path:
+        """The bundle before it has its name."""
+        return self._hidden("partial")
+
+    def take_room(self, size: int) -> None:
+        """Reserve disk space, half for the drawn values and half for the bundle."""
+        try:
+            for what in ("drawing", "room"):
+                _allocate(self._hidden(what), size)
+        except OSError as reason:
+            self.give_room_up()
+            raise BundleError(
+                f"there is no room for the bundle in '{self.folder.parent}': {reason.strerror}; "
+                f"it needs up to {2 * size / 2**20:.1f} MiB. Nothing was drawn.",
+                remedy="Make room, or choose another folder with --out.",
+            ) from None
+
+    def give_room_up(self) -> None:
+        """Remove what only held room, and bundles that were never finished."""
+        for what in ("drawing", "room"):
+            self._hidden(what).unlink(missing_ok=True)
+        shutil.rmtree(self.partial, ignore_errors=True)
+
+    def keep(self, drawn: bundle.Bundled, release: str) -> None:
+        """Put what was drawn on disk, in the room that was reserved for it."""
+        drawing = self._hidden("drawing")
+        content = _packed(drawn, release)
+        handle = os.open(drawing, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            while content:
+                content = content[os.write(handle, content) :]
+            os.ftruncate(handle, os.lseek(handle, 0, os.SEEK_CUR))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        drawing.replace(self.kept)
+        bundle.sync(self.folder.parent)
+        self._hidden("room").unlink(missing_ok=True)
+
+    def done(self) -> None:
+        """The bundle is out and recorded: nothing has to be kept beside it."""
+        self.kept.unlink(missing_ok=True)
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[Claim]:
+    """Be the only run that writes the bundle `folder`, until the end of the block."""
+    bundle.check_parent(folder)
+    lock = folder.with_name(f".{folder.name}.claim")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        handle = _locked(lock)
+    except OSError as reason:
+        raise BundleError(
+            f"'{folder}' cannot be claimed: {reason.strerror}. Nothing was drawn.",
+            remedy="Choose a folder on a local disk, which you can write to, with --out.",
+        ) from None
+    if handle is None:
+        raise BundleError(
+            f"another run is writing '{folder}'. Nothing was drawn here.",
+            remedy="Wait for it; for a second draw give it a new name or --out.",
+        )
+    claim = Claim(folder)
+    try:
+        claim.give_room_up()  # what a crash left behind
+        yield claim
+    finally:
+        claim.give_room_up()
+        lock.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def refuse_kept(claim: Claim, ledger: Ledger) -> None:
+    """BundleError when something was drawn for this place and only has to be finished.
+
+    What the ledger knows as published or given up is no longer needed, and is removed.
+    """
+    if not claim.kept.exists():
+        return
+    release = unpacked(claim.kept)[0]
+    status = next((entry.status for entry in ledger.entries() if entry.id == release), None)
+    if status in ("committed", "abandoned"):
+        claim.done()
+        return
+    raise BundleError(
+        f"'{claim.folder.name}' was drawn before and is paid for; its bundle was not finished. "
+        "Nothing was drawn now.",
+        remedy="Run `congenial ledger finish PLAN`, which spends nothing.",
+    )
+
+
+def room_for(description: AnyDescription) -> int:
+    """Bytes that a bundle takes at most, drawn values included, where it is a table; for other
+    kinds what their texts take.
+    """
+    size = TEXTS + 3 * len(json.dumps([description.to_dict(), description.support.to_dict()]))
+    schema = description.support.schema
+    size += len(json.dumps(schema.to_dict()))
+    axes = schema.axes(getattr(description, "table", ()))
+    labels = sum(max(len(level.encode()) for level in axis.levels) + 3 for axis in axes)
+    return size + schema.size([axis.name for axis in axes]) * (labels + NUMBERS)
+
+
+def unpacked(kept: Path) -> tuple[str, Any]:
+    """The release's id in the ledger, and what was drawn."""
+    try:
+        with zipfile.ZipFile(kept) as file:
+            files = {name: file.read(name) for name in file.namelist()}
+        index = json.loads(files[bundle.INDEX])
+        release = bundle.assemble(index, lambda name: json.loads(files[name]), files, kept)
+        return str(index["release"]), release
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        raise BundleError(
+            f"'{kept}' cannot be read.",
+            remedy="Check the disk. What it held is spent; if it is lost, abandon the release.",
+        ) from None
+
+
+def _packed(drawn: bundle.Bundled, release: str) -> bytes:
+    out = io.BytesIO()
+    files = bundle.drawn_files(drawn)
+    index = bundle.index_of(drawn, "", {name: bundle.sha256(files[name]) for name in files})
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+        file.writestr(bundle.INDEX, json.dumps(index | {"release": release}))
+    return out.getvalue()
+
+
+def _locked(lock: Path) -> int | None:
+    """The handle of the locked file; None when another run holds it."""
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _same(handle, lock):
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        os.close(handle)  # its last holder removed it in between
+
+
+def _same(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _allocate(path: Path, size: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.posix_fallocate(handle, 0, size)
+    finally:
+        os.close(handle)
