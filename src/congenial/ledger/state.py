@@ -31,6 +31,7 @@ STEPS: dict[tuple[Status, str], Status] = {
     ("drawn", "commit"): "committed",
     ("drawn", "abandon"): "abandoned",
 }
+RELEASE_EVENTS = ("reserve", "draw", "commit", "abandon")
 _NEXT = {
     "reserved": "Mark it as drawn first, or abandon it.",
     "drawn": "Commit it or abandon it; a second draw needs its own reservation.",
@@ -234,9 +235,13 @@ def check_figures(mandates: Invariants) -> None:
 
 def fold(events: Iterable[Event], state: LedgerState | None = None) -> LedgerState:
     """Read a history, or what follows `state`; LedgerError where an event is not understood."""
+    releases = {} if state is None else {entry.id: entry for entry in state.entries}
     for event in events:
         try:
-            state = _opened(event.payload) if state is None else _after(state, event)
+            if state is not None and event.kind in RELEASE_EVENTS:
+                _follow(releases, state.schema, event)
+            else:
+                state = _opened(event.payload) if state is None else _after(state, event)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise LedgerError(
                 f"event {event.id} ('{event.kind}') of the ledger cannot be read.",
@@ -244,7 +249,7 @@ def fold(events: Iterable[Event], state: LedgerState | None = None) -> LedgerSta
             ) from None
     if state is None:
         raise LedgerError("the ledger has no events.", remedy="Restore the last good copy.")
-    return state
+    return replace(state, entries=tuple(releases.values()))
 
 
 def _opened(payload: dict[str, Any]) -> LedgerState:
@@ -266,16 +271,23 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
         return replace(state, roles=state.roles | {who: role})
     if event.kind == "upgrade":
         return state
+    raise ValueError(event.kind)
+
+
+def _follow(releases: dict[str, Entry], schema: Schema, event: Event) -> None:
+    """Add a release, or move it on; releases keep the order of their reservation."""
+    payload, release = event.payload, str(event.release)
     if event.kind == "reserve":
-        return replace(state, entries=(*state.entries, _reserved(state.schema, event, payload)))
-    old = state.entry(str(event.release))
-    new_entry = replace(
+        if release in releases:
+            raise ValueError(release)
+        releases[release] = _reserved(schema, event, payload)
+        return
+    old = releases[release]
+    releases[release] = replace(
         old,
         status=STEPS[old.status, event.kind],
         bundle_digest=payload.get("bundle_digest", old.bundle_digest),
     )
-    entries = tuple(new_entry if entry is old else entry for entry in state.entries)
-    return replace(state, entries=entries)
 
 
 def _reserved(schema: Schema, event: Event, payload: dict[str, Any]) -> Entry:

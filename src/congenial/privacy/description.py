@@ -7,10 +7,12 @@ confidential data.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from congenial.data.rational import fraction
@@ -204,7 +206,7 @@ by a, eps_1 = 0.2'
             table=tuple(data["table"]),
             family=data["family"],
             scale=fraction(_parameter(data)),
-            support=Invariants.from_dict(schema, data["support"]),
+            support=_support(schema, json.dumps(data["support"])),
             post_processing=data["post_processing"],
             nonnegative=data.get("nonnegative", False),
             levels=tuple(
@@ -281,6 +283,12 @@ class RecordDescription:
             persons=data["persons"],
             given=_given(schema, data.get("support")),
         )
+
+
+@lru_cache(maxsize=8)
+def _support(schema: Schema, text: str) -> Invariants:
+    """Figures as written; the releases of a ledger mostly share theirs, which are checked once."""
+    return Invariants.from_dict(schema, json.loads(text))
 
 
 def _given(schema: Schema, data: Mapping[str, Any] | None) -> Invariants | None:

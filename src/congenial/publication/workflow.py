@@ -128,12 +128,14 @@ def _refuse_fresh_start(plan: Plan) -> None:
         recorded = json.loads(file.read_text(encoding="utf-8")).get("recorded_in")
     except (OSError, ValueError, AttributeError):
         return
-    if recorded == plan.budget.ledger:
-        raise LedgerError(
-            f"there is no ledger at '{plan.ledger}', but '{file}' was recorded in it: what was "
-            "spent is unknown.",
-            remedy="Restore the ledger; for another population, use another folder.",
-        )
+    if recorded is None:
+        return
+    raise LedgerError(
+        f"there is no ledger at '{plan.ledger}', but '{file}' was recorded in "
+        "a ledger: what was spent is unknown.",
+        remedy="Restore that ledger (the file names it under recorded_in) and name it in the plan; "
+        "for another population, use another folder.",
+    )
 
 
 def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
