@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.plain_reports import plain_reports
 
 # A change is judged on the same examples every time; `make audit` looks for new ones.
 settings.register_profile("same-every-time", derandomize=True)
@@ -50,6 +52,13 @@ def shared(request: pytest.FixtureRequest) -> Path:
 def oracles() -> Path:
     """Numbers computed independently: by enumeration, exact rationals or 30-digit arithmetic."""
     return Path(__file__).parent / "oracles"
+
+
+@pytest.fixture
+def without_pictures() -> Iterator[None]:
+    """Reports with tables alone; name it in `usefixtures` where pictures are not the point."""
+    with plain_reports():
+        yield
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from tests.crash.population import Population
 from tests.plain_reports import plain_reports
-from tests.privacy.conftest import make_schema, place, postgres  # noqa: F401 - fixtures
+from tests.ledger.conftest import make_schema, place, postgres  # noqa: F401 - fixtures
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores import postgres as postgres_module
 from congenial.ledger.stores.store import Log
 from tests.ledger.ledgers import SCHEMA, described, promise, spend
-from tests.privacy.conftest import Postgres
+from tests.ledger.conftest import Postgres
 
 PASSWORD = "hush-hush"
 

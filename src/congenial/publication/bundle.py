@@ -59,7 +59,7 @@ LARGEST_FILE = 2**35  # bytes of any file that a reader will look into
 def write(
     release: Bundled, folder: Path, promise: str, report: str, partial: Path | None = None
 ) -> PreparedBundle:
-    """Write the bundle under a temporary name, synced; `PreparedBundle.publish` moves it to `folder`."""
+    """Write the bundle, synced, under a temporary name; `PreparedBundle.publish` moves it."""
     check_absent(folder)
     if partial is None:
         partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
