@@ -150,7 +150,11 @@ def test_side_information_is_one_more_mandate():
 
 
 def test_the_census_in_both_readings():
-    """Section 6: 2.56 advertised, 10.24 robust (valid and tight for A_2), 2.56 existential."""
+    """Section 6: 2.56 advertised, 10.24 robust, 2.56 existential.
+
+    10.24 is tight for A_2 for a mechanism that spends nothing on state totals; see
+    tests/papers/test_semi_dp.py for the production allocation, which does.
+    """
     states = Invariants(CENSUS, (total(by="state"),))
     old = {"persons": ZeroConcentrated("2.56")}
     (found,) = reassess(old, states)

@@ -10,6 +10,7 @@ from congenial.errors import DataError
 from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.semi_dp import ITEMS, semi_figures
+from congenial.papers.semi_dp.census import ALLOCATION
 from congenial.papers.semi_dp.examples import literal, robust
 
 QUICK = Study(quick=True, seed=7)
@@ -55,11 +56,32 @@ def test_the_allocation_given_the_mandates(shared):
     told = catalogue.run("semi-dp", "census-allocation", Study(data=shared / "data"))
     rows = {row[0]: row for row in told["rows"]}
     assert rows["persons: all"][2] == pytest.approx(2.55623, abs=1e-5)
-    assert rows["persons: all"][3] == pytest.approx(4 * rows["persons: all"][2])
-    assert rows["persons: all"][4] == pytest.approx(rows["persons: all"][2])
+    totals, everything = rows["State: total"], rows["persons: all"]
+    assert totals[2] == pytest.approx(0.82700, abs=1e-5)
+    assert totals[3:5] == [0, 0]  # the figure itself: nobody's loss
+    assert totals[6:] == [0, 0]
+    assert everything[3] == pytest.approx(4 * (everything[2] - totals[2]))
+    assert everything[3] == pytest.approx(6.917, abs=5e-4)
+    assert everything[4] == pytest.approx(everything[2] - totals[2])
+    assert everything[7] == pytest.approx(32.16, abs=5e-3)  # Lemma 40
+    assert rows["County: total"][3] == pytest.approx(4 * rows["County: total"][2])
+    assert rows["State: all"][3] == pytest.approx(4 * (rows["State: all"][2] - totals[2]))
     assert rows["State: all"][2] == pytest.approx(0.898015, abs=1e-6)
     assert rows["housing units: all"][2:5] == pytest.approx([0.07, 0.28, 0.07])
     assert all(row[2] > 0 for row in told["rows"])
+
+
+def test_a_query_of_the_figure_itself_loses_nothing(tmp_path):
+    """A made-up allocation: 1 on state totals, 1/2 on county totals, 1/4 on answers by state."""
+    file = tmp_path / ALLOCATION
+    file.parent.mkdir()
+    file.write_text("geolevel,query,rho\nState,total,1\nCounty,total,0.5\nState,cenrace,0.25\n")
+    told = catalogue.run("semi-dp", "census-allocation", Study(data=tmp_path))
+    rows = {row[0]: row[2:5] for row in told["rows"]}
+    assert rows["State: total"] == [1, 0, 0]
+    assert rows["County: total"] == [0.5, 2, 0.5]
+    assert rows["State: all"] == [1.25, 1, 0.25]
+    assert rows["persons: all"] == [1.75, 3, 0.75]
 
 
 def test_the_allocation_needs_its_file():
