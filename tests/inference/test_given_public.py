@@ -229,6 +229,51 @@ def test_coverage_of_counts_given_public_information():
     assert ALPHA == 1e-6
 
 
+def calibrated(base, values, table=()) -> ValuesRelease:
+    """As `calibrate` makes it, with given values as if they had been drawn."""
+    schema = one_axis(3)
+    published = cg.publish(cg.Table(schema, ("x",), np.array(TRUTH)), cg.total())
+    pairs = SecretPairs(
+        schema, (IndependentRecords("replace-one"),), (), "database", published if table else None
+    )
+    made = WassersteinExponential.calibrate(pairs, F(2), base, ordinary=2, table=table)
+    return replace(made.release(TRUTH, cg.SeededRandomness(SEED)), values=values)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        congenial(3, [((0, 1, 2), 7)]),
+        prior_congenial(3, [((0, 1, 2), 7)], (4, 1, 3), alpha=2, kappa=1),
+    ],
+    ids=["congenial", "prior"],
+)
+@pytest.mark.parametrize("table", [(), "x"])
+def test_what_calibrate_releases_can_be_inferred_from(base, table):
+    """With a table, and as values of none: the posterior is that of enumeration."""
+    made = calibrated(base, (1, 6, 0), table)
+    assert made.density_known
+    assert made.table == (("x",) if table else ())
+    found = infer(made, POISSON, draws=3000, seed=SEED, counts=True, chain=QUICK)
+    assert agrees(found, "count", exact_counts(made, collapsed))
+    every = list(tables(sum(TRUTH), len(TRUTH)))
+    assert not agrees(found, "count", weighted_mean([collapsed(x) for x in every], every))
+
+
+def test_values_of_no_table_with_sums_and_without():
+    """A sum over some cells and signs only; what has no normaliser is refused as before."""
+    two = calibrated(congenial(3, [((0, 1), 7), ((2,), 0)]), (2, 5, 0))
+    possible = observe(two).conforming.holds(np.array([[7, 0, 0], [5, 0, 0], [6, 0, 1]]))
+    assert possible.tolist() == [True, False, False]
+    signs = calibrated(congenial(3), (0, 0, 1))
+    x = np.array([4, 0, 2])
+    law = float(signs.law(x).log_density((0, 0, 1)))
+    assert observe(signs).log_law(x[None])[0] == pytest.approx(law)
+    assert any("taken for counts" in note for note in observe(signs).notes)
+    with pytest.raises(InferenceError, match="Leave out"):
+        observe(signs, by="x")
+
+
 def test_refusals():
     with pytest.raises(InferenceError, match="as released"):
         observe(release(), by=())

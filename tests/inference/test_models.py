@@ -212,8 +212,8 @@ def test_published_figures_serve_as_trials():
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        (Poisson(prior=GaussianPrior(0, 1)), "takes a Gamma prior per cell"),
-        (Poisson(prior=Gamma(1, 1), covariates=("x",)), "takes a Gaussian prior"),
+        (Poisson(prior=GaussianPrior(0, 1)), "takes Gamma as the prior per cell"),
+        (Poisson(prior=Gamma(1, 1), covariates=("x",)), "takes GaussianPrior as the prior"),
         (Poisson(exposure=0.0), "not positive"),
         (Poisson(exposure=[1.0, 2.0]), "shape"),
         (Poisson(covariates=("nobody",)), "not an axis"),

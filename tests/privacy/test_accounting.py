@@ -43,6 +43,37 @@ def test_discrete_parts_match_enumeration(epsilon: float) -> None:
     assert exact <= compose(UNLIKE).delta(epsilon) <= exact * (1 + 1e-9) + 1e-15
 
 
+LARGE = from_pair([0.9, 0.1], [0.1, 0.9])  # a largest loss of ln 9, above all its others
+
+
+def test_a_part_with_a_large_largest_loss() -> None:
+    """Every route covers the largest loss of each part: ln 9 + 0.1, nearly all of it at 1e-6."""
+    whole = compose([LARGE, Pure(0.1)])
+    exact = [brute([LARGE, Pure(0.1)], eps) for eps in (0.4, 1.5, 2.2, 2.29)]
+    found = [whole.delta(eps) for eps in (0.4, 1.5, 2.2, 2.29)]
+    assert all(e <= f <= e * (1 + 1e-9) for e, f in zip(exact, found, strict=True))
+    assert whole.epsilon(1e-6) == pytest.approx(math.log(9) + 0.1, abs=1e-5)
+    assert whole.epsilon(0) == pytest.approx(math.log(9) + 0.1, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [LARGE, Pure(0.1)],
+        [Pure(0.1), LARGE, Approximate(0.2, 1e-4)],
+        [from_pair([0.6, 0.4], [0.4, 0.6]), LARGE],
+    ],
+)
+def test_each_route_alone_is_a_bound(parts: list[Tradeoff]) -> None:
+    """The smallest of the routes counts, so none of them may be below enumeration."""
+    whole = compose(parts)
+    for epsilon in (0.0, 0.4, 1.0, 2.0, 2.5):
+        exact = brute(parts, epsilon)
+        for route in (whole._product_delta, whole._concentrated_delta, whole._basic_delta):
+            assert route(epsilon) >= exact * (1 - 1e-12), route
+        assert whole._grid_delta(epsilon) >= exact * (1 - 1e-12)
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
 def test_gaussian_beside_pure_matches_integration(epsilon: float) -> None:
     mu, eps = 0.8, 1.0

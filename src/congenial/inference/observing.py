@@ -39,7 +39,9 @@ class OtherCells(InferenceError):
     """The law is known for the cells as released, and the model is about sums of them."""
 
     def __init__(self, release: Release | ValuesRelease, what: str) -> None:
-        remedy = f"Model the cells as released: by = {', '.join(release.table)}."
+        remedy = "Leave out `by` and public=False."
+        if release.table:
+            remedy = f"Model the cells as released: by = {', '.join(release.table)}."
         super().__init__(what, remedy=remedy)
 
 
@@ -88,7 +90,7 @@ def observe(
 
 def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: bool) -> Observation:
     """Counts released given public information: l1 noise with a normaliser, or an l2 density."""
-    if not release.table:
+    if "base_measure" not in release.description.law:
         raise _no_density()
     names = release.table if by is None else ((by,) if isinstance(by, str) else tuple(by))
     if names != release.table or (not public and release.base.kind != "naive"):
@@ -105,14 +107,13 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
             "the sums in the law of this release are not those that published figures fix.",
             remedy="Ask for a release given the published figures.",
         )
-    known = release.published if public else Invariants(release.schema)
     y = release.counts.reshape(-1)
     change = 2 * release.description.law["factor"] * float(release.rate)
     common: dict[str, Any] = {
         "axes": release.schema.axes(names),
-        "published": release.published,
+        "published": release.published if names else None,
         "notes": _notes(release),
-        "conforming": LatentTables.of_support(support(known, names)),
+        "conforming": _conforming_values(release, public),
         "largest_change": change,
     }
     if release.loss == "l1" and found.way != "density":
@@ -123,6 +124,17 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
         return Observation(y.astype(float), noise=noise, normaliser=normaliser, **common)
     density = _density_of_values(release, y)
     return Observation(y.astype(float), density=density, log_bound=0.0, **common)
+
+
+def _conforming_values(release: ValuesRelease, public: bool) -> LatentTables:
+    """Tables that the figures leave; without a table, counts with the sums of the base measure."""
+    if release.table:
+        known = release.published if public else Invariants(release.schema)
+        return LatentTables.of_support(support(known, release.table))
+    labels = np.full(release.base.cells, LOOSE, dtype=np.int64)
+    for number, (group, _) in enumerate(release.base.totals):
+        labels[list(group)] = number
+    return LatentTables.of_groups(labels, [total for _, total in release.base.totals])
 
 
 def _density_of_values(release: ValuesRelease, y: Ints) -> Callable[[Any], Floats]:
@@ -146,6 +158,8 @@ def _notes(release: Release | ValuesRelease) -> tuple[str, ...]:
         found.append("the release was drawn by a chain; the law of its limit is used")
     if release.published.bounds and not getattr(release.description, "nonnegative", False):
         found.append("published bounds are not used")
+    if isinstance(release, ValuesRelease) and not release.table:
+        found.append("the released values are those of no table; they are taken for counts")
     return tuple(found)
 
 

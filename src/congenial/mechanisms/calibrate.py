@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from congenial.errors import PlanError, StructureError
+from congenial.mechanisms import (  # noqa: F401 - entering the registry
+    congenial,
+    congenial_chain,
+    hierarchy,
+    kernel_gaussian,
+    knorm,
+    plain,
+)
 from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description

@@ -374,3 +374,15 @@ def test_refusals():
         WassersteinExponential.calibrate(cases.finite(), 1, naive(1), query=len)
     with pytest.raises(GuaranteeError, match="does not bound"):
         WassersteinExponential(cases.finite(), assumed_delta(2, "l2"), naive(1), F(1), "l1")
+
+
+def test_calibrate_takes_a_table():
+    """What one record changes in a table of counts need not be said; another size is refused."""
+    schema = Schema.from_dict({"x": {"levels": ["a", "b", "c"]}})
+    pairs = SecretPairs(schema, (IndependentRecords("replace-one"),), (), "database")
+    made = WassersteinExponential.calibrate(pairs, EPS, naive(3), table="x")
+    assert made.table == ("x",)
+    assert made.description.law["table"] == ["x"]
+    assert (made.ordinary, made.description.persons) == (ORDINARY["l1"], True)
+    with pytest.raises(GuaranteeError, match="3 cells and the base measure 4"):
+        WassersteinExponential.calibrate(pairs, EPS, naive(4), table=["x"])

@@ -248,7 +248,7 @@ def _check_prior(model: Any, conjugate: type) -> None:
     wanted = conjugate if model.covariates is None else GaussianPrior
     if not isinstance(model.prior, wanted) and model.prior is not None:
         raise InferenceError(
-            f"{type(model).__name__} takes a {wanted.__name__} prior "
+            f"{type(model).__name__} takes {wanted.__name__} as the prior "
             f"{'per cell' if model.covariates is None else 'of its coefficients'}, not "
             f"{model.prior}.",
             remedy="Give that, or change covariates (None: one parameter per cell).",

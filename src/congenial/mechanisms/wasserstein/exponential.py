@@ -10,6 +10,7 @@ of 1.326 without it at epsilon = 1), and it stays.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -77,9 +78,22 @@ class WassersteinExponential:
             raise GuaranteeError(
                 f"loss '{self.loss}' is not known.", remedy=f"Use one of {', '.join(LOSSES)}."
             )
+        self._check_cells()
         self._check_records()
         self._check_sums()
         _ = self.sigma  # refuses a bound that cannot be used
+
+    def _check_cells(self) -> None:
+        """Refuse a table of another size than the base measure."""
+        if not self.table:
+            return
+        cells = math.prod(axis.size for axis in self.pairs.schema.axes(self.table))
+        if cells != self.base.cells:
+            raise GuaranteeError(
+                f"the table over {', '.join(self.table)} has {cells} cells and the base measure "
+                f"{self.base.cells}.",
+                remedy="Give a base measure of the cells of the table, in their order.",
+            )
 
     def _check_records(self) -> None:
         """Refuse a bound of another level, and less than one record changes in a table."""
@@ -138,14 +152,19 @@ class WassersteinExponential:
         loss: Loss = "l1",
         query: Query | None = None,
         ordinary: object | None = None,
+        table: str | Sequence[str] = (),
     ) -> WassersteinExponential:
         """Compute Delta_z of the scenarios in the norm of the loss, and build the mechanism.
 
         Databases of finite scenarios that do not have the sums of the base measure are refused.
+        With a `table`, `ordinary` is what one record changes in it unless stated.
         """
         _check_databases(pairs, base, query)
         bound = delta_z(pairs, query, norm="l2" if loss == "l2" else "l1")
-        return cls(pairs, bound, base, epsilon, loss, ordinary)  # type: ignore[arg-type]
+        axes = (table,) if isinstance(table, str) else tuple(table)
+        if axes and ordinary is None:
+            ordinary = ORDINARY.get(loss)
+        return cls(pairs, bound, base, epsilon, loss, ordinary, axes)  # type: ignore[arg-type]
 
     @classmethod
     def assuming(

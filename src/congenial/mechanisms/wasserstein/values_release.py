@@ -55,9 +55,16 @@ class ValuesRelease(RecordRelease):
 
     @property
     def density_known(self) -> bool:
-        """Whether p(y | x) is worked out as a function of x, which inference needs."""
-        if not self.table or not self.base.normaliser_known(self.loss):
+        """Whether p(y | x) is worked out as a function of x, which inference needs.
+
+        Counts of no table have it too: their sums are among what the promise takes as public.
+        """
+        if "base_measure" not in self.description.law:
             return False
+        if not self.base.normaliser_known(self.loss):
+            return False
+        if not self.table:
+            return all(total is not None for _, total in self.base.totals)
         return not self.base.totals or sums_published(self.base, self.published, self.table)
 
     @property
