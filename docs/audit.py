@@ -56,6 +56,11 @@ PARTS: dict[str, tuple[str, str, str]] = {
         "{mutations:,} changes",
         "a test fails for each",
     ),
+    "random mutants": (
+        "Random small changes of privacy-relevant functions, with a fixed seed",
+        "{drawn:,} mutants, {changing:,} of which are not known to change nothing",
+        "{caught:,} noticed; the others are named in tests/mutation/random_mutants.toml",
+    ),
 }
 
 
@@ -71,7 +76,11 @@ def rows(attempts: list[dict[str, Any]]) -> list[str]:
         for one in told:
             numbers.update({k: v for k, v in one.items() if k not in ("part", "passed")})
         failed = sum(not one["passed"] for one in told)
-        result = verdict if not failed else f"**{failed} of {len(told)} checks failed**"
+        result = (
+            verdict.format(**numbers)
+            if not failed
+            else f"**{failed} of {len(told)} checks failed**"
+        )
         found.append(f"| {tried} | {amount.format(**numbers)} | {result} |")
     return found
 

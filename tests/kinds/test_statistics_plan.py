@@ -15,6 +15,7 @@ from congenial.errors import CongenialError
 from congenial.kinds.statistics import check
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.distribution import sampling_error
+from congenial.mechanisms.distribution.distribution_mechanism import IGNORED
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.report import pictures
@@ -37,6 +38,7 @@ statistics = { "mean age" = { mean = "age" }, "again" = { count = "readmitted = 
 protect = { share = "ward = 'oncology'", between = 0.25, and = 0.35 }
 modelling = "modelling.csv"
 records = 200
+confidence = "off"
 replications = 200
 epsilon = 1
 delta = 0.001
@@ -115,6 +117,7 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     assert "0.35" in run("explain", path)
 
     release = read(bundle)
+    assert IGNORED in release.guarantee.assumptions
     assert release.statistics == ("mean age", "again")
     assert release.publishable
     found = release.interval("mean age", 0.9)
@@ -123,6 +126,27 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     for words in ("mean age", "optimum", "Single persons", told["fit_words"]):
         assert words in report
     assert "single persons" in (bundle / "README.txt").read_text()
+
+
+OFF = 'confidence = "off"\n'
+
+
+def test_the_error_of_the_fit_is_allowed_for_unless_switched_off(folder: Path) -> None:
+    """By default the promise is kept in spite of it, at a stated cost, and the bundle verifies."""
+    path = plan(folder, (OFF, ""))
+    told = run("check", path, "--json")["releases"][0]
+    error = told["fit_error"]
+    assert error["bound"] <= (1 if error["parameter"] == "epsilon" else 0.001)
+    assert "so the promise is kept" in told["fit_words"]
+    assert 'times what it is with confidence = "off"' in told["fit_words"]
+    made = run("release", path, "--json")["releases"][0]
+    bundle = folder / "bundles" / "quarter"
+    run("verify", bundle, "--digest", made["digest"])
+    assert IGNORED not in read(bundle).guarantee.assumptions
+
+
+def test_confidence_is_a_number_or_off(folder: Path) -> None:
+    assert "confidence" in refused(plan(folder, (OFF, 'confidence = "none"\n')), "check", code=2)
 
 
 def test_a_second_release_and_figures_beside_it_are_refused(folder: Path) -> None:
@@ -144,7 +168,7 @@ def test_a_second_release_and_figures_beside_it_are_refused(folder: Path) -> Non
 def test_persons_are_promised_something_and_it_is_counted(folder: Path) -> None:
     path = plan(folder, ('persons = "not protected"', PERSONS))
     told = run("check", path, "--json")
-    assert told["releases"][0]["mechanism"] == "optimum"
+    assert told["releases"][0]["mechanism"] in ("optimum", "approximate_wasserstein")
     result = workflow.release(Plan.load(path), "quarter", randomness=SeededRandomness(SEED))
     release = read(result.folder)
     assert release.person_guarantee == result.release.person_guarantee

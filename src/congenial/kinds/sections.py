@@ -161,7 +161,7 @@ class StatisticsSection(NamedSection):
     records: int = Field(ge=2)
     replications: int = Field(default=1000, ge=2)
     epsilon: Positive
-    confidence: Positive | None = None
+    confidence: Positive | Literal["off"] | None = None  # None: 0.95
     weights: dict[str, Positive] = {}
     persons: Annotated[str | Tradeoff | None, BeforeValidator(_persons)] = None
 
@@ -169,7 +169,7 @@ class StatisticsSection(NamedSection):
     def _possible(self) -> StatisticsSection:
         for name in ("delta", "confidence"):
             value = getattr(self, name)
-            if value is not None and value >= 1:
+            if isinstance(value, Fraction) and value >= 1:
                 raise ValueError(f"{name} must be below 1")
         if not set(self.weights) <= set(self.statistics):
             raise ValueError("weights must name statistics of the release")

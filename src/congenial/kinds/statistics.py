@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from congenial.data.predicate import parse
 from congenial.data.records import Records
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
-from congenial.errors import DataError, GuaranteeError, PlanError
+from congenial.errors import DataError, GuaranteeError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, unit_words
 from congenial.kinds.sections import NOT_PROTECTED, StatisticsSection
@@ -30,6 +30,7 @@ from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
+from congenial.mechanisms.distribution.sampling_error import CONFIDENCE
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.pairs.properties import Property, read_property
 from congenial.privacy.guarantee import Guarantee
@@ -67,7 +68,23 @@ class StatisticsCheck:
         error, target = self.mechanism.fit_error, self.mechanism.target
         if error is None:
             return ""
-        return error.beside(float(getattr(target, error.parameter)))
+        return error.beside(float(getattr(target, error.parameter))) + self._cost_words
+
+    @property
+    def _cost_words(self) -> str:
+        """How much larger errors are because the noise allows for the error of the fit."""
+        pairs = self.fit.pairs
+        if self.mechanism.fit_ignored or not pairs.gaussian or self.mechanism.noise.rank == 0:
+            return ""
+        try:
+            plain = choose(self.section, self.fit, "off")
+        except StructureError:  # nothing to compare with
+            return ""
+        ratio = (self.choice.candidates[0].error or 0.0) / (plain.candidates[0].error or 1.0)
+        return (
+            f" Allowing for it makes the expected error {ratio:.3g} times what it is with "
+            'confidence = "off".'
+        )
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -210,20 +227,35 @@ def _fitted(
     return fit
 
 
-def _calibrated(plan: Setting, section: StatisticsSection, fit: FittedLaws) -> StatisticsCheck:
-    """The best mechanism that applies, and both promises; refused where persons get nothing
-    unsaid.
-    """
+def choose(
+    section: StatisticsSection, fit: FittedLaws, confidence: float | Literal["off"]
+) -> Choice:
+    """The best mechanism for a section, with this much allowance for the error of the fit."""
     weights = [float(section.weights.get(name, 1)) for name in section.statistics]
-    choice = calibrate_distribution(
+    return calibrate_distribution(
         fit.pairs,
         section.epsilon,
         0.0 if section.delta is None else float(section.delta),
         mechanism=section.mechanism,
         weights=weights if section.weights else None,
         persons=section.persons if isinstance(section.persons, Tradeoff) else None,
-        confidence=None if section.confidence is None else float(section.confidence),
+        confidence=confidence,
     )
+
+
+def _confidence(section: StatisticsSection) -> float | Literal["off"]:
+    """How sure the noise is to cover the error of the fit; 0.95 unless the plan says otherwise."""
+    told = section.confidence
+    if told is None:
+        return CONFIDENCE
+    return "off" if told == "off" else float(told)
+
+
+def _calibrated(plan: Setting, section: StatisticsSection, fit: FittedLaws) -> StatisticsCheck:
+    """The best mechanism that applies, and both promises; refused where persons get nothing
+    unsaid.
+    """
+    choice = choose(section, fit, _confidence(section))
     persons = choice.mechanism.person_guarantee
     if persons is None and section.persons is None:
         raise GuaranteeError(

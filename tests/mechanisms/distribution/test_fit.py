@@ -143,14 +143,18 @@ def test_the_upper_bound_is_exceeded_as_rarely_as_it_says(size, gap):
     far = gap / math.sqrt(size)
     for _ in range(files):
         pairs = one_file(random, size, [[0.0] * width, [far] * width], 100)
-        made = calibrate_distribution(pairs, 1, mechanism="expected_laplace").mechanism
+        made = calibrate_distribution(
+            pairs, 1, mechanism="expected_laplace", confidence="off"
+        ).mechanism
         above += width * far / made.noise.scales[0] > made.fit_error.bound
     assert above <= stats.binom.isf(1e-4, files, 0.05)
 
 
 def test_a_file_that_is_used_up_cannot_tell_its_error():
     pairs = one_file(np.random.default_rng(1), 98, [[0.0], [1.0]], 100)
-    made = calibrate_distribution(pairs, 1, mechanism="expected_laplace").mechanism
+    made = calibrate_distribution(
+        pairs, 1, mechanism="expected_laplace", confidence="off"
+    ).mechanism
     assert made.fit_error.bound == math.inf
     assert "nearly all modelling records of some group" in made.fit_error.words
     assert "without any bound" in made.fit_error.beside(1.0)

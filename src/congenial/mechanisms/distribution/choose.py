@@ -19,6 +19,7 @@ from congenial.mechanisms.distribution.gaussians import shared_distance, worst_d
 from congenial.mechanisms.distribution.optimum import optimum_noise
 from congenial.mechanisms.distribution.persons import person_mu, person_requirements, strengthened
 from congenial.mechanisms.distribution.sampling_error import (
+    CONFIDENCE,
     as_is_delta,
     enlarged_for_fit,
     models_within_error,
@@ -43,7 +44,7 @@ class Request:
     weights: Any = None
     assume_equal: bool = False
     persons: Tradeoff | None = None
-    confidence: float | None = None
+    confidence: float | Literal["off"] = CONFIDENCE
     modelled: DistributionPairs | None = None  # the pairs noise is built for, if not `pairs`
 
 
@@ -171,7 +172,7 @@ def calibrate_distribution(
     covariances: Covariances | None = None,
     weights: Any = None,
     persons: Tradeoff | None = None,
-    confidence: float | None = None,
+    confidence: float | Literal["off"] = CONFIDENCE,
     as_is: bool = False,
     dither: bool = True,
 ) -> Choice:
@@ -181,8 +182,9 @@ def calibrate_distribution(
     "equal" takes each pair to share one (default for fitted laws; the promise says so), "as they
     are" calibrates to the exact delta of unequal ones (default for given laws). weights: of squared
     errors, one per statistic or a matrix. persons: a promise (mu, or epsilon with delta) that the
-    same noise must give to persons. confidence: enlarge the noise until the upper confidence bound
-    over the error of fitted laws meets the target too (0.95, for example). as_is: allow a release
+    same noise must give to persons. confidence: the noise is enlarged until this upper confidence
+    bound over the error of fitted laws meets the target too; "off" leaves that error out, and the
+    promise says so. as_is: allow a release
     without noise where the laws' own spread suffices, with an upper confidence bound on delta.
     dither: spread statistics over their grid where the noise could otherwise be stripped.
     """
@@ -190,7 +192,8 @@ def calibrate_distribution(
     if constant == "classical" and target.delta:
         _ = target.kappa  # refuse at once where that constant does not hold
     equal = pairs.fitted if covariances is None else covariances == "equal"
-    modelled = models_within_error(pairs) if confidence is not None and pairs.fitted else None
+    allowed_for = confidence != "off" and pairs.fitted and pairs.gaussian
+    modelled = models_within_error(pairs) if allowed_for else None
     matrix = _matrix(weights, pairs.dimension)
     request = Request(pairs, target, matrix, equal, persons, confidence, modelled)
     if covariances == "equal" and not pairs.fitted and not pairs.translations:
@@ -245,10 +248,11 @@ def _candidate(kind: Kind, request: Request, dither: bool) -> Candidate:
                 "it needs no noise: that is a release as is, which must be asked for"
             )
         made = DistributionMechanism(
-            kind.name, request.pairs, noise, request.target, kind.citation, assumed, numerical
-        )
-        if request.modelled is not None:
-            made = enlarged_for_fit(made, request.confidence or 0.0)
+            kind.name, request.pairs, noise, request.target, kind.citation, assumed, numerical,
+            fit_ignored=request.pairs.fitted and request.confidence == "off",
+        )  # fmt: skip
+        if request.modelled is not None and request.confidence != "off":
+            made = enlarged_for_fit(made, request.confidence)
     except CongenialError as error:
         return Candidate(kind.name, None, None, error.what)
     made = made.dithered() if dither else made

@@ -39,6 +39,7 @@ APART = "modelling and released data have no record in common (not checked: no u
 IN_MODELLING = "the people in the modelling data, whose fitted laws are published here"
 EQUAL = "the two laws of each pair have the same covariance"
 FIT = "sampling error of the fit"
+IGNORED = 'the fitted laws are the true ones: their error is not allowed for (confidence = "off")'
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,7 @@ class DistributionMechanism:
 
     assumed_equal: whether the promise takes the laws of each pair to share a covariance although
     the fitted ones differ. numerical: whether the calibration rests on numerical integration.
+    fit_ignored: whether the noise was calibrated as if fitted laws were the true ones.
     """
 
     name: str
@@ -56,6 +58,7 @@ class DistributionMechanism:
     citation: str
     assumed_equal: bool = False
     numerical: bool = False
+    fit_ignored: bool = False
 
     @property
     def basis(self) -> Basis:
@@ -109,6 +112,8 @@ class DistributionMechanism:
             found.append(f"{EQUAL} ({model_checks.cost_of_equal_covariances(self)})")
         if self.fit_error is not None:
             found.append(self.fit_error.words)
+        if self.fit_ignored:
+            found.append(IGNORED)
         return (*found, *self.certain)
 
     @property

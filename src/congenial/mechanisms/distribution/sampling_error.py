@@ -164,7 +164,8 @@ def refits(pairs: DistributionPairs, draws: int) -> Refits:
     if not _known(pairs):
         raise StructureError(
             f"the sampling error of the fit is not known: {USED_UP}.",
-            remedy="Give more modelling data, or fit laws of fewer records.",
+            remedy="Give more modelling data, fit laws of fewer records, or leave the error out "
+            'by name: confidence = "off".',
         )
     generator = np.random.Generator(np.random.Philox(_SEED))
     roots = [np.linalg.cholesky(law.covariance) for law in pairs.laws]

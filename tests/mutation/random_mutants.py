@@ -1,0 +1,183 @@
+"""Random mutants of the code that promises rest on: one per function, functions drawn uniformly.
+
+`random_mutants.toml` holds the seed, the packages with their tests, and every survivor with its
+reason. Functions are ranked by a hash of seed and name and the first ones are taken; within a
+function the change with the least hash is taken. So a mutant stays the same until its own function
+changes.
+
+    python -m tests.mutation.random_mutants --number 60 --results mutants.jsonl
+
+runs them one after another; what is in the file of results already is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import congenial
+from tests.mutation.mutators import Change, changes, functions
+
+SOURCE = Path(congenial.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(__file__).with_suffix(".toml")
+SECONDS = 600  # after which a mutant counts as caught: it hangs, or is slower than any test allows
+CAUGHT, SURVIVED = "caught", "survived"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one function; `name` holds no folder, so that it outlives a move."""
+
+    file: str
+    function: str
+    change: Change
+
+    @property
+    def name(self) -> str:
+        return f"{Path(self.file).stem}.{self.function}: {self.change.words}"
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.function}: {self.change.words}"
+
+
+@cache
+def settings() -> dict[str, Any]:
+    """What random_mutants.toml says."""
+    return tomllib.loads(DATA.read_text())
+
+
+def draw(number: int, seed: int) -> list[Mutant]:
+    """The first `number` functions in the order of their hashes, with one change of each."""
+    ranked = sorted(_candidates(), key=lambda one: _hash(seed, one[0]))
+    found = []
+    for name, file, function, source in ranked:
+        possible = list(changes(source, function))
+        if possible:
+            least = min(possible, key=lambda c: (_hash(seed, f"{name} {c.words}"), c.start))
+            found.append(Mutant(file, name.split(".", 1)[1], least))
+        if len(found) == number:
+            break
+    return found
+
+
+def _candidates() -> Iterator[tuple[str, str, Any, str]]:
+    """Every function of the packages: its name, its file, itself, and the source of the file."""
+    packages = [SOURCE / package for package in settings()["packages"]]
+    for path in sorted({path for package in packages for path in package.rglob("*.py")}):
+        source = path.read_text()
+        for function, node in functions(source):
+            yield f"{path.stem}.{function}", str(path.relative_to(SOURCE)), node, source
+
+
+def _hash(seed: int, text: str) -> str:
+    return hashlib.sha256(f"{seed} {text}".encode()).hexdigest()
+
+
+def tests_of(file: str) -> list[str]:
+    """Tests that import the module, then all those of its package: the likely ones come first."""
+    module = "congenial." + file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    package = max((p for p in settings()["packages"] if file.startswith(f"{p}/")), key=len)
+    named = settings()["packages"][package]
+    direct = [path for path in _test_files(tuple(named)) if module in path.read_text()]
+    stem = Path(file).stem.strip("_")
+    direct.sort(key=lambda path: (stem not in path.stem, str(path)))
+    return list(dict.fromkeys([*(str(path.relative_to(ROOT)) for path in direct), *named]))
+
+
+@cache
+def _test_files(named: tuple[str, ...]) -> list[Path]:
+    found = []
+    for place in named:
+        path = ROOT / place
+        found += [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+    return found
+
+
+@contextmanager
+def mutated(place: Path, mutant: Mutant) -> Iterator[None]:
+    """The copy of the sources at `place` with one mutant in it; afterwards as before."""
+    file = place / "congenial" / mutant.file
+    text, times = file.read_text(), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    file.write_text(mutant.change.applied(text))
+    try:
+        yield
+    finally:
+        file.write_text(text)
+        os.utime(file, ns=times)
+
+
+def outcome(place: Path, mutant: Mutant) -> tuple[str, str]:
+    """Whether a test notices the mutant, and the last lines of what was printed."""
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    words += ["-m", "not audit and not spark", *tests_of(mutant.file)]
+    paths = os.pathsep.join([str(place), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    with mutated(place, mutant):
+        code, told = _run(words, environment)
+    return CAUGHT if code else SURVIVED, "\n".join(told.splitlines()[-4:])
+
+
+def _run(words: list[str], environment: dict[str, str]) -> tuple[int, str]:
+    """Exit code and output; what runs too long is ended together with its own processes."""
+    with subprocess.Popen(
+        words,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        try:
+            told, _ = running.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            return -signal.SIGKILL, f"longer than {SECONDS} s"
+    return running.returncode, told
+
+
+def copied(place: Path) -> Path:
+    """The sources, with their times and compiled kernels, in a place of their own."""
+    shutil.copytree(SOURCE, place / "congenial")
+    return place
+
+
+def main() -> None:
+    """Run mutants one after another and append each outcome to a file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--number", type=int, default=settings()["number"])
+    parser.add_argument("--seed", type=int, default=settings()["seed"])
+    parser.add_argument("--results", type=Path, required=True)
+    given = parser.parse_args()
+    lines = given.results.read_text().splitlines() if given.results.exists() else []
+    known = {json.loads(line)["mutant"] for line in lines}
+    with tempfile.TemporaryDirectory() as folder:
+        place = copied(Path(folder) / "src")
+        for mutant in draw(given.number, given.seed):
+            if str(mutant) in known:
+                continue
+            result, words = outcome(place, mutant)
+            with given.results.open("a") as file:
+                file.write(
+                    json.dumps({"mutant": str(mutant), "result": result, "by": words}) + "\n"
+                )
+            print(f"{result}: {mutant}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
