@@ -58,8 +58,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_random_mutant(mutant: Mutant, place: Path, attempt: Callable[..., None]) -> None:
     known = NAMED.get(mutant.name)
     if known is not None:
-        attempt("random mutants", drawn=1, changing=not known["equivalent"], caught=0)
+        attempt("random mutants", drawn=1, changing=int(not known["equivalent"]), caught=0)
         return
-    result, words = outcome(place, mutant)
+    result, said = outcome(place, mutant)
+    print(said)
     attempt("random mutants", drawn=1, changing=1, caught=int(result == CAUGHT))
     assert result == CAUGHT, f"no test notices {mutant}: test it, or name it with its reason"
