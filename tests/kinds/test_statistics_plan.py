@@ -226,7 +226,7 @@ def test_a_share_of_the_data_is_kept_apart(folder: Path) -> None:
         ('mean = "age"', 'mean = "ward"', "needs numbers", 2),
         ('mean = "age"', 'average = "age"', "cannot be read from average", 2),
         ("records = 200", "records = 20000", "too few records", 3),
-        ("replications = 200", "replications = 4", "too few to fit", 2),
+        ("replications = 201", "replications = 4", "too few to fit", 2),
         ('persons = "not protected"', "", "write persons = 'not protected'", 2),
         ('persons = "not protected"', "persons = { epsilon = 1 }", "or a promise: { epsilon", 2),
         ('"modelling.csv"', '"patients.csv"', "the same file", 3),
