@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.population import Population
-from tests.plain_reports import plain_reports
 from tests.ledger.conftest import make_schema, place, postgres  # noqa: F401 - fixtures
+from tests.plain_reports import plain_reports
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,8 @@ from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores import postgres as postgres_module
 from congenial.ledger.stores.store import Log
-from tests.ledger.ledgers import SCHEMA, described, promise, spend
 from tests.ledger.conftest import Postgres
+from tests.ledger.ledgers import SCHEMA, described, promise, spend
 
 PASSWORD = "hush-hush"
 

@@ -15,7 +15,7 @@ from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
 from congenial.data.selection import cell_index as cell_index  # used by those who read releases
 from congenial.data.selection import select
-from congenial.errors import BundleError, InferenceError
+from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description

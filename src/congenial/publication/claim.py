@@ -26,6 +26,7 @@ from typing import Any
 
 from congenial.errors import BundleError
 from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.bundled import Bundled
 from congenial.privacy.description import AnyDescription
 from congenial.publication import bundle
 
@@ -71,7 +72,7 @@ class Claim:
             self._hidden(what).unlink(missing_ok=True)
         shutil.rmtree(self.partial, ignore_errors=True)
 
-    def keep(self, drawn: bundle.Bundled, release: str) -> None:
+    def keep(self, drawn: Bundled, release: str) -> None:
         """Put what was drawn on disk, in the room that was reserved for it."""
         drawing = self._hidden("drawing")
         content = _packed(drawn, release)
@@ -166,7 +167,7 @@ def unpacked(kept: Path) -> tuple[str, Any]:
         ) from None
 
 
-def _packed(drawn: bundle.Bundled, release: str) -> bytes:
+def _packed(drawn: Bundled, release: str) -> bytes:
     out = io.BytesIO()
     files = bundle.drawn_files(drawn)
     index = bundle.index_of(drawn, "", {name: bundle.sha256(files[name]) for name in files})

@@ -119,8 +119,9 @@ class _Reader(HTMLParser):
         self.foreign |= self._free
         self._keep(f"<!{decl}>")
 
-    def handle_comment(self, _: str) -> None:
-        """We write none."""
+    def handle_comment(self, data: str) -> None:
+        """We write none, nor processing instructions or other declarations."""
+        del data
         self.foreign = True
 
     handle_pi = unknown_decl = handle_comment

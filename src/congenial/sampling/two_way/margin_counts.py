@@ -86,7 +86,7 @@ class Columns:
     @staticmethod
     def error(columns: Ints) -> float:
         """H, from the sums of the columns, which are public."""
-        terms = sum((n + 1) ** 2 + 700 for n in columns.tolist())
+        terms: int = sum((int(n) + 1) ** 2 + 700 for n in columns)
         return 2 * len(columns) * terms * 2.0**-52
 
     @staticmethod
