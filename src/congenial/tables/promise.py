@@ -1,0 +1,99 @@
+"""What several noisy tables promise together, and what is left of it when a figure is added.
+
+Independent discrete noise on the tables T_b, drawn given the exact figures: Gaussian with variance
+1 / p_b has zCDP loss rho = (1/2) sup_u sum_b p_b ||T_b u||_2^2 (the law is that of a lattice which
+contains T_b u, and D_alpha <= alpha ||v||^2 / (2 sigma^2) on any lattice that contains v); double
+geometric with parameter eps_b has pure loss sup_u sum_b eps_b ||T_b u||_1. Both suprema are maxima
+over the difference types, in exact rational arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from congenial.errors import GuaranteeError
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.supremum import Supremum
+from congenial.tables.difference_types import DifferenceTypes, difference_types
+from congenial.tables.workload import Workload
+
+
+def joint_rho(types: DifferenceTypes, precisions: Sequence[Fraction]) -> Supremum:
+    """zCDP loss of Gaussian noise with precision p_b = 1 / sigma_b^2 on each table; 0: no draw."""
+    return Supremum(_largest(types.squares, precisions) / 2, types.exact, _by(types))
+
+
+def joint_epsilon(types: DifferenceTypes, parameters: Sequence[Fraction]) -> Supremum:
+    """Pure loss of double geometric noise with parameter eps_b on each table; 0: no draw."""
+    return Supremum(_largest(types.absolutes, parameters), types.exact, _by(types))
+
+
+def _largest(types: Sequence[Sequence[int]], parameters: Sequence[Fraction]) -> Fraction:
+    """max over types of sum_b c_b * parameter_b."""
+    for value in parameters:
+        if value < 0:
+            raise GuaranteeError(
+                f"a noise parameter is {value}; parameters are not negative.",
+                remedy="Use 0 for a table that is not measured.",
+            )
+    return max(
+        sum((c * value for c, value in zip(row, parameters, strict=True)), Fraction(0))
+        for row in types
+    )
+
+
+def _by(types: DifferenceTypes) -> str:
+    return "closed form" if types.method == "bound" else "enumeration"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Noisy tables as the ledger knows them: which, how precisely, under which adjacency drawn.
+
+    `law`: "gaussian" (parameters are precisions) or "geometric" (parameters are eps_b).
+    """
+
+    workload: Workload
+    parameters: tuple[Fraction, ...]
+    law: str
+    adjacency: Adjacency
+
+    def loss(self, under: Adjacency | None = None) -> Supremum:
+        """rho or epsilon over the pairs of an adjacency; by default that of the draw.
+
+        Figures published later leave fewer conforming databases, but more records may have to
+        change to tell two of them apart, so the loss can grow or shrink.
+        """
+        under = under or self.adjacency
+        self._refuse_other_lattice(under)
+        types = difference_types(under, self.workload)
+        priced = joint_rho if self.law == "gaussian" else joint_epsilon
+        return priced(types, self.parameters)
+
+    def _refuse_other_lattice(self, under: Adjacency) -> None:
+        """Noise was drawn given figures: a pair that differs in one is told apart for sure."""
+        missing = [
+            one.label
+            for one in self.adjacency.mandates.equalities
+            if one not in under.mandates.equalities
+        ]
+        if missing:
+            raise GuaranteeError(
+                f"the noise was drawn given {', '.join(map(repr, missing))}; over databases that "
+                "differ in that the loss is infinite.",
+                remedy="Price the release under an adjacency that keeps these figures.",
+            )
+        if _keeps_people(self.adjacency) and not _keeps_people(under):
+            raise GuaranteeError(
+                "the noise was drawn given the number of people; over databases that differ in it "
+                "the loss is infinite.",
+                remedy="Use the replace-one metric, or publish the total.",
+            )
+
+
+def _keeps_people(adjacency: Adjacency) -> bool:
+    if adjacency.metric == "replace-one":
+        return True
+    return isinstance(adjacency, SemiAdjacent) and adjacency.people_kept

@@ -1,0 +1,242 @@
+"""Differences of look-alikes as set partitions of the records that change, without their levels.
+
+Two databases that differ in a records: a records leave (signs +), a enter (signs -). How far a
+table of counts moves depends only on which of the 2a records share a cell of it, that is, on a set
+partition of the records for every attribute and partition of its levels that occurs. A figure that
+counts a margin completely makes the signs cancel in every one of its cells, hence in every cell of
+anything coarser: set partitions of counted attributes are *balanced* (as many + as - in each part).
+
+An attribute may be shown more finely than any figure counts it. There it is best for the loss if
+those who leave and those who enter never share a cell and nothing else is told apart: with r and s
+the counts of both at what is counted, ||T u||^2 = ||r||^2 + ||s||^2, and any other choice is at
+most that, because splitting cells shrinks ||r|| and ||s||, and shared cells only subtract. So such
+tables are taken at their counted part with the signs apart, and the number of levels of an
+attribute never matters.
+
+What is listed here contains every difference there is. Whether each type occurs (blocks with two
+levels, groups with enough people) is for others to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.tables.figure_margins import FigureMargins
+from congenial.tables.workload import Margin, Partition
+
+MOST_RECORDS = 5  # pairs of 2a records fit into the bits of one number
+MOST_STATES = 1_000_000  # configurations held at once
+
+Masks = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A table as far as figures count its attributes; `apart`: it also shows more than they do."""
+
+    margin: Margin
+    apart: bool
+
+
+@dataclass(frozen=True, eq=False)
+class TypeNorms:
+    """Rows are difference types, columns tables: ||T u||_2^2 and ||T u||_1."""
+
+    squares: Ints
+    absolutes: Ints
+
+
+def list_types(figures: FigureMargins, tables: Sequence[Margin], a: int) -> TypeNorms | None:
+    """Norms of all tables for every difference type of `a` replaced records; None if too many."""
+    seen = [counted_part(figures, table) for table in tables]
+    if a > MOST_RECORDS:
+        return None
+    margins = list(dict.fromkeys([*figures.margins, *(one.margin for one in seen)]))
+    states = _states(figures, margins, a)
+    if states is None:
+        return None
+    norms = _Norms(a)
+    columns = [norms.of(states[:, margins.index(one.margin)], one.apart) for one in seen]
+    if not columns:
+        return TypeNorms(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64))
+    both = np.unique(np.stack([np.stack(c, axis=1) for c in columns], axis=1), axis=0)
+    return TypeNorms(both[:, :, 0], both[:, :, 1])
+
+
+def counted_part(figures: FigureMargins, table: Margin) -> Seen:
+    """The coarsening of a table to what figures count of each attribute.
+
+    Of an attribute that is shown more finely, or across, the finest counted partition that the
+    table still tells (the only choice where partitions nest; any choice is an upper bound).
+    """
+    partitions, apart = [], False
+    for attribute, shown in enumerate(table.partitions):
+        part = shown
+        if not figures.cover(attribute, shown):
+            apart = True
+            counted = {margin.partitions[attribute] for margin in figures.margins}
+            coarser = [one for one in counted if shown.refines(one)]
+            whole = Partition.whole(len(shown.blocks))
+            part = max(coarser, key=lambda one: (one.size, one.blocks), default=whole)
+        partitions.append(part)
+    return Seen(Margin(tuple(partitions)), apart)
+
+
+# ---- configurations ------------------------------------------------------------------------------
+
+
+def _states(figures: FigureMargins, margins: Sequence[Margin], a: int) -> Masks | None:
+    """Which pairs of records share a cell of each margin (columns), for every configuration.
+
+    Attributes are added one by one; a figure is imposed as soon as all its attributes are there.
+    """
+    used = [_used(margins, k) for k in range(len(figures.names))]
+    order = sorted((k for k, one in enumerate(used) if one), key=lambda k: (-len(used[k]), k))
+    state = np.full((1, len(margins)), _everything(a), dtype=np.uint64)
+    for step, attribute in enumerate(order):
+        options = _assignments(used[attribute], a, first=step == 0, most=MOST_STATES // len(state))
+        if options is None:
+            return None
+        table = np.array(options, dtype=np.uint64).reshape(len(options), -1)
+        column = np.full((len(options), 1), _everything(a), dtype=np.uint64)
+        at = [_position(used[attribute], margin.partitions[attribute]) for margin in margins]
+        state = (state[:, None, :] & np.hstack([table, column])[None, :, at]).reshape(
+            -1, len(margins)
+        )
+        done = set(order[: step + 1])
+        for k, margin in enumerate(margins):
+            if margin in figures.margins and _attributes(margin) <= done:
+                state = state[_Norms(a).of(state[:, k], apart=False)[0] == 0]
+        state = np.unique(state, axis=0)
+    return state
+
+
+def _used(margins: Sequence[Margin], attribute: int) -> list[Partition]:
+    """Partitions of an attribute that occur, finest first; one block is left out."""
+    found = {margin.partitions[attribute] for margin in margins}
+    return sorted((one for one in found if one.size > 1), key=lambda one: (-one.size, one.blocks))
+
+
+def _position(used: Sequence[Partition], partition: Partition) -> int:
+    return used.index(partition) if partition.size > 1 else len(used)
+
+
+def _attributes(margin: Margin) -> set[int]:
+    return {k for k, partition in enumerate(margin.partitions) if partition.size > 1}
+
+
+def _assignments(
+    used: Sequence[Partition], a: int, *, first: bool, most: int
+) -> list[tuple[int, ...]] | None:
+    """A balanced set partition for each partition of the levels, coarser ones for coarser.
+
+    It has no more parts than there are blocks of levels. Records of a sign can be renumbered, so
+    the very first set partition has a fixed form.
+    """
+    found: list[tuple[int, ...]] = [()]
+    for k, partition in enumerate(used):
+        finer = [i for i in range(k) if used[i].refines(partition)]
+        known = representatives(a) if first and not k else balanced_partitions(a)
+        choices = [mask for mask, parts in known.items() if parts <= partition.size]
+        found = [
+            (*chosen, mask)
+            for chosen in found
+            for mask in choices
+            if all(chosen[i] & mask == chosen[i] for i in finer)
+        ]
+        if len(found) > most:
+            return None
+    return found
+
+
+# ---- balanced set partitions ---------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def balanced_partitions(a: int) -> Mapping[int, int]:
+    """All set partitions of a + and a - records with as many of both in each part.
+
+    As masks of pairs that share a part, each with its number of parts.
+
+    >>> len(balanced_partitions(2)), len(balanced_partitions(3))
+    (3, 16)
+    """
+    return {
+        _mask([*parts, *(parts[i] for i in order)]): max(parts) + 1
+        for parts in _growth_strings(a)
+        for order in permutations(range(a))
+    }
+
+
+@lru_cache(maxsize=8)
+def representatives(a: int) -> Mapping[int, int]:
+    """One balanced set partition for each list of sizes of the parts."""
+    found: dict[tuple[int, ...], int] = {}
+    for parts in _growth_strings(a):
+        sizes = tuple(sorted(np.bincount(parts).tolist()))
+        found.setdefault(sizes, _mask([*parts, *parts]))
+    return {mask: len(sizes) for sizes, mask in found.items()}
+
+
+def _growth_strings(a: int) -> Iterator[tuple[int, ...]]:
+    """Set partitions of a records as part numbers, each new part with the next number."""
+    strings: list[tuple[int, ...]] = [()]
+    for _ in range(a):
+        strings = [(*s, part) for s in strings for part in range(max(s, default=-1) + 2)]
+    return iter(strings)
+
+
+def _pairs(a: int) -> list[tuple[int, int]]:
+    return [(i, k) for k in range(2 * a) for i in range(k)]
+
+
+def _mask(parts: Sequence[int]) -> int:
+    """Bits of the pairs of records that share a part."""
+    return sum(
+        1 << bit for bit, (i, k) in enumerate(_pairs(len(parts) // 2)) if parts[i] == parts[k]
+    )
+
+
+def _everything(a: int) -> int:
+    return (1 << len(_pairs(a))) - 1
+
+
+class _Norms:
+    """Norms of T u from the pairs of records that share a cell of T."""
+
+    def __init__(self, a: int) -> None:
+        self.a = a
+        self.signs = np.repeat([1, -1], a)
+
+    def of(self, masks: Masks, apart: bool) -> tuple[Ints, Ints]:
+        """(||T u||_2^2, ||T u||_1) for each mask; `apart`: both signs never share a cell."""
+        unique, inverse = np.unique(masks, return_inverse=True)
+        together = self._together(unique)
+        if apart:
+            same = self.signs[:, None] == self.signs[None, :]
+            squares = (together & same).sum(axis=(1, 2))
+            absolutes = np.full(len(unique), 2 * self.a)
+        else:
+            net = together.astype(np.int64) @ self.signs  # of the cell that each record is in
+            squares = net @ self.signs
+            sizes = together.sum(axis=2)
+            absolutes = np.rint((np.abs(net) / sizes).sum(axis=1)).astype(np.int64)
+        inverse = inverse.reshape(-1)
+        return squares.astype(np.int64)[inverse], absolutes.astype(np.int64)[inverse]
+
+    def _together(self, masks: Masks) -> Any:
+        """Which records share a cell, as one symmetric matrix per mask."""
+        found = np.zeros((len(masks), 2 * self.a, 2 * self.a), dtype=bool)
+        found[:, range(2 * self.a), range(2 * self.a)] = True
+        for bit, (i, k) in enumerate(_pairs(self.a)):
+            shared = (masks >> np.uint64(bit)) & np.uint64(1) == 1
+            found[:, i, k] = found[:, k, i] = shared
+        return found
