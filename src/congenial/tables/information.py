@@ -1,0 +1,269 @@
+"""Variances of the best linear estimates of several tables, before anything is drawn.
+
+Noise of precision p_b on each table T_b, together with exact figures, gives every table a
+generalised least squares estimate. Each attribute has a chain of partitions; its functions split
+into orthogonal steps from one partition to the next finer one. A table whose blocks have equal
+sizes measures every step it contains with information p_b m_b (m_b finest cells per block), so
+attributes with equal blocks decouple: per product of steps A the information is the sum over tables
+that contain A. One attribute may have blocks of any size (geography): per A its nodes are estimated
+by two passes over a tree, up and down. Exact figures have infinite information on the steps that
+they contain, with blocks of any size.
+
+Variances are those of continuous noise: upper bounds for discrete Gaussian noise given figures.
+Derivatives are by a complex step: exact to rounding, as every formula is analytic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise, product
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.errors import StructureError
+from congenial.figures.invariants import Invariants
+from congenial.tables.figure_margins import figure_margins
+from congenial.tables.workload import Margin, Partition, Workload
+
+Floats = NDArray[np.float64]
+STEP = 1e-60  # of the complex derivative: no rounding, and far from underflow
+
+
+class VarianceModel(Protocol):
+    """What a design needs to know of the estimates: convex in p, and V(t p) = V(p) / t."""
+
+    def variances(self, precisions: Floats) -> Floats:
+        """Mean variance of the cells of each table, for positive precisions."""
+        ...
+
+    def gains(self, precisions: Floats, weights: Floats) -> Floats:
+        """-d/dp_c of sum_b weights_b V_b, for each table c; not negative."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One attribute's chain, coarsest first: `parents[k]` is the node above each node of step k+1.
+
+    The variance of every node's total, from information on the totals of each step.
+    """
+
+    sizes: tuple[int, ...]
+    parents: tuple[NDArray[np.int64], ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, chain: Sequence[Partition]) -> Tree:
+        """The tree of partitions, each refined by the next."""
+        above = []
+        for coarse, fine in pairwise(chain):
+            parent = np.zeros(fine.size, dtype=np.int64)
+            parent[fine.array] = coarse.array
+            above.append(parent)
+        return cls(tuple(one.size for one in chain), tuple(above))
+
+    def totals(self, information: NDArray[Any], exact: NDArray[np.bool_]) -> NDArray[Any]:
+        """Sum over the nodes of each step of their variances; rows are independent problems.
+
+        `information` and `exact` have one column per step, the last one measured or exact.
+        """
+        leaf = information.shape[1] - 1
+        ones = np.ones((1, self.sizes[leaf]))
+        up = np.where(exact[:, leaf:], 0, 1 / np.where(exact, 1, information)[:, leaf:]) * ones
+        alone: list[NDArray[Any]] = [up]
+        below: list[NDArray[Any]] = []
+        for k in range(leaf - 1, -1, -1):
+            below.insert(0, _sums(alone[0], self.parents[k], self.sizes[k]))
+            here = below[0] / (1 + below[0] * information[:, k, None])
+            alone.insert(0, np.where(exact[:, k, None], 0, here))
+        variance, found = alone[0], [alone[0].sum(axis=1)]
+        for k in range(leaf):
+            sums = below[k][:, self.parents[k]]
+            share = np.divide(alone[k + 1], sums, out=np.zeros_like(sums), where=sums != 0)
+            variance = alone[k + 1] * (1 - share) + share**2 * variance[:, self.parents[k]]
+            found.append(variance.sum(axis=1))
+        return np.stack(found, axis=1)
+
+
+def _sums(values: NDArray[Any], parent: NDArray[np.int64], size: int) -> NDArray[Any]:
+    """Sums over children, along the last axis."""
+    order = np.argsort(parent, kind="stable")
+    starts = np.searchsorted(parent[order], np.arange(size))
+    return np.asarray(np.add.reduceat(values[:, order], starts, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """Tables, figures and steps: the variance model of attributes that decouple, and one tree.
+
+    `chains[j]` are the partitions of attribute j, one block first. `tree` is the attribute whose
+    blocks may be unequal, or None.
+    """
+
+    workload: Workload
+    figures: tuple[Margin, ...]
+    chains: tuple[tuple[Partition, ...], ...]
+    tree: int | None
+
+    @classmethod
+    def of(
+        cls, workload: Workload, mandates: Invariants, *, people_kept: bool = True
+    ) -> Information:
+        """The model of a workload under exact figures; StructureError where it does not decouple.
+
+        Figures that are no full margins are left out, which can only enlarge variances.
+        """
+        names = [n for n in workload.schema.names if n in {*workload.axes, *mandates.bases}]
+        known = figure_margins(mandates, names, people_kept=people_kept).margins
+        at = [names.index(name) for name in workload.axes]
+        figures = tuple(Margin(tuple(one.partitions[k] for k in at)) for one in known)
+        chains = tuple(_chain(workload, figures, k) for k in range(len(at)))
+        return cls(workload, figures, chains, _tree_of(workload))
+
+    # ---- steps ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _others(self) -> list[int]:
+        return [k for k in range(len(self.chains)) if k != self.tree]
+
+    def _steps(self, margin: Margin) -> tuple[int, ...]:
+        """How far along its chain each attribute but the tree is shown."""
+        return tuple(self.chains[k].index(margin.partitions[k]) for k in self._others)
+
+    def _level(self, margin: Margin) -> int:
+        tree = self.tree
+        return 0 if tree is None else self.chains[tree].index(margin.partitions[tree])
+
+    @cached_property
+    def _nodes(self) -> Tree:
+        return Tree.of([Partition.whole(1)] if self.tree is None else self.chains[self.tree])
+
+    @cached_property
+    def _products(self) -> NDArray[np.int64]:
+        """Products of steps that some table contains, one step per attribute but the tree."""
+        found = set()
+        for margin in self.workload.margins:
+            found |= set(product(*(range(step + 1) for step in self._steps(margin))))
+        return np.array(sorted(found), dtype=np.int64).reshape(len(found), len(self._others))
+
+    @cached_property
+    def _dimensions(self) -> Floats:
+        """Dimension of each product of steps."""
+        found = np.ones(len(self._products))
+        for column, k in enumerate(self._others):
+            sizes = np.array([one.size for one in self.chains[k]])
+            found *= np.diff(sizes, prepend=0)[self._products[:, column]]
+        return found
+
+    @cached_property
+    def _contains(self) -> Floats:
+        """Finest cells per block of each table (rows), where it contains a product of steps."""
+        rows = []
+        for margin in self.workload.margins:
+            inside = np.all(self._products <= np.array(self._steps(margin)), axis=1)
+            per_block = prod(self.chains[k][-1].size / margin.shape[k] for k in self._others)
+            rows.append(inside * per_block)
+        return np.array(rows)
+
+    @cached_property
+    def _levels(self) -> NDArray[np.int64]:
+        return np.array([self._level(margin) for margin in self.workload.margins])
+
+    @cached_property
+    def _exact(self) -> NDArray[np.bool_]:
+        """Which levels of the tree figures tell, for each product of steps."""
+        found = np.zeros((len(self._products), len(self._nodes.sizes)), dtype=bool)
+        for margin in self.figures:
+            inside = np.all(self._products <= np.array(self._steps(margin)), axis=1)
+            found[inside, self._level(margin)] = True
+        return found
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, NDArray[np.int64]]]:
+        """Products by the finest level of the tree at which some table contains them."""
+        shown = np.where(self._contains > 0, self._levels[:, None], -1)
+        finest = np.maximum(shown.max(axis=0), _last(self._exact))
+        return [(int(k), np.flatnonzero(finest == k)) for k in np.unique(finest)]
+
+    # ---- variances -----------------------------------------------------------------------------
+
+    def _information(self, precisions: NDArray[Any]) -> NDArray[Any]:
+        """Per product (rows) and level of the tree."""
+        found = np.zeros((len(self._products), len(self._nodes.sizes)), dtype=precisions.dtype)
+        for k in np.unique(self._levels):
+            at = self._levels == k
+            found[:, k] = precisions[at] @ self._contains[at]
+        return found
+
+    def _totals(self, information: NDArray[Any]) -> NDArray[Any]:
+        found = np.zeros_like(information)
+        for level, rows in self._groups:
+            part = information[rows, : level + 1]
+            found[rows, : level + 1] = self._nodes.totals(part, self._exact[rows, : level + 1])
+        return found
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """What one unit of a product's totals adds to the mean variance of a table's cells."""
+        sizes = np.array([margin.size for margin in self.workload.margins], dtype=float)
+        return np.asarray(self._contains * self._dimensions / sizes[:, None])
+
+    def variances(self, precisions: Floats) -> Floats:
+        """Mean variance of the cells of each table."""
+        totals = self._totals(self._information(np.asarray(precisions, dtype=float)))
+        return np.asarray((self._weights * totals[:, self._levels].T).sum(axis=1))
+
+    def gains(self, precisions: Floats, weights: Floats) -> Floats:
+        """-d/dp_c of sum_b weights_b V_b, for each table c."""
+        information = self._information(np.asarray(precisions, dtype=float))
+        pull = np.zeros_like(information)
+        np.add.at(pull.T, self._levels, np.asarray(weights)[:, None] * self._weights)
+        slopes = np.zeros_like(information)
+        for k in range(information.shape[1]):
+            moved = information.astype(complex)
+            moved[:, k] += 1j * STEP
+            slopes[:, k] = (pull * self._totals(moved).imag).sum(axis=1) / STEP
+        found = -(self._contains * slopes[:, self._levels].T).sum(axis=1)
+        return np.asarray(np.maximum(found, 0))
+
+
+def _last(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Last true column of each row, -1 if none."""
+    reverse = flags.shape[1] - 1 - np.argmax(flags[:, ::-1], axis=1)
+    return np.where(flags.any(axis=1), reverse, -1)
+
+
+def _chain(workload: Workload, figures: Sequence[Margin], axis: int) -> tuple[Partition, ...]:
+    """All partitions of an attribute that occur, one block first, each refined by the next."""
+    levels = workload.finest[axis]
+    found = {Partition.whole(levels)}
+    found |= {one.partitions[axis] for one in (*figures, *workload.margins)}
+    chain = sorted(found, key=lambda one: one.size)
+    for coarse, fine in pairwise(chain):
+        if not fine.refines(coarse):
+            raise StructureError(
+                f"partitions of '{workload.axes[axis]}' into {coarse.size} and {fine.size} blocks "
+                "do not nest; variances have no closed form.",
+                remedy="Use a model of variances that solves for them.",
+            )
+    return tuple(chain)
+
+
+def _tree_of(workload: Workload) -> int | None:
+    """The attribute that tables show in blocks of unequal sizes; two of them do not decouple."""
+    unequal = [
+        axis
+        for axis in range(len(workload.axes))
+        if any(len(set(np.bincount(m.partitions[axis].array))) > 1 for m in workload.margins)
+    ]
+    if len(unequal) > 1:
+        named = " and ".join(repr(workload.axes[axis]) for axis in unequal)
+        raise StructureError(
+            f"tables show {named} in blocks of unequal sizes; variances have no closed form.",
+            remedy="Use a model of variances that solves for them.",
+        )
+    return unequal[0] if unequal else None
