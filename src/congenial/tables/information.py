@@ -15,6 +15,7 @@ Derivatives are by a complex step: exact to rounding, as every formula is analyt
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,52 +49,79 @@ class VarianceModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One attribute's chain, coarsest first: `parents[k]` is the node above each node of step k+1.
+    """One attribute's chain, coarsest first, nodes that look alike kept once.
 
-    The variance of every node's total, from information on the totals of each step.
+    Nodes of a step look alike if what is below and above them does. `parents[k]` is the node above
+    each node of step k+1, `alike[k]` how many such children the parent has, `counts[k]` how many
+    such nodes there are in all.
     """
 
-    sizes: tuple[int, ...]
     parents: tuple[NDArray[np.int64], ...] = field(repr=False)
+    alike: tuple[Floats, ...] = field(repr=False)
+    counts: tuple[Floats, ...] = field(repr=False)
 
     @classmethod
     def of(cls, chain: Sequence[Partition]) -> Tree:
-        """The tree of partitions, each refined by the next."""
-        above = []
-        for coarse, fine in pairwise(chain):
-            parent = np.zeros(fine.size, dtype=np.int64)
-            parent[fine.array] = coarse.array
-            above.append(parent)
-        return cls(tuple(one.size for one in chain), tuple(above))
+        """The tree of partitions, each refined by the next, the first of one block."""
+        shapes, children = _shapes(chain)
+        nodes, parents, alike, counts = [int(shapes[0][0])], [], [], [np.ones(1)]
+        for step in children:
+            above, below, times = [], [], []
+            for at, shape in enumerate(nodes):
+                for child, number in step[shape]:
+                    above.append(at)
+                    below.append(child)
+                    times.append(float(number))
+            parents.append(np.array(above, dtype=np.int64))
+            alike.append(np.array(times))
+            counts.append(counts[-1][parents[-1]] * alike[-1])
+            nodes = below
+        return cls(tuple(parents), tuple(alike), tuple(counts))
 
     def totals(self, information: NDArray[Any], exact: NDArray[np.bool_]) -> NDArray[Any]:
-        """Sum over the nodes of each step of their variances; rows are independent problems.
+        """Sum over the nodes of each step of the variances of their totals.
 
-        `information` and `exact` have one column per step, the last one measured or exact.
+        `information` and `exact` have one column per step, the last one measured or exact; rows
+        are independent problems.
         """
         leaf = information.shape[1] - 1
-        ones = np.ones((1, self.sizes[leaf]))
+        ones = np.ones((1, len(self.counts[leaf])))
         up = np.where(exact[:, leaf:], 0, 1 / np.where(exact, 1, information)[:, leaf:]) * ones
         alone: list[NDArray[Any]] = [up]
         below: list[NDArray[Any]] = []
         for k in range(leaf - 1, -1, -1):
-            below.insert(0, _sums(alone[0], self.parents[k], self.sizes[k]))
+            starts = np.searchsorted(self.parents[k], np.arange(len(self.counts[k])))
+            below.insert(0, np.add.reduceat(alone[0] * self.alike[k], starts, axis=1))
             here = below[0] / (1 + below[0] * information[:, k, None])
             alone.insert(0, np.where(exact[:, k, None], 0, here))
-        variance, found = alone[0], [alone[0].sum(axis=1)]
+        variance, found = alone[0], [alone[0] @ self.counts[0]]
         for k in range(leaf):
             sums = below[k][:, self.parents[k]]
             share = np.divide(alone[k + 1], sums, out=np.zeros_like(sums), where=sums != 0)
             variance = alone[k + 1] * (1 - share) + share**2 * variance[:, self.parents[k]]
-            found.append(variance.sum(axis=1))
+            found.append(variance @ self.counts[k + 1])
         return np.stack(found, axis=1)
 
 
-def _sums(values: NDArray[Any], parent: NDArray[np.int64], size: int) -> NDArray[Any]:
-    """Sums over children, along the last axis."""
-    order = np.argsort(parent, kind="stable")
-    starts = np.searchsorted(parent[order], np.arange(size))
-    return np.asarray(np.add.reduceat(values[:, order], starts, axis=1))
+Children = list[dict[int, list[tuple[int, int]]]]
+
+
+def _shapes(chain: Sequence[Partition]) -> tuple[list[NDArray[np.int64]], Children]:
+    """What is below each node as a number, and the children (shape, how many) of each shape."""
+    shapes = [np.zeros(chain[-1].size, dtype=np.int64)]
+    children: Children = []
+    for coarse, fine in reversed(list(pairwise(chain))):
+        parent = np.zeros(fine.size, dtype=np.int64)
+        parent[fine.array] = coarse.array
+        below: list[Counter[int]] = [Counter() for _ in range(coarse.size)]
+        for node, shape in zip(parent.tolist(), shapes[0].tolist(), strict=True):
+            below[node][shape] += 1
+        kinds = {
+            kind: k for k, kind in enumerate(sorted({tuple(sorted(b.items())) for b in below}))
+        }
+        children.insert(0, {k: list(kind) for kind, k in kinds.items()})
+        shapes.insert(0, np.array([kinds[tuple(sorted(b.items()))] for b in below]))
+    return shapes, children
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +204,7 @@ class Information:
     @cached_property
     def _exact(self) -> NDArray[np.bool_]:
         """Which levels of the tree figures tell, for each product of steps."""
-        found = np.zeros((len(self._products), len(self._nodes.sizes)), dtype=bool)
+        found = np.zeros((len(self._products), len(self._nodes.counts)), dtype=bool)
         for margin in self.figures:
             inside = np.all(self._products <= np.array(self._steps(margin)), axis=1)
             found[inside, self._level(margin)] = True
@@ -193,7 +221,7 @@ class Information:
 
     def _information(self, precisions: NDArray[Any]) -> NDArray[Any]:
         """Per product (rows) and level of the tree."""
-        found = np.zeros((len(self._products), len(self._nodes.sizes)), dtype=precisions.dtype)
+        found = np.zeros((len(self._products), len(self._nodes.counts)), dtype=precisions.dtype)
         for k in np.unique(self._levels):
             at = self._levels == k
             found[:, k] = precisions[at] @ self._contains[at]

@@ -1,0 +1,293 @@
+"""How precisely each of several tables is measured: the best use of one promise.
+
+Precisions p_b under C p <= 2 rho (C: the maximal difference types), or parameters eps_b of double
+geometric noise under C eps <= epsilon. Everything here is a function of schema, figures and what
+was asked for, never of the data. Parameters are rounded towards more noise, and that they keep the
+promise is checked in rational arithmetic.
+
+Aims: `Keep` (default), the finest tables stay about as good as a release of them alone, no other
+table gets worse, and all share evenly what the few per cent of precision thus freed can buy;
+`Even`, the geometric mean of all variances; `Weighted`, a weighted sum; `Largest`, the largest
+relative error. `design_for_accuracy` finds the least promise that meets stated variances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.errors import PlanError, StructureError
+from congenial.tables.aims import LargestRatio, Objective, PowerMean
+from congenial.tables.certificate import Certificate, certify
+from congenial.tables.difference_types import DifferenceTypes
+from congenial.tables.information import Floats, VarianceModel
+from congenial.tables.keep import alone, finest_tables, kept_shares
+from congenial.tables.optimise import Problem, solve
+from congenial.tables.promise import joint_epsilon, joint_rho
+from congenial.tables.workload import Workload
+
+Law = Literal["gaussian", "geometric"]
+BITS = 32  # of a parameter
+KEPT = 1.045  # how much larger than alone the standard deviation of the finest tables may be
+NO_CERTIFICATE = "search, no certificate: with pure epsilon the problem is not convex"
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Finest tables at most `factor` times their standard deviation alone; the others evenly."""
+
+    factor: float = KEPT
+
+
+@dataclass(frozen=True)
+class Even:
+    """The geometric mean of all tables' variances."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A weighted sum of variances, each relative to the single release unless `absolute`.
+
+    `weights`: one per table, not negative, not all 0.
+    """
+
+    weights: tuple[float, ...]
+    absolute: bool = False
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest standard deviation relative to the single release."""
+
+
+Aim = Keep | Even | Weighted | Largest
+
+
+@dataclass(frozen=True)
+class Design:
+    """Noise parameters of each table, what they promise and how near the best they are.
+
+    `parameters`: precisions 1 / sigma_b^2, or eps_b; 0 for a table that the figures tell.
+    `variances` and `single`: mean variance of the cells of each table under this design, and from
+    a release of the finest table alone (of the finest tables, evenly, if there are several).
+    """
+
+    workload: Workload
+    types: DifferenceTypes
+    law: Law
+    parameters: tuple[Fraction, ...]
+    promise: Fraction
+    variances: tuple[float, ...]
+    single: tuple[float, ...]
+    objective: Objective
+    certificate: Certificate | None
+
+    @cached_property
+    def relative_errors(self) -> tuple[float, ...]:
+        """Standard deviations relative to the single release; 1 where both are 0."""
+        pairs = zip(self.variances, self.single, strict=True)
+        return tuple(float(np.sqrt(v / s)) if s else 1.0 for v, s in pairs)
+
+    @property
+    def words(self) -> str:
+        """How good the design is among its class."""
+        if self.certificate is None:
+            return NO_CERTIFICATE
+        return (
+            "among independent spherical noise on the listed tables, at the price used, no design "
+            f"has less than {self.certificate.share:.6f} of this error"
+        )
+
+    def feasible(self) -> bool:
+        """Whether the parameters keep the promise, in rational arithmetic."""
+        return loss_of(self.types, self.law, self.parameters) <= self.promise
+
+    def certified_share(self, model: VarianceModel) -> float:
+        """The certificate's share, worked out anew from a model of variances; 0 without one."""
+        if self.certificate is None or not self.feasible():
+            return 0.0
+        problem = _problem(model, self.types, self.law, self.objective)
+        limit = 2 * float(self.promise)
+        x = np.array([float(value) for value in self.parameters])[problem.open] / limit
+        return self.certificate.recomputed(problem, x)
+
+
+def loss_of(types: DifferenceTypes, law: Law, parameters: Sequence[Fraction]) -> Fraction:
+    """rho or epsilon of noise parameters."""
+    priced = joint_rho if law == "gaussian" else joint_epsilon
+    return priced(types, parameters).value
+
+
+def design(
+    workload: Workload,
+    types: DifferenceTypes,
+    model: VarianceModel,
+    promise: Fraction,
+    aim: Aim | None = None,
+    law: Law = "gaussian",
+) -> Design:
+    """The best parameters for an aim under rho = `promise` ("gaussian") or epsilon ("geometric").
+
+    A promise of epsilon with delta is first turned into rho (`privacy.conversions.zcdp_rho`).
+    """
+    if promise <= 0:
+        raise PlanError(f"a promise of {promise} leaves no noisy table.", remedy="Use more than 0.")
+    problem = _problem(model, types, law, _evenly(types, law))
+    objective = _objective(workload, problem, aim or Keep())
+    return _designed(workload, types, replace(problem, objective=objective), promise)
+
+
+def design_for_accuracy(
+    workload: Workload,
+    types: DifferenceTypes,
+    model: VarianceModel,
+    limits: Mapping[int, float],
+    law: Law = "gaussian",
+) -> Design:
+    """The least promise that keeps the variance of tables (by number) below stated limits."""
+    factors = np.zeros(len(types.tables))
+    for table, limit in limits.items():
+        if not limit > 0:
+            raise PlanError(
+                f"table {list(types.tables[table])} is asked for with a variance of {limit}.",
+                remedy="Publish it exactly, or ask for more than 0.",
+            )
+        factors[table] = 1 / limit
+    open_ = _open(types, law)
+    factors[~open_] = 0
+    if not factors.any():
+        raise PlanError(
+            "the figures tell every table for which an accuracy is asked.",
+            remedy="Ask for a table that the figures leave open.",
+        )
+    problem = _problem(model, types, law, LargestRatio(factors))
+    x = solve(problem)
+    needed = problem.value(x) if law == "gaussian" else np.sqrt(problem.value(x))
+    promise = _up(needed / 2 if law == "gaussian" else needed)
+    return _designed(workload, types, problem, promise, x)
+
+
+def _designed(
+    workload: Workload,
+    types: DifferenceTypes,
+    problem: Problem,
+    promise: Fraction,
+    x: Floats | None = None,
+) -> Design:
+    x = solve(problem) if x is None else x
+    law: Law = "geometric" if problem.squared else "gaussian"
+    scale = float(promise) * (1 if problem.squared else 2)
+    parameters = _rational(types, law, problem, x * scale, promise)
+    exact = np.array([float(value) for value in parameters])[problem.open]
+    single = problem.model.variances(
+        problem.precisions(alone(problem, finest_tables(workload, problem)) * scale)
+    )
+    certificate = None if problem.squared else certify(problem, exact / scale)
+    return Design(
+        workload,
+        types,
+        law,
+        parameters,
+        promise,
+        tuple(problem.variances(exact).tolist()),
+        tuple(single.tolist()),
+        problem.objective,
+        certificate,
+    )
+
+
+# ---- problems ------------------------------------------------------------------------------------
+
+
+def _norms(types: DifferenceTypes, law: Law) -> NDArray[np.float64]:
+    return np.array(types.squares if law == "gaussian" else types.absolutes, dtype=float)
+
+
+def _open(types: DifferenceTypes, law: Law) -> NDArray[np.bool_]:
+    """Tables that some pair of look-alikes moves."""
+    return np.asarray(_norms(types, law).any(axis=0))
+
+
+def _problem(
+    model: VarianceModel, types: DifferenceTypes, law: Law, objective: Objective
+) -> Problem:
+    open_ = _open(types, law)
+    if not open_.any():
+        raise StructureError(
+            "the figures tell every table: nothing is left to measure.",
+            remedy="Publish the tables exactly, or name a finer one.",
+        )
+    return Problem(model, _norms(types, law)[:, open_], open_, objective, law == "geometric")
+
+
+def _evenly(types: DifferenceTypes, law: Law) -> PowerMean:
+    """Equal shares of all open tables."""
+    open_ = _open(types, law)
+    return PowerMean.geometric(open_ / max(1, int(np.sum(open_))))
+
+
+def _objective(workload: Workload, problem: Problem, aim: Aim) -> Objective:
+    if isinstance(aim, Keep):
+        return kept_shares(problem, finest_tables(workload, problem), aim.factor)
+    if isinstance(aim, Even):
+        return problem.objective
+    single = problem.variances(alone(problem, finest_tables(workload, problem)))
+    relative = np.where(problem.open, 1 / np.where(problem.open, single, 1), 0)
+    if isinstance(aim, Largest):
+        return LargestRatio(relative)
+    return PowerMean.total(_weights(aim, problem) * (1 if aim.absolute else relative))
+
+
+def _weights(aim: Weighted, problem: Problem) -> Floats:
+    weights = np.array(aim.weights, dtype=float)
+    if len(weights) != len(problem.open):
+        raise PlanError(
+            f"{len(weights)} weights for {len(problem.open)} tables.", remedy="Give one per table."
+        )
+    if not np.all(np.isfinite(weights) & (weights >= 0)):
+        raise PlanError("a weight is negative or not finite.", remedy="Use weights of 0 or more.")
+    weights = np.where(problem.open, weights, 0)
+    if not weights.any():
+        raise PlanError(
+            "every table that the figures leave open has weight 0.",
+            remedy="Give at least one of them a positive weight.",
+        )
+    return weights
+
+
+# ---- rational parameters -------------------------------------------------------------------------
+
+
+def _rational(
+    types: DifferenceTypes, law: Law, problem: Problem, x: Floats, promise: Fraction
+) -> tuple[Fraction, ...]:
+    """The parameters as fractions of few bits, none larger than what keeps the promise."""
+    whole = np.zeros(len(problem.open))
+    whole[problem.open] = x
+    exact = [Fraction(float(value)) for value in whole]
+    factor = promise / loss_of(types, law, exact)
+    return tuple(_down(value * factor) for value in exact)
+
+
+def _down(value: Fraction) -> Fraction:
+    """The largest fraction of BITS bits that is at most `value`.
+
+    >>> _down(Fraction(1, 3)) <= Fraction(1, 3), _down(Fraction(3, 4))
+    (True, Fraction(3, 4))
+    """
+    if value <= 0:
+        return Fraction(0)
+    shift = BITS - (value.numerator.bit_length() - value.denominator.bit_length())
+    power = Fraction(2) ** shift
+    return Fraction(int(value * power)) / power
+
+
+def _up(value: float) -> Fraction:
+    """A fraction of few bits a little above a positive number."""
+    return _down(Fraction(float(value)) * (1 + Fraction(1, 2**24)))

@@ -1,0 +1,201 @@
+"""The best noise parameters x of a convex error under C x <= 1.
+
+Gaussian noise: x are precisions and the problem is convex. One type of differences: multiplicative
+steps, x_b <- x_b (gain_b / c_b)^step, which keep x positive and stop at the optimum. Several types,
+or the largest of several errors: sequential quadratic programming in log x. Double geometric noise
+has information x^2 / 2, which is not convex: the same steps from several starts. How good the
+result is does not rest on the solver (`certificate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.tables.aims import LargestRatio, Objective, PowerMean
+from congenial.tables.information import Floats, VarianceModel
+
+STEPS = 20_000
+TOLERANCE = 1e-5
+SMALLEST = 1e-13  # of the largest parameter, while searching
+MOST_JOINTLY = 100  # tables for which the largest error is solved for as such
+POWER = 24.0  # stands for the maximum over more tables
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Tables that can move (`open`), maximal types on them, and the error to make small.
+
+    `squared`: information is x^2 / 2 (double geometric noise) instead of x.
+    """
+
+    model: VarianceModel
+    types: Floats  # rows are types, columns open tables
+    open: NDArray[np.bool_]  # which of all tables are open
+    objective: Objective
+    squared: bool = False
+    tolerance: float = TOLERANCE
+
+    def precisions(self, x: Floats) -> Floats:
+        """Information on each table, 0 for tables that the figures tell."""
+        found = np.zeros(len(self.open))
+        found[self.open] = x * x / 2 if self.squared else x
+        return found
+
+    def variances(self, x: Floats) -> Floats:
+        """Mean variance of the cells of each table."""
+        return self.model.variances(self.precisions(x))
+
+    def value(self, x: Floats) -> float:
+        """The error."""
+        return self.objective.value(self.variances(x))
+
+    def gains(self, x: Floats, weights: Floats) -> Floats:
+        """-d/dx of sum_b weights_b V_b."""
+        found = self.model.gains(self.precisions(x), weights)[self.open]
+        return found * x if self.squared else found
+
+    @property
+    def degree(self) -> int:
+        """F(t x) = F(x) / t^degree."""
+        return 2 if self.squared else 1
+
+
+def solve(problem: Problem, start: Floats | None = None) -> Floats:
+    """Parameters with C x <= 1 and small error; the smallest for Gaussian noise."""
+    if start is None:
+        start = 1 / problem.types.max(axis=0)
+    if problem.squared:
+        found = [_local(problem, one) for one in (start, *_starts(problem))]
+        return min(found, key=problem.value)
+    return _local(problem, start)
+
+
+def _local(problem: Problem, start: Floats) -> Floats:
+    if isinstance(problem.objective, LargestRatio):
+        near = _local(replace(problem, objective=problem.objective.smooth(POWER)), start)
+        if len(start) > MOST_JOINTLY:
+            return near
+        return _largest(problem, problem.objective.factors, near)
+    if len(problem.types) == 1:
+        return _multiplicative(problem, start)
+    return _sequential(problem, start)
+
+
+def _starts(problem: Problem) -> Iterator[Floats]:
+    """Most of the promise on each table in turn, and a few at random (always the same)."""
+    most = problem.types.max(axis=0)
+    size = len(most)
+    for k in range(min(size, 8)):
+        x = np.full(size, 0.1 / size)
+        x[k] = 1
+        yield x / most
+    rng = np.random.default_rng(17)
+    for _ in range(4):
+        yield rng.dirichlet(np.ones(size)) / most
+
+
+def _scaled(problem: Problem, x: Floats) -> Floats:
+    x = np.maximum(x, SMALLEST * x.max())
+    return np.asarray(x / (problem.types @ x).max())
+
+
+def _multiplicative(problem: Problem, start: Floats) -> Floats:
+    """Steps x <- x (gain / cost)^step under one constraint; shorter ones if the error rises."""
+    cost, x = problem.types[0], _scaled(problem, start)
+    step, last = (0.4 if problem.squared else 0.9), np.inf
+    if isinstance(problem.objective, PowerMean):
+        step /= max(1.0, problem.objective.order)
+    for _ in range(STEPS):
+        variances = problem.variances(x)
+        value = problem.objective.value(variances)
+        gain = problem.gains(x, problem.objective.weights(variances))
+        ratio = gain / (problem.degree * value * cost)
+        if np.max(ratio) - 1 < problem.tolerance:
+            break
+        if value > last * (1 + 1e-12):
+            step = max(step / 2, 0.01)
+        last = value
+        x = _scaled(problem, x * np.maximum(ratio, 1e-6) ** step)
+    return x
+
+
+def _sequential(problem: Problem, start: Floats) -> Floats:
+    """Sequential quadratic programming in z = log x under several constraints."""
+    from scipy.optimize import minimize
+
+    def error(z: Floats) -> tuple[float, Floats]:
+        x = np.exp(z)
+        variances = problem.variances(x)
+        value = problem.objective.value(variances)
+        gain = problem.gains(x, problem.objective.weights(variances))
+        return float(np.log(value)), -gain * x / value
+
+    limits = {
+        "type": "ineq",
+        "fun": lambda z: 1 - problem.types @ np.exp(z),
+        "jac": lambda z: -problem.types * np.exp(z),
+    }
+    x = _scaled(problem, start)
+    found = minimize(
+        error,
+        np.log(x),
+        jac=True,
+        method="SLSQP",
+        constraints=[limits],
+        bounds=[(-40, 5)] * len(x),
+        options={"maxiter": 400, "ftol": 1e-12},
+    )
+    return _scaled(problem, np.exp(found.x))
+
+
+def _largest(problem: Problem, factors: Floats, start: Floats) -> Floats:
+    """The least t with log(factor_b V_b) <= t for every table, as one programme in (z, t)."""
+    from scipy.optimize import minimize
+
+    at = np.flatnonzero(factors > 0)
+
+    x = _scaled(problem, start)
+    first = np.append(np.log(x), np.log(problem.value(x)))
+    last = np.append(np.zeros(len(x)), 1.0)
+    found = minimize(
+        lambda z: (float(z[-1]), last),
+        first,
+        jac=True,
+        method="SLSQP",
+        constraints=[_below(problem, factors, at), _within(problem)],
+        bounds=[(-40, 5)] * len(x) + [(None, None)],
+        options={"maxiter": 200, "ftol": 1e-12},
+    )
+    better = _scaled(problem, np.exp(found.x[:-1]))
+    return min(better, x, key=problem.value)
+
+
+def _below(problem: Problem, factors: Floats, at: NDArray[np.int64]) -> dict[str, Any]:
+    """t - log(factor_b V_b(e^z)) >= 0, with its derivatives by (z, t)."""
+
+    def room(z: Floats) -> Floats:
+        variances = problem.variances(np.exp(z[:-1]))[at]
+        return np.asarray(z[-1] - np.log(factors[at] * variances))
+
+    def slopes(z: Floats) -> Floats:
+        x = np.exp(z[:-1])
+        variances = problem.variances(x)[at]
+        rows = [problem.gains(x, unit) * x for unit in np.eye(len(problem.open))[at]]
+        return np.column_stack([np.array(rows) / variances[:, None], np.ones(len(at))])
+
+    return {"type": "ineq", "fun": room, "jac": slopes}
+
+
+def _within(problem: Problem) -> dict[str, Any]:
+    """1 - C e^z >= 0, with its derivatives by (z, t)."""
+    none = np.zeros((len(problem.types), 1))
+    return {
+        "type": "ineq",
+        "fun": lambda z: 1 - problem.types @ np.exp(z[:-1]),
+        "jac": lambda z: np.hstack([-problem.types * np.exp(z[:-1]), none]),
+    }
