@@ -172,6 +172,28 @@ def test_the_default_keeps_the_finest_table_and_makes_every_other_better():
     assert found.certificate.share > 0.999
 
 
+def test_the_default_with_pure_epsilon():
+    """The finest table keeps its share; what is left goes where it buys something."""
+    schema, mandates = counties(), Invariants(counties(), COUNTY_FIGURES)
+    work = Workload.of(schema, COUNTY_TABLES)
+    types = difference_types(SemiAdjacent(mandates), work)
+    found = design(work, types, Information.of(work, mandates), HALF, law="geometric")
+    assert max(found.relative_errors) <= 1.0451
+    assert min(found.relative_errors) < 0.95
+    assert float(found.parameters[0]) * 6 == pytest.approx(0.5 / 1.045, rel=1e-6)
+
+
+def test_several_finest_tables_are_all_kept():
+    schema = schema_of(v0=2, v1=3, v2=4, v3=5)
+    tables = [*combinations(schema.names, 2), *((name,) for name in schema.names)]
+    work = Workload.of(schema, tables)
+    types = difference_types(AddRemove(schema), work)
+    model = Information.of(work, Invariants(schema), people_kept=False)
+    errors = design(work, types, model, HALF).relative_errors
+    assert errors[:6] == pytest.approx([1.045] * 6, abs=0.02)
+    assert max(errors[6:]) < 1
+
+
 def test_even_shares_percentages():
     schema, mandates = counties(), Invariants(counties(), COUNTY_FIGURES)
     work = Workload.of(schema, COUNTY_TABLES)

@@ -27,7 +27,7 @@ from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.certificate import Certificate, certify
 from congenial.tables.difference_types import DifferenceTypes
 from congenial.tables.information import Floats, VarianceModel
-from congenial.tables.keep import alone, finest_tables, kept_shares
+from congenial.tables.keep import alone, finest_tables, given_finest, kept_shares
 from congenial.tables.optimise import Problem, solve
 from congenial.tables.promise import joint_epsilon, joint_rho
 from congenial.tables.workload import Workload
@@ -40,7 +40,10 @@ NO_CERTIFICATE = "search, no certificate: with pure epsilon the problem is not c
 
 @dataclass(frozen=True)
 class Keep:
-    """Finest tables at most `factor` times their standard deviation alone; the others evenly."""
+    """Finest tables at about `factor` times their standard deviation alone; the others evenly.
+
+    With one finest table the factor is kept; several keep it as a mean, and each nearly.
+    """
 
     factor: float = KEPT
 
@@ -139,7 +142,11 @@ def design(
     if promise <= 0:
         raise PlanError(f"a promise of {promise} leaves no noisy table.", remedy="Use more than 0.")
     problem = _problem(model, types, law, _evenly(types, law))
-    objective = _objective(workload, problem, aim or Keep())
+    aim = aim or Keep()
+    if isinstance(aim, Keep) and problem.squared:
+        x = given_finest(problem, finest_tables(workload, problem), aim.factor)
+        return _designed(workload, types, problem, promise, x)
+    objective = _objective(workload, problem, aim)
     return _designed(workload, types, replace(problem, objective=objective), promise)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
-from congenial.pairs.differences import Differences, product
+from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
 from congenial.tables.figure_margins import FigureMargins, figure_margins
 from congenial.tables.moved_at_once import occurs
 from congenial.tables.set_types import Ints, TypeNorms, list_types
@@ -176,6 +176,8 @@ def _doubt(
 
 def _listed(adjacency: Adjacency, workload: Workload) -> DifferenceTypes | None:
     """By listing all differences with their levels, where these are few."""
+    if workload.schema.size(_domain(adjacency, workload)) > LARGEST_DOMAIN:
+        return None
     queries = tuple(dict.fromkeys(total(by=names) for names in workload.tables))
     found = adjacency.differences(queries)
     if found is None:

@@ -202,6 +202,14 @@ class Information:
         return np.array([self._level(margin) for margin in self.workload.margins])
 
     @cached_property
+    def _tables_at(self) -> list[tuple[int, slice | NDArray[np.int64]]]:
+        """Tables by the level of the tree they show."""
+        levels = np.unique(self._levels)
+        if len(levels) == 1:
+            return [(int(levels[0]), slice(None))]  # no copies
+        return [(int(k), np.flatnonzero(self._levels == k)) for k in levels]
+
+    @cached_property
     def _exact(self) -> NDArray[np.bool_]:
         """Which levels of the tree figures tell, for each product of steps."""
         found = np.zeros((len(self._products), len(self._nodes.counts)), dtype=bool)
@@ -222,8 +230,7 @@ class Information:
     def _information(self, precisions: NDArray[Any]) -> NDArray[Any]:
         """Per product (rows) and level of the tree."""
         found = np.zeros((len(self._products), len(self._nodes.counts)), dtype=precisions.dtype)
-        for k in np.unique(self._levels):
-            at = self._levels == k
+        for k, at in self._tables_at:
             found[:, k] = precisions[at] @ self._contains[at]
         return found
 
@@ -243,20 +250,26 @@ class Information:
     def variances(self, precisions: Floats) -> Floats:
         """Mean variance of the cells of each table."""
         totals = self._totals(self._information(np.asarray(precisions, dtype=float)))
-        return np.asarray((self._weights * totals[:, self._levels].T).sum(axis=1))
+        found = np.zeros(len(self._levels))
+        for k, at in self._tables_at:
+            found[at] = self._weights[at] @ totals[:, k]
+        return found
 
     def gains(self, precisions: Floats, weights: Floats) -> Floats:
         """-d/dp_c of sum_b weights_b V_b, for each table c."""
         information = self._information(np.asarray(precisions, dtype=float))
         pull = np.zeros_like(information)
-        np.add.at(pull.T, self._levels, np.asarray(weights)[:, None] * self._weights)
+        for k, at in self._tables_at:
+            pull[:, k] = np.asarray(weights)[at] @ self._weights[at]
         slopes = np.zeros_like(information)
         for k in range(information.shape[1]):
             moved = information.astype(complex)
             moved[:, k] += 1j * STEP
             slopes[:, k] = (pull * self._totals(moved).imag).sum(axis=1) / STEP
-        found = -(self._contains * slopes[:, self._levels].T).sum(axis=1)
-        return np.asarray(np.maximum(found, 0))
+        found = np.zeros(len(self._levels))
+        for k, at in self._tables_at:
+            found[at] = -self._contains[at] @ slopes[:, k]
+        return np.maximum(found, 0)
 
 
 def _last(flags: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -59,11 +59,6 @@ class Problem:
         found = self.model.gains(self.precisions(x), weights)[self.open]
         return found * x if self.squared else found
 
-    @property
-    def degree(self) -> int:
-        """F(t x) = F(x) / t^degree."""
-        return 2 if self.squared else 1
-
 
 def solve(problem: Problem, start: Floats | None = None) -> Floats:
     """Parameters with C x <= 1 and small error; the smallest for Gaussian noise."""
@@ -114,7 +109,7 @@ def _multiplicative(problem: Problem, start: Floats) -> Floats:
         variances = problem.variances(x)
         value = problem.objective.value(variances)
         gain = problem.gains(x, problem.objective.weights(variances))
-        ratio = gain / (problem.degree * value * cost)
+        ratio = gain / (gain @ x * cost)
         if np.max(ratio) - 1 < problem.tolerance:
             break
         if value > last * (1 + 1e-12):
