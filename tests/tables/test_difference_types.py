@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 
 import numpy as np
@@ -16,6 +17,7 @@ from congenial.tables.difference_types import difference_types, maximal, widened
 from congenial.tables.figure_margins import figure_margins
 from congenial.tables.set_types import list_types
 from congenial.tables.workload import Workload
+from tests.pairs.random_figures import figures as random_figures
 from tests.tables.brute import all_types, by_figures, cells_of, maximal_types
 
 
@@ -375,3 +377,45 @@ def test_a_figure_that_does_not_hold_is_noticed():
     brute = all_types(schema, statements, tables, a)[0]
     more = listed(schema, (*statements, margin("y")), tables, a)[0]
     assert exceeded(more, brute)
+
+
+# ---- figures as nobody would choose them ---------------------------------------------------------
+
+RANDOM_SCHEMAS = (schema_of(x=2, y=3), schema_of(g=[0, 0, 1], x=2), schema_of(x=4), PARTS)
+
+
+def random_case(seed):
+    """Figures, margins among them, and tables at random; some of one coarser name."""
+    rng = random.Random(seed)
+    schema = rng.choice(RANDOM_SCHEMAS)
+    names = [name for one in schema.attributes for name in (one.name, *one.coarser)]
+    chosen = {name for name in names if rng.random() < 0.4}
+    margins = tuple(margin(name) for name in names if name in chosen)
+    statements = tuple(dict.fromkeys((total(), *margins, *random_figures(rng, schema)[:2])))
+    tables = []
+    for _ in range(rng.randint(1, 3)):
+        axes = [rng.choice((one.name, *one.coarser)) for one in schema.attributes]
+        tables.append([axis for axis in axes if rng.random() < 0.7])
+    labels = [one.label for one in statements]
+    unique = tuple(s for i, s in enumerate(statements) if s.label not in labels[:i])
+    return schema, unique, tables
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_figures_against_every_pair_of_databases(seed):
+    schema, statements, tables = random_case(seed)
+    groups = sorted(by_figures(schema, statements, 3).values(), key=lambda d: (-len(d), d))
+    for databases in groups[::5][:4]:
+        adjacency = SemiAdjacent(publish_from(schema, statements, databases[0]))
+        if adjacency.records > 4 or len(databases) > 40:
+            continue
+        found = difference_types(adjacency, Workload.of(schema, tables))
+        brute = maximal_types(schema, tables, databases, adjacency.records)
+        assert not exceeded(found.squares, brute[0])
+        assert not exceeded(found.absolutes, brute[1])
+        if found.exact:
+            assert (set(found.squares), set(found.absolutes)) == brute
+    squares, absolutes, _ = listed(schema, statements, tables, 2)
+    brute = all_types(schema, statements, tables, 2)
+    assert not exceeded(squares, brute[0])
+    assert not exceeded(absolutes, brute[1])
