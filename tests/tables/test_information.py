@@ -97,6 +97,18 @@ def test_what_does_not_decouple_is_refused():
         Information.of(crossing, Invariants(NOT_NESTED))
 
 
+def test_unequal_blocks_taken_as_equal_are_near_and_say_so():
+    schema = schema_of(g=[0, 0, 1, 1, 1, 2], y=[0, 0, 0, 1, 1])
+    tables = [["g", "y"], ["g_wide", "y"], ["g", "y_wide"], ["y_wide"]]
+    work, p = Workload.of(schema, tables), np.array([1.0, 0.5, 0.4, 0.3])
+    model = Information.of(work, Invariants(schema), approximate=True)
+    assert model.approximate
+    assert not Information.of(Workload.of(TREE, [["g_wide", "y"]]), Invariants(TREE)).approximate
+    expected = least_squares(work, [[]], p)
+    assert model.variances(p) == pytest.approx(expected, rel=0.1)
+    assert model.variances(p) != pytest.approx(expected, rel=1e-4)
+
+
 def test_a_schema_of_many_attributes():
     schema = Schema.from_dict({f"v{i}": {"integers": [1, i + 2]} for i in range(6)})
     work = Workload.of(schema, [["v0", "v1"], ["v2", "v3", "v4"], ["v5"], []])

@@ -129,28 +129,44 @@ class Information:
     """Tables, figures and steps: the variance model of attributes that decouple, and one tree.
 
     `chains[j]` are the partitions of attribute j, one block first. `tree` is the attribute whose
-    blocks may be unequal, or None.
+    blocks may be unequal, or None. `approximate`: tables show further attributes in unequal blocks,
+    taken to be equal; good enough to choose precisions, not to state variances.
     """
 
     workload: Workload
     figures: tuple[Margin, ...]
     chains: tuple[tuple[Partition, ...], ...]
     tree: int | None
+    approximate: bool = False
 
     @classmethod
     def of(
-        cls, workload: Workload, mandates: Invariants, *, people_kept: bool = True
+        cls,
+        workload: Workload,
+        mandates: Invariants,
+        *,
+        people_kept: bool = True,
+        approximate: bool = False,
     ) -> Information:
-        """The model of a workload under exact figures; StructureError where it does not decouple.
+        """The model of a workload under exact figures.
 
-        Figures that are no full margins are left out, which can only enlarge variances.
+        StructureError where it does not decouple, unless an approximation will do. Figures that
+        are no full margins are left out, which can only enlarge variances.
         """
         names = [n for n in workload.schema.names if n in {*workload.axes, *mandates.bases}]
         known = figure_margins(mandates, names, people_kept=people_kept).margins
         at = [names.index(name) for name in workload.axes]
         figures = tuple(Margin(tuple(one.partitions[k] for k in at)) for one in known)
         chains = tuple(_chain(workload, figures, k) for k in range(len(at)))
-        return cls(workload, figures, chains, _tree_of(workload))
+        unequal = _unequal(workload)
+        if len(unequal) > 1 and not approximate:
+            named = " and ".join(repr(workload.axes[axis]) for axis in unequal)
+            raise StructureError(
+                f"tables show {named} in blocks of unequal sizes; variances have no closed form.",
+                remedy="Use a model of variances that solves for them.",
+            )
+        tree = max(unequal, key=lambda axis: workload.finest[axis], default=None)
+        return cls(workload, figures, chains, tree, len(unequal) > 1)
 
     # ---- steps ---------------------------------------------------------------------------------
 
@@ -294,17 +310,10 @@ def _chain(workload: Workload, figures: Sequence[Margin], axis: int) -> tuple[Pa
     return tuple(chain)
 
 
-def _tree_of(workload: Workload) -> int | None:
-    """The attribute that tables show in blocks of unequal sizes; two of them do not decouple."""
-    unequal = [
+def _unequal(workload: Workload) -> list[int]:
+    """The attributes that some table shows in blocks of unequal sizes."""
+    return [
         axis
         for axis in range(len(workload.axes))
         if any(len(set(np.bincount(m.partitions[axis].array))) > 1 for m in workload.margins)
     ]
-    if len(unequal) > 1:
-        named = " and ".join(repr(workload.axes[axis]) for axis in unequal)
-        raise StructureError(
-            f"tables show {named} in blocks of unequal sizes; variances have no closed form.",
-            remedy="Use a model of variances that solves for them.",
-        )
-    return unequal[0] if unequal else None
