@@ -1,0 +1,190 @@
+"""Standard deviations of estimates, known before anything is drawn, and what each number is.
+
+With noise of covariance (1/p_b) x projection the estimates have covariance M^+ (see `inverse`).
+For exact integer noise given sums:
+
+- discrete Gaussian: a lattice's discrete Gaussian has moment generating function at most
+  exp(sigma^2 |v|^2 / 2), so its covariance is at most sigma^2 x projection and every linear
+  combination of estimates is sub-Gaussian with the variance computed here. A *bound*, equal to four
+  digits once sigma^2 >= 2;
+- double geometric, p_b = 1/variance: *exact* where no figure touches a measured table; a *bound*
+  where figures are disjoint sums (a group's noise varies less given its sum); where they cross
+  there is no closed form: an *approximation*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from congenial.errors import StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import LOOSE, Support, support
+from congenial.sampling.families import cell_law
+from congenial.sampling.sums import Pmf, subset_sum_law
+from congenial.tables.estimate import choose_inverse, in_order
+from congenial.tables.gradient_inverse import GradientInverse
+from congenial.tables.inverse import Inverse
+from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.workload import Margin, Workload
+
+Family = Literal["discrete_gaussian", "double_geometric"]
+Basis = Literal["exact", "bound", "approximation"]
+
+SOLVED = 2_000  # cells of a table whose variances are solved for one by one
+BATCH_ENTRIES = 20_000_000  # numbers held at a time by such solves
+ORDER: tuple[Basis, ...] = ("exact", "bound", "approximation")
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Standard deviations of a table's cells, and whether they are exact, bounds or approximate."""
+
+    values: Floats
+    basis: Basis
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """The covariance of all estimates under one family of noise."""
+
+    measurements: Measurements
+    family: Family = "discrete_gaussian"
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """M^+, by the method that serves the tables."""
+        return choose_inverse(self.measurements)
+
+    @cached_property
+    def basis(self) -> Basis:
+        """What the covariance M^+ is for integer noise of this family."""
+        if self.family == "discrete_gaussian":
+            return "bound"
+        supports = [self._support(b) for b in self.measurements.measured]
+        if any(one.ties for one in supports):
+            return "approximation"
+        free = all(bool(np.all(one.labels == LOOSE)) for one in supports)
+        return "exact" if free else "bound"
+
+    def _support(self, b: int) -> Support:
+        return support(self.measurements.mandates, self.measurements.workload.tables[b])
+
+    # ---- tables ------------------------------------------------------------------------------
+
+    def deviations(self, names: Sequence[str]) -> Deviations:
+        """Standard deviation of every cell of a table, shaped by its axes as named.
+
+        Where tables separate, one number per kind of cell is computed and shown at its cells.
+        """
+        margin = self.measurements.margin(names)
+        variances, basis = self.inverse.variances(margin), self.basis
+        if variances is None:
+            variances, basis = self._without_separation(names)
+        return Deviations(in_order(np.sqrt(variances), names, self.measurements), basis)
+
+    def _without_separation(self, names: Sequence[str]) -> tuple[Floats, Basis]:
+        """Cell by cell if they are few, otherwise a bound from fewer measurements."""
+        margin = self.measurements.margin(names)
+        if margin.size <= SOLVED:
+            return self._solved(margin), self.basis
+        weaker: Basis = "bound"
+        fewer = separable_part(self.measurements)
+        variances = choose_inverse(fewer).variances(fewer.margin(names))
+        assert variances is not None
+        return variances.reshape(margin.shape), max(self.basis, weaker, key=ORDER.index)
+
+    def _solved(self, margin: Margin) -> Floats:
+        found = np.empty(margin.size)
+        step = max(1, BATCH_ENTRIES // max(self.measurements.size, 1))
+        for start in range(0, margin.size, step):
+            cells = np.arange(start, min(margin.size, start + step))
+            unit = np.zeros((len(cells), margin.size))
+            unit[np.arange(len(cells)), cells] = 1
+            solved = self.inverse.apply([(margin, unit.reshape(-1, *margin.shape))]).totals(margin)
+            found[cells] = solved.reshape(len(cells), -1)[np.arange(len(cells)), cells]
+        return np.maximum(found, 0).reshape(margin.shape)
+
+    # ---- linear combinations -----------------------------------------------------------------
+
+    def of(self, names: Sequence[str], weights: Any) -> Floats:
+        """Covariance matrix of linear combinations of a table's cells.
+
+        `weights`: shaped (combinations, *axes as named).
+        """
+        margin = self.measurements.margin(names)
+        rows = self._by_attribute(np.asarray(weights, dtype=float), names, margin)
+        solved = self.inverse.apply([(margin, rows)]).totals(margin)
+        covariance = rows.reshape(len(rows), -1) @ solved.reshape(len(rows), -1).T
+        return np.asarray((covariance + covariance.T) / 2)
+
+    def _by_attribute(self, weights: Floats, names: Sequence[str], margin: Margin) -> Floats:
+        schema = self.measurements.workload.schema
+        shape = tuple(schema.axis(name).size for name in names)
+        if weights.ndim != 1 + len(shape) or weights.shape[1:] != shape:
+            raise StructureError(
+                f"weights of shape {weights.shape} for a table of shape {shape}.",
+                remedy="Give one row of weights per linear combination, shaped like the table.",
+            )
+        places = [self.measurements.names.index(schema.axis(name).base) for name in names]
+        order = sorted(range(len(places)), key=places.__getitem__)
+        return weights.transpose([0, *(1 + i for i in order)]).reshape(-1, *margin.shape)
+
+    # ---- exact laws --------------------------------------------------------------------------
+
+    def law_of_sum(self, chosen: Any, scale: Fraction) -> Pmf | None:
+        """The exact law of the error of a sum of cells, where one measured sum decides it.
+
+        That is so if one table alone is measured and its figures are disjoint sums: estimates are
+        then the values as drawn. `chosen` marks cells of that table; `scale` is the law's parameter
+        (sigma^2, or eps per cell). None where several measurements are combined.
+        """
+        if len(self.measurements.measured) != 1:
+            return None
+        found = self._support(self.measurements.measured[0])
+        if found.ties:
+            return None
+        labels, inside = found.labels.reshape(-1), np.asarray(chosen, dtype=bool).reshape(-1)
+        taken = np.bincount(labels[inside & (labels >= 0)], minlength=found.groups)
+        parts = list(zip(taken.tolist(), found.sizes.tolist(), strict=True))
+        loose = int(np.count_nonzero(inside & (labels == LOOSE)))
+        return subset_sum_law(parts, cell_law(self.family, scale), loose)
+
+
+def separable_part(measurements: Measurements) -> Measurements:
+    """Some of the measurements, such that the rest separates: what they say bounds variances.
+
+    Leaving out information cannot lower a variance. Starts from the finest measured tables; leaves
+    out the figures only if no table separates beside them.
+    """
+    for mandates in (measurements.mandates, Invariants(measurements.workload.schema)):
+        found = _greedy(measurements, mandates)
+        if found is not None:
+            return found
+    raise StructureError(
+        "no measured table separates on its own.", remedy="Measure a table of the finest cells."
+    )
+
+
+def _greedy(measurements: Measurements, mandates: Invariants) -> Measurements | None:
+    """Tables added from fine to coarse, as long as what is measured separates."""
+    by_size = sorted(measurements.measured, key=lambda b: -measurements.margins[b].size)
+    kept: list[int] = []
+    found = None
+    for b in by_size:
+        trial = [*kept, b]
+        one = _only(measurements, trial, mandates)
+        if not isinstance(choose_inverse(one), GradientInverse):
+            kept, found = trial, one
+    return found
+
+
+def _only(measurements: Measurements, kept: Sequence[int], mandates: Invariants) -> Measurements:
+    tables = tuple(measurements.workload.tables[b] for b in kept)
+    work = Workload(measurements.workload.schema, measurements.workload.axes, tables)
+    return Measurements(work, tuple(measurements.precisions[b] for b in kept), mandates)

@@ -1,0 +1,166 @@
+"""The inverse by conjugate gradients, for tables and figures that do not separate.
+
+Tables are never written as matrices: a step sums the cells onto every measured table and spreads
+the sums again. The steps stay in the kernel of the figures. With r the residual and the finest
+cells measured with precision p, every linear combination of the cells is off by at most |r| /
+sqrt(p) of its own standard deviation, because |q' M^+ r| <= sqrt(q' M^+ q) sqrt(r' M^+ r).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod, sqrt
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.errors import StructureError
+from congenial.tables.inverse import Terms, not_determined
+from congenial.tables.measurements import FigureRows, Floats, Measurements
+from congenial.tables.row_space import RowSpace
+from congenial.tables.workload import Margin
+
+LARGEST = 100_000_000  # cells
+ACCURACY = 1e-7  # of each standard deviation where the finest cells are measured, else relative
+STEPS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class GradientInverse:
+    """M^+ by conjugate gradients on implicit operators."""
+
+    measurements: Measurements
+    reason: str
+    method = "conjugate gradients"
+
+    def __post_init__(self) -> None:
+        if self.measurements.size > LARGEST:
+            raise StructureError(
+                f"the tables have {self.measurements.size} cells in common, more than {LARGEST}, "
+                f"and do not separate: {self.reason}.",
+                remedy="Name coarser tables, or figures that follow the attributes of the tables.",
+            )
+
+    @cached_property
+    def _kernel(self) -> RowSpace:
+        return RowSpace(figure_matrix(self.measurements.figures, self.measurements.shape))
+
+    def project(self, vectors: Floats) -> Floats:
+        """The part of vectors (batch, *shape) in the kernel of the figures."""
+        flat = vectors.reshape(len(vectors), -1).T
+        return self._kernel.orthogonal(flat).T.reshape(vectors.shape)
+
+    def forward(self, vectors: Floats) -> Floats:
+        """M x = sum_b p_b T_b' T_b x."""
+        total = np.zeros_like(vectors)
+        for b in self.measurements.measured:
+            margin = self.measurements.margins[b]
+            total += self.measurements.precisions[b] * margin.spread(margin.totals(vectors))
+        return total
+
+    @cached_property
+    def finest_precision(self) -> float:
+        """Precision with which the finest cells themselves are measured; 0 if they are not."""
+        pairs = zip(self.measurements.margins, self.measurements.precisions, strict=True)
+        whole = prod(self.measurements.shape)
+        return sum(precision for margin, precision in pairs if margin.size == whole)
+
+    def apply(self, terms: Terms) -> GradientSolution:
+        """M^+ times the sum of T_b' w_b, with the residual of the normal equations."""
+        right = np.zeros((len(terms[0][1]), *self.measurements.shape))
+        for margin, values in terms:
+            right += margin.spread(values)
+        x, residual = self._solve(self.project(right))
+        return GradientSolution(self, x, residual)
+
+    def _solve(self, right: Floats) -> tuple[Floats, float]:
+        """Conjugate gradients on all vectors of the batch side by side."""
+        x, r = np.zeros_like(right), right.copy()
+        direction, norm = r.copy(), _squares(r)
+        goal = self._goal(norm)
+        for _ in range(STEPS):
+            if np.all(norm <= goal):
+                break
+            moved = self.project(self.forward(direction))
+            bend = _products(direction, moved)
+            step = np.where(norm > goal, norm / np.maximum(bend, 1e-300), 0.0)
+            x += step * direction
+            r = self.project(r - step * moved)
+            before, norm = norm, _squares(r)
+            direction = r + norm / np.maximum(before, 1e-300) * direction
+        r = right - self.project(self.forward(x))
+        return x, float(np.sqrt(_squares(r).max()))
+
+    def _goal(self, norm: Floats) -> Floats:
+        """Squared residual at which to stop."""
+        relative = (1e-13**2) * norm
+        if self.finest_precision:
+            return np.maximum(relative, ACCURACY**2 * self.finest_precision)
+        return np.maximum(relative, ACCURACY**2 * 1e-4 * norm)
+
+    def determines(self, margin: Margin) -> bool:
+        """Whether a table is a sum of measured tables, or of one and exact figures.
+
+        Decided by a probe: a fixed random vector over the table must be reproduced by M M^+.
+        """
+        measured = (self.measurements.margins[b] for b in self.measurements.measured)
+        if any(one.refines(margin) for one in measured):
+            return True
+        probe = np.random.default_rng(0).standard_normal((1, *margin.shape))
+        right = self.project(margin.spread(probe))
+        x, _ = self._solve(right)
+        left = _squares(right - self.project(self.forward(x)))
+        return bool(np.all(left <= 1e-10 * _squares(right)))
+
+    def error_in_deviations(self, residual: float) -> float | None:
+        """A bound, in standard deviations of any linear combination; None without finest cells."""
+        finest = self.finest_precision
+        return residual / sqrt(finest) if finest else None
+
+    def variances(self, margin: Margin) -> Floats | None:  # noqa: ARG002 - part of the protocol
+        """Not known without solving."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSolution:
+    """M^+ h as cells, with the norm of the residual of the normal equations."""
+
+    inverse: GradientInverse
+    cells: Floats
+    residual: float
+
+    def totals(self, margin: Margin) -> Floats:
+        """Its sums over the cells of a table."""
+        if not self.inverse.determines(margin):
+            raise not_determined(self.inverse.measurements.names, margin)
+        return np.asarray(margin.totals(self.cells))
+
+
+def _squares(vectors: Floats) -> Floats:
+    return _products(vectors, vectors)
+
+
+def _products(left: Floats, right: Floats) -> Floats:
+    """Inner products per vector of a batch, shaped to multiply it."""
+    flat = (one.reshape(len(one), -1) for one in (left, right))
+    return np.asarray(np.einsum("bi,bi->b", *flat).reshape(-1, *(1,) * (left.ndim - 1)))
+
+
+def figure_matrix(figures: tuple[FigureRows, ...], shape: tuple[int, ...]) -> sp.csr_matrix:
+    """All figures as one sparse matrix over the cells."""
+    blocks = [_sparse_rows(figure, shape) for figure in figures]
+    if not blocks:
+        return sp.csr_matrix((0, prod(shape)))
+    return sp.vstack(blocks, format="csr")
+
+
+def _sparse_rows(figure: FigureRows, shape: tuple[int, ...]) -> sp.csr_matrix:
+    size = prod(shape)
+    along = [shape[at] if at in figure.mentions else 1 for at in range(len(shape))]
+    weight = np.broadcast_to(figure.weight.reshape(along), shape).reshape(-1)
+    rows = figure.by.spread(np.arange(figure.by.size).reshape(figure.by.shape)).reshape(-1)
+    inside = np.flatnonzero(weight)
+    matrix = sp.csr_matrix((weight[inside], (rows[inside], inside)), shape=(figure.by.size, size))
+    return matrix[np.flatnonzero(np.diff(matrix.indptr))]

@@ -1,0 +1,212 @@
+"""The inverse where flat attributes separate: one pair of passes on a tree per set of contrasts.
+
+For a set A of flat attributes let u_A be the part of the cells that is a contrast in every
+attribute of A, summed over the other flat attributes. A table b that shows A and k further cells
+per cell of A measures u_A with precision p_b / k, at its level of the tree and its partition of the
+core. The u_A do not touch: each is a problem of its own, and table b is the sum of its u_A, spread
+over k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from congenial.tables.inverse import Terms, not_determined
+from congenial.tables.measurements import Floats, Measurements, relative
+from congenial.tables.structure import Separation
+from congenial.tables.tree_passes import TreePasses
+from congenial.tables.workload import Margin, Partition
+
+Contrasts = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One set of contrasts: the passes, and the partition of the chain that its leaves are."""
+
+    leaf: int
+    passes: TreePasses
+
+
+@dataclass(frozen=True, eq=False)
+class TreeInverse:
+    """M^+ by two passes on a tree per set of contrasts; exact up to rounding."""
+
+    measurements: Measurements
+    separation: Separation
+    parts: dict[Contrasts, Part] = field(init=False)
+
+    def __post_init__(self) -> None:
+        parts = {}
+        for contrasts in self._contrasts():
+            parts[contrasts] = self._part(contrasts)
+        object.__setattr__(self, "parts", parts)
+
+    @property
+    def method(self) -> str:
+        """How the normal equations are solved."""
+        return "closed form" if self.separation.is_closed_form else "two passes on a tree"
+
+    @property
+    def reason(self) -> str:
+        """Why this method serves."""
+        names = self.measurements.names
+        tree = names[self.separation.tree]
+        if self.separation.is_closed_form:
+            return (
+                "every attribute is shown by levels or not at all, and figures treat levels alike"
+            )
+        core = [names[at] for at in self.separation.core]
+        beside = f", with {' and '.join(core)} at its nodes" if core else ""
+        return f"partitions of {tree} nest{beside}; the other attributes separate"
+
+    # ---- setting up --------------------------------------------------------------------------
+
+    def _contrasts(self) -> list[Contrasts]:
+        margins = (self.measurements.margins[b] for b in self.measurements.measured)
+        found = {subset for margin in margins for subset in self.separation.subsets(margin)}
+        return sorted(found, key=lambda one: (len(one), one))
+
+    def _part(self, contrasts: Contrasts) -> Part:
+        separation, width = self.separation, prod(self.separation.core_shape)
+        chain = separation.chain
+        information = [np.zeros((width, width)) for _ in chain]
+        leaf = len(chain)
+        for b in self.measurements.measured:
+            margin = self.measurements.margins[b]
+            if set(contrasts) <= set(separation.shown(margin)):
+                level, k = separation.level(margin), separation.summed(margin, contrasts)
+                leaf = min(leaf, level)
+                information[level] += self.measurements.precisions[b] / k * self._blocks(margin)
+        parents = [
+            relative(up, at) for at, up in zip(chain[leaf:], chain[leaf + 1 :], strict=False)
+        ]
+        fixed = [separation.fixed(contrasts, level) for level in range(leaf, len(chain))]
+        passes = TreePasses(chain[leaf].size, parents, information[leaf:], fixed)
+        return Part(leaf, passes)
+
+    def _core_margin(self, margin: Margin) -> Margin:
+        return Margin(tuple(margin.partitions[at] for at in self.separation.core))
+
+    def _blocks(self, margin: Margin) -> Floats:
+        """E'E of the table's partition of the core cells."""
+        core = self._core_margin(margin)
+        cells = prod(self.separation.core_shape)
+        unit = np.eye(cells).reshape(cells, *self.separation.core_shape)
+        return core.spread(core.totals(unit)).reshape(cells, cells)
+
+    # ---- solving -----------------------------------------------------------------------------
+
+    def apply(self, terms: Terms) -> TreeSolution:
+        """M^+ times the sum of T_b' w_b."""
+        batch = len(terms[0][1])
+        found: dict[Contrasts, Floats] = {}
+        for contrasts in self._touched(terms):
+            part = self.parts[contrasts]
+            given: list[Floats | None] = [None] * len(part.passes.levels)
+            for margin, values in terms:
+                if set(contrasts) <= set(self.separation.shown(margin)):
+                    if self.settled(margin, contrasts):
+                        continue
+                    at = self.separation.level(margin) - part.leaf
+                    here = self._contrast(margin, values, contrasts)
+                    before = given[at]
+                    given[at] = here if before is None else before + here
+            if any(one is not None for one in given):
+                found[contrasts] = part.passes.solve(given)
+        return TreeSolution(self, batch, found)
+
+    def _touched(self, terms: Terms) -> list[Contrasts]:
+        found = {subset for margin, _ in terms for subset in self.separation.subsets(margin)}
+        return sorted(one for one in found if one in self.parts)
+
+    def settled(self, margin: Margin, contrasts: Contrasts) -> bool:
+        """Whether figures alone fix this part of a table; an error if nothing does."""
+        part, level = self.parts.get(contrasts), self.separation.level(margin)
+        if part is not None and level >= part.leaf:
+            return False
+        if len(self.separation.fixed(contrasts, level)) < prod(self.separation.core_shape):
+            raise not_determined(self.measurements.names, margin)
+        return True
+
+    def _contrast(self, margin: Margin, values: Floats, contrasts: Contrasts) -> Floats:
+        """The information a table's vector holds on u_A: shaped (batch x A, nodes, core)."""
+        separation = self.separation
+        others = [1 + at for at in separation.shown(margin) if at not in contrasts]
+        part = values.sum(axis=tuple(others), keepdims=True) if others else values
+        for at in contrasts:
+            part = part - part.mean(axis=1 + at, keepdims=True)
+        part = part / separation.summed(margin, contrasts)
+        order = [0, *(1 + at for at in contrasts), 1 + separation.tree]
+        order += [1 + at for at in separation.core]
+        rest = [axis for axis in range(part.ndim) if axis not in order]
+        moved = np.squeeze(part.transpose(order + rest), tuple(range(len(order), part.ndim)))
+        spread = self._core_margin(margin).spread(moved)
+        return spread.reshape(-1, margin.shape[separation.tree], prod(separation.core_shape))
+
+    # ---- covariances -------------------------------------------------------------------------
+
+    def variances(self, margin: Margin) -> Floats:
+        """Variance of every cell of a table, as a read-only array of its shape."""
+        separation, core = self.separation, self._core_margin(margin)
+        cells = prod(separation.core_shape)
+        sums = core.totals(np.eye(cells).reshape(cells, *separation.core_shape))
+        sums = sums.reshape(cells, -1).T
+        total = np.zeros((margin.shape[separation.tree], len(sums)))
+        for contrasts in separation.subsets(margin):
+            if self.settled(margin, contrasts):
+                continue
+            part, level = self.parts[contrasts], separation.level(margin)
+            matrices, kinds = part.passes.covariances[level - part.leaf]
+            scale = prod(1 - 1 / separation.shape[at] for at in contrasts)
+            scale /= separation.summed(margin, contrasts) ** 2
+            total += scale * np.einsum("ki,nij,kj->nk", sums, matrices, sums)[kinds]
+        return self._placed(np.maximum(total, 0.0), margin)
+
+    def _placed(self, values: Floats, margin: Margin) -> Floats:
+        """Values over (nodes, core cells) broadcast over the table."""
+        separation = self.separation
+        shown = [separation.tree, *separation.core]
+        order = sorted(shown)
+        shape = [margin.shape[at] for at in shown]
+        moved = values.reshape(shape).transpose([shown.index(at) for at in order])
+        padded = [margin.shape[at] if at in shown else 1 for at in range(len(margin.shape))]
+        return np.broadcast_to(moved.reshape(padded), margin.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSolution:
+    """M^+ h as one array per set of contrasts."""
+
+    inverse: TreeInverse
+    batch: int
+    parts: dict[Contrasts, Floats]
+
+    def totals(self, margin: Margin) -> Floats:
+        """Its sums over the cells of a table."""
+        total = np.zeros((self.batch, *margin.shape))
+        for contrasts in self.inverse.separation.subsets(margin):
+            if not self.inverse.settled(margin, contrasts) and contrasts in self.parts:
+                total += self._part(margin, contrasts)
+        return total
+
+    def _part(self, margin: Margin, contrasts: Sequence[int]) -> Floats:
+        separation = self.inverse.separation
+        part = self.inverse.parts[tuple(contrasts)]
+        values = self.parts[tuple(contrasts)]
+        shape = [separation.shape[at] for at in contrasts]
+        values = values.reshape(self.batch, *shape, part.passes.leaves, *separation.core_shape)
+        tree = relative(separation.chain[separation.level(margin)], separation.chain[part.leaf])
+        lead = [Partition.levels(levels) for levels in shape]
+        core = [margin.partitions[at] for at in separation.core]
+        sums = Margin((*lead, tree, *core)).totals(values)
+        sums = sums / separation.summed(margin, contrasts)
+        places = [*contrasts, separation.tree, *separation.core]
+        order = sorted(range(len(places)), key=places.__getitem__)
+        moved = sums.transpose([0, *(1 + one for one in order)])
+        padded = [margin.shape[at] if at in places else 1 for at in range(len(margin.shape))]
+        return np.asarray(moved.reshape(self.batch, *padded))

@@ -1,0 +1,184 @@
+"""Covariances against dense ones, and in simulation with exact integer noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from congenial.errors import StructureError
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import total
+from congenial.figures.support import support
+from congenial.sampling import SeededRandomness
+from congenial.sampling.families import cell_law, grouped_noise
+from congenial.tables import covariance as module
+from congenial.tables import structure
+from congenial.tables.covariance import Covariance
+from congenial.tables.estimate import estimate
+from congenial.tables.intervals import half_width, normal, of_law, sub_gaussian
+from congenial.tables.measurements import Measurements
+from congenial.tables.workload import Workload
+from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
+
+ALPHA = 1e-6
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
+def test_deviations_are_those_of_the_dense_inverse(setting):
+    work, table = measurements(setting)
+    oracle = dense(work, table)
+    inverse = oracle.inverse(work.precisions)
+    for names, matrix in zip(setting.tables, oracle.maps, strict=True):
+        expected = np.sqrt(np.maximum(np.diag(matrix @ inverse @ matrix.T), 0))
+        found = Covariance(work).deviations(names)
+        assert np.allclose(found.values.reshape(-1), expected, atol=1e-5)
+        assert found.basis == "bound"
+
+
+@pytest.mark.parametrize("setting", SETTINGS[::3], ids=lambda one: one.name)
+def test_covariances_of_linear_combinations(setting):
+    work, table = measurements(setting)
+    oracle = dense(work, table)
+    names, matrix = setting.tables[0], oracle.maps[0]
+    weights = np.random.default_rng(1).standard_normal((3, len(matrix)))
+    rows = weights @ matrix
+    expected = rows @ oracle.inverse(work.precisions) @ rows.T
+    shape = [SCHEMA.axis(name).size for name in names]
+    assert np.allclose(Covariance(work).of(names, weights.reshape(3, *shape)), expected, atol=1e-5)
+
+
+def test_a_large_table_that_does_not_separate_gets_a_bound(monkeypatch):
+    monkeypatch.setattr(structure, "LARGEST_CORE", 5)
+    monkeypatch.setattr(module, "SOLVED", 10)
+    work, table = measurements(SETTINGS[13])
+    oracle = dense(work, table)
+    expected = np.sqrt(np.diag(oracle.inverse(work.precisions)))
+    found = Covariance(work).deviations(CELLS)
+    assert found.basis == "bound"
+    assert np.all(found.values.reshape(-1) >= expected - 1e-9)
+    assert np.all(found.values.reshape(-1) <= 2 * expected)
+
+
+# ---- simulation ------------------------------------------------------------------------------
+
+TABLES = [["district", "race"], ["county", "race"], ["race"]]
+
+
+@lru_cache
+def simulated(family, scale, releases):
+    """Estimates of many releases with exact noise given total(by county), and the truth."""
+    table = confidential(5).marginal(["district", "race"])
+    known = publish(confidential(5), total(by="county"))
+    variance = cell_law(family, scale).variance
+    work = Measurements(Workload.of(SCHEMA, TABLES), (1 / variance,) * 3, known)
+    randomness = SeededRandomness(11)
+    noise = []
+    for names in TABLES:
+        labels = support(known, tuple(names)).labels
+        drawn = grouped_noise(family, labels.reshape(-1), scale).draw_many(randomness, releases)
+        noise.append(drawn.reshape(releases, *labels.shape))
+    truth = [table.marginal(names).counts for names in TABLES]
+    inverse = Covariance(work).inverse
+    values = []
+    for i in range(releases):
+        result = estimate(work, [t + n[i] for t, n in zip(truth, noise, strict=True)], inverse)
+        values.append([result.table(names) for names in TABLES])
+    errors = [np.array([v[b] for v in values]) - truth[b] for b in range(3)]
+    return work, errors
+
+
+def within(errors, deviations, alpha=ALPHA):
+    """Whether sums of squares are chi-squared (normal limit) at alpha, cell by cell."""
+    n = len(errors)
+    ratio = (errors**2).sum(axis=0) / deviations**2
+    cells = ratio.size
+    low, high = chi2.ppf(alpha / 2 / cells, n), chi2.ppf(1 - alpha / 2 / cells, n)
+    return bool(np.all((low <= ratio) & (ratio <= high)))
+
+
+def test_simulated_errors_have_the_stated_deviations():
+    work, errors = simulated("discrete_gaussian", Fraction(9), 1500)
+    for names, error in zip(TABLES, errors, strict=True):
+        assert within(error, Covariance(work).deviations(names).values)
+
+
+def test_a_wrong_weight_or_a_missing_figure_is_caught():
+    work, errors = simulated("discrete_gaussian", Fraction(9), 1500)
+    heavier = Measurements(work.workload, tuple(1.3 * p for p in work.precisions), work.mandates)
+    without = Measurements(work.workload, work.precisions, Invariants(SCHEMA))
+    for wrong in (heavier, without):
+        stated = [Covariance(wrong).deviations(names).values for names in TABLES]
+        assert not all(within(e, s) for e, s in zip(errors, stated, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("family", "scale"),
+    [("discrete_gaussian", Fraction(1, 2)), ("double_geometric", Fraction(1, 2))],
+)
+def test_bounds_hold_where_noise_is_coarse(family, scale):
+    work, errors = simulated(family, scale, 600)
+    assert Covariance(work, family).basis == "bound"
+    for names, error in zip(TABLES, errors, strict=True):
+        stated = Covariance(work, family).deviations(names).values
+        spread = np.sqrt((error**2).mean(axis=0))
+        slack = 1 + 6 / np.sqrt(600)  # a fourth moment up to nine times the squared variance
+        assert np.all(spread <= slack * stated)
+
+
+def test_intervals_cover():
+    work, errors = simulated("discrete_gaussian", Fraction(9), 1500)
+    for names, error in zip(TABLES, errors, strict=True):
+        stated = Covariance(work).deviations(names).values
+        inside = np.abs(error) <= half_width(0.9) * stated
+        rate, slack = inside.mean(axis=0), 5 * np.sqrt(0.09 / 1500)
+        assert np.all(np.abs(rate - 0.9) <= slack + 0.005)
+        assert np.all((np.abs(error) <= half_width(0.9, "bound") * stated).mean(axis=0) >= 0.97)
+
+
+def test_the_exact_law_of_one_measured_sum():
+    known = publish(confidential(5), total(by="county"))
+    work = Measurements(Workload.of(SCHEMA, [["district", "race"]]), (0.25,), known)
+    chosen = np.zeros((6, 3), dtype=bool)
+    chosen[0] = True
+    law = Covariance(work, "double_geometric").law_of_sum(chosen, Fraction(1, 2))
+    labels = support(known, ("district", "race")).labels.reshape(-1)
+    noise = grouped_noise("double_geometric", labels, Fraction(1, 2))
+    sums = noise.draw_many(SeededRandomness(3), 20_000).reshape(-1, 6, 3)[:, 0].sum(axis=1)
+    half = law.interval(0.9)
+    rate = np.mean(np.abs(sums) <= half)
+    expected = law.probs[np.abs(np.arange(law.lo, law.hi + 1)) <= half].sum()
+    assert abs(rate - expected) <= 5 * np.sqrt(expected * (1 - expected) / 20_000)
+    assert of_law(10, law, 0.9).high == 10 + half
+
+
+def test_several_measurements_have_no_exact_law():
+    work, _ = measurements(SETTINGS[5])
+    assert Covariance(work).law_of_sum(np.ones(90, dtype=bool), Fraction(1)) is None
+
+
+def test_what_the_numbers_rest_on():
+    free, _ = measurements(SETTINGS[4])
+    crossing, _ = measurements(SETTINGS[1])
+    assert Covariance(free, "double_geometric").basis == "exact"
+    assert Covariance(crossing, "double_geometric").basis == "approximation"
+    assert normal(np.zeros(2), np.ones(2), 0.9).basis == "approximation"
+    assert sub_gaussian(np.zeros(2), np.ones(2), 0.9).contains(np.array([2, 4])).tolist() == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, float("nan")])
+def test_a_level_outside_0_and_1_is_refused(level):
+    with pytest.raises(StructureError, match="outside"):
+        half_width(level)
+
+
+def test_weights_of_another_shape_are_refused():
+    work, _ = measurements(SETTINGS[0])
+    with pytest.raises(StructureError, match="weights of shape"):
+        Covariance(work).of(["race"], np.ones((1, 4)))
