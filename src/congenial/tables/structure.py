@@ -190,7 +190,7 @@ def figure_rows(figure: FigureRows, places: Sequence[int], shape: Sequence[int])
     count = prod(figure.by.shape[at] for at in places)
     rows = np.zeros((count, len(weight)))
     rows[row.reshape(-1), np.arange(len(weight))] = weight
-    return rows[np.any(rows != 0, axis=1)]
+    return rows
 
 
 def _alike(space: Floats, sizes: Sequence[int], place: int) -> bool:

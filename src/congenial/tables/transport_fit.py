@@ -1,0 +1,111 @@
+"""Whole counts of the children of one node: least squares, then the nearest whole numbers.
+
+A transport problem has whole vertices, so whole counts with the row and column sums always exist
+where real ones do, and the nearest ones are found exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from congenial.errors import StructureError
+from congenial.tables.measurements import Floats
+from congenial.tables.transport_kernels import apportion_rows, fit, nearest_whole
+from congenial.tables.workload import Ints
+
+STEPS = 300
+GOAL = 1e-6  # largest violation of a sum at which the real fit stops
+ENOUGH = 1e-2  # largest violation that rounding to whole numbers takes
+
+
+@dataclass(frozen=True, eq=False)
+class Children:
+    """Children of one node: what they should be near to, and the sums they must have.
+
+    `targets[d, v]` with precision `p[d]` per cell and `q[d]` per sum of a group; `groups[v]`
+    numbers the groups, `blocks[v]` the blocks of known sum (-1: none); `rows[d, block]` are these.
+    `columns[v]` are the parent's counts, None for a node without a parent.
+    """
+
+    targets: Floats = field(repr=False)
+    p: Floats
+    q: Floats
+    groups: Ints
+    blocks: Ints
+    rows: Ints = field(repr=False)
+    columns: Ints | None = field(repr=False, default=None)
+
+    @property
+    def allowed(self) -> Any:
+        """Cells that can hold somebody: no known sum that contains them is zero."""
+        known = np.where(self.blocks >= 0, self.blocks, 0)
+        open_rows = (self.rows[:, known] > 0) if self.rows.shape[1] else np.ones((1, 1), bool)
+        allowed = np.where(self.blocks >= 0, open_rows, True)
+        if self.columns is not None:
+            allowed = allowed & (self.columns > 0)
+        return np.ascontiguousarray(np.broadcast_to(allowed, self.targets.shape))
+
+
+def real_fit(children: Children) -> tuple[Floats, float]:
+    """The nonnegative least squares fit, and the largest violation of a sum that is left."""
+    order = np.argsort(children.groups, kind="stable")
+    starts = np.searchsorted(children.groups[order], np.arange(children.groups.max() + 2))
+    scale = float(children.p.max())
+    columns = children.columns
+    x, worst = fit(
+        np.ascontiguousarray(children.targets[:, order]),
+        np.ascontiguousarray(children.allowed[:, order]),
+        np.ascontiguousarray(children.p / scale),
+        np.ascontiguousarray(children.q / scale),
+        starts,
+        children.blocks[order],
+        children.rows.astype(float),
+        np.zeros(len(order)) if columns is None else columns[order].astype(float),
+        columns is not None,
+        STEPS,
+        GOAL,
+    )
+    found = np.empty_like(x)
+    found[:, order] = x
+    return found, float(worst)
+
+
+def whole_fit(children: Children) -> Ints:
+    """Whole counts near the least squares fit, with every known sum."""
+    x, worst = real_fit(children)
+    if worst > ENOUGH:
+        raise StructureError(
+            f"the fit of whole counts stopped with a sum off by {worst:.2g}.",
+            remedy="Report it with the bundle; the estimates themselves are not affected.",
+        )
+    whole = np.zeros(x.shape, dtype=np.int64)
+    allowed = children.allowed
+    for block in np.unique(children.blocks):
+        inside = np.flatnonzero(children.blocks == block)
+        whole[:, inside] = _round(children, x, allowed, inside, int(block))
+    return whole
+
+
+def _round(children: Children, x: Floats, allowed: Any, inside: Ints, block: int) -> Ints:
+    """Nearest whole numbers in one block; sums that are not known are left open."""
+    part, free = np.ascontiguousarray(x[:, inside]), np.ascontiguousarray(allowed[:, inside])
+    columns = None if children.columns is None else children.columns[inside]
+    if block < 0 and columns is None:
+        return np.asarray(np.where(free, np.floor(part + 0.5), 0).astype(np.int64))
+    if block < 0:  # only columns are known: each is apportioned on its own
+        found, done = apportion_rows(np.ascontiguousarray(part.T), free.T.copy(), columns)
+        found = found.T
+    elif columns is None:
+        found, done = apportion_rows(part, free, children.rows[:, block].copy())
+    else:
+        weight, rows = children.p / children.p.max(), children.rows[:, block].copy()
+        found, done = nearest_whole(part, free, weight, rows, columns)
+    if not done:
+        raise StructureError(
+            "no whole counts have the sums that the figures and the coarser counts ask for.",
+            remedy="Check that all figures come from one dataset.",
+        )
+    return np.asarray(found)

@@ -1,0 +1,237 @@
+"""Nonnegative whole counts near all estimates at once: one set of counts whose sums are the tables.
+
+Fitted from coarse to fine: every node's cells are chosen near their estimates, with the exact sums
+that figures give and adding up to the counts of the node above. Making cells nonnegative one by one
+would push sums up; here a sum is settled before its parts. Public values in, public values out: no
+randomness, nothing spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from congenial.errors import StructureError
+from congenial.tables.estimate import Estimates, in_order
+from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.node_order import Atoms, NodeOrder, node_order
+from congenial.tables.transport_fit import Children, whole_fit
+from congenial.tables.workload import Ints, Margin
+
+
+@dataclass(frozen=True, eq=False)
+class WholeCounts:
+    """Whole counts of the finest cells; every table is a sum of them."""
+
+    order: NodeOrder
+    cells: Ints = field(repr=False)
+
+    def table(self, names: Sequence[str]) -> Ints:
+        """Counts of the table over some axes, shaped by them in the order they are named."""
+        work = self.order.measurements
+        totals = work.margin(names).totals(self.cells)
+        return np.asarray(in_order(totals, names, work), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelTargets:
+    """What the nodes of one level should be near to, and how precisely: per node."""
+
+    cells: Floats = field(repr=False)  # (nodes, cells of a node)
+    p: Floats
+    q: Floats
+
+
+def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder:
+    """Whether whole counts can be fitted, from public figures alone: call it before a draw.
+
+    Raises StructureError or MandateError, in words, where they cannot.
+    """
+    order = node_order(measurements, keep)
+    for level in range(1, len(order.chain)):
+        _refuse_unattainable(order, level)
+    return order
+
+
+def _refuse_unattainable(order: NodeOrder, level: int) -> None:
+    """Sums that figures fix at a node must be sums that its children can have."""
+    atoms, above = order.atoms[level], order.atoms[level - 1]
+    if atoms.kernel is None or above.kernel is not None:
+        return
+    inside = atoms.of_cell == atoms.free
+    known = np.unique(above.of_cell[inside])
+    if np.any(known < 0):
+        raise StructureError(
+            "figures leave a sum of cells open below a node whose own sum they do not know.",
+            remedy="Publish the same figures for the coarser areas too, or print the estimates.",
+        )
+    fixed = above.sums[:, known].sum(axis=1)
+    low, high = (np.zeros(len(fixed), dtype=np.int64) for _ in range(2))
+    parents = order.parents(level).array
+    np.add.at(low, parents, atoms.low)
+    np.add.at(high, parents, atoms.high)
+    if np.any((fixed < low) | (fixed > high)):
+        raise StructureError(
+            "published sums of an area are out of reach of its parts.",
+            remedy="Compute all figures from one dataset.",
+        )
+
+
+def fit_whole_counts(estimates: Estimates, keep: Sequence[str] = ()) -> WholeCounts:
+    """Whole counts near all estimates. `keep` names partitions that become nodes of the fit."""
+    order = rehearse(estimates.measurements, keep)
+    return fit_to_targets(order, targets_of(estimates, order))
+
+
+def targets_of(estimates: Estimates, order: NodeOrder) -> list[LevelTargets]:
+    """Estimates of every level, with the information below and at each node."""
+    precisions = level_precisions(order)
+    found = []
+    for level, (p, q) in enumerate(precisions):
+        totals = estimates.totals(order.level_margin(level))
+        cells = np.moveaxis(totals, order.tree, 0).reshape(-1, order.cells)
+        found.append(LevelTargets(np.ascontiguousarray(cells), p, q))
+    return found
+
+
+def level_precisions(order: NodeOrder) -> list[tuple[Floats, Floats]]:
+    """Precision of a node's cells (p) and, beyond that, of its groups' sums (q), per level.
+
+    From fine to coarse: a sum of independent parts has the sum of their variances, and what was
+    measured at the node itself adds to its precision.
+    """
+    size = order.cells / (int(order.groups.max()) + 1)
+    own = [own_precisions(order, level) for level in range(len(order.chain))]
+    least = 1e-9 * max(max(one) for one in own)
+    found: list[tuple[Floats, Floats]] = []
+    within, sums = np.zeros(0), np.zeros(0)
+    for level in reversed(range(len(order.chain))):
+        cell, group = own[level]
+        if not found:
+            nodes = order.chain[level].size
+            within = np.full(nodes, max(cell, least))
+            sums = within + size * group
+        else:
+            parents = order.parents(level + 1).array
+            within = 1 / np.bincount(parents, weights=1 / within) + cell
+            sums = 1 / np.bincount(parents, weights=1 / sums) + cell + size * group
+        found.insert(0, (within, np.maximum(0.0, (sums - within) / size)))
+    return found
+
+
+def own_precisions(order: NodeOrder, level: int) -> tuple[float, float]:
+    """Precision with which a level's nodes are measured: cell by cell, and by groups' sums."""
+    work, cell, group = order.measurements, 0.0, 0.0
+    for b in work.measured:
+        margin = work.margins[b]
+        if margin.partitions[order.tree] != order.chain[level]:
+            continue
+        shown = prod(margin.shape) // margin.shape[order.tree]
+        if shown == order.cells:
+            cell += work.precisions[b]
+        elif _shows_groups(order, margin):
+            group += work.precisions[b]
+    return cell, group
+
+
+def _shows_groups(order: NodeOrder, margin: Margin) -> bool:
+    inner = Margin(tuple(margin.partitions[at] for at in order.rest))
+    numbers = inner.spread(np.arange(inner.size).reshape(inner.shape)).reshape(-1)
+    return bool(np.array_equal(numbers, order.groups))
+
+
+def fit_to_targets(order: NodeOrder, targets: Sequence[LevelTargets]) -> WholeCounts:
+    """Whole counts near given targets, level by level."""
+    counts: Ints | None = None
+    for level, target in enumerate(targets):
+        if counts is None:
+            counts = _fit_node(order, level, target, np.zeros(1, dtype=np.int64), None)
+            continue
+        parents = order.parents(level).array
+        found = np.zeros((order.chain[level].size, order.cells), dtype=np.int64)
+        by_parent = np.argsort(parents, kind="stable")
+        starts = np.searchsorted(parents[by_parent], np.arange(len(counts) + 1))
+        for node, columns in enumerate(counts):
+            children = by_parent[starts[node] : starts[node + 1]]
+            found[children] = _fit_node(order, level, target, children, columns)
+        counts = found
+    assert counts is not None
+    return WholeCounts(order, _as_cells(order, counts))
+
+
+def _as_cells(order: NodeOrder, counts: Ints) -> Ints:
+    shape = order.measurements.shape
+    moved = counts.reshape(shape[order.tree], *(shape[at] for at in order.rest))
+    return np.moveaxis(moved, 0, order.tree)
+
+
+def _fit_node(
+    order: NodeOrder, level: int, target: LevelTargets, nodes: Ints, columns: Ints | None
+) -> Ints:
+    """Whole counts of some nodes of a level that have one parent (None: no parent)."""
+    atoms = order.atoms[level]
+    cells = np.flatnonzero(order.possible)
+    if columns is not None and len(nodes) == 1:
+        return columns[None]
+    rows = _atom_sums(atoms, target, nodes, columns)
+    children = Children(
+        target.cells[np.ix_(nodes, cells)],
+        target.p[nodes],
+        target.q[nodes],
+        np.unique(order.groups[cells], return_inverse=True)[1].reshape(-1),
+        atoms.of_cell[cells],
+        rows,
+        None if columns is None else columns[cells],
+    )
+    found = np.zeros((len(nodes), order.cells), dtype=np.int64)
+    found[:, cells] = whole_fit(children)
+    return found
+
+
+def _atom_sums(atoms: Atoms, target: LevelTargets, nodes: Ints, columns: Ints | None) -> Ints:
+    """Sums of atoms at some nodes: known, or chosen first where one degree of freedom is left."""
+    if atoms.kernel is None:
+        return atoms.sums[nodes]
+    inside = atoms.of_cell == atoms.free
+    aim = target.cells[np.ix_(nodes, np.flatnonzero(inside))].sum(axis=1)
+    low, high = atoms.low[nodes], atoms.high[nodes]
+    total = None if columns is None else int(columns[inside].sum())
+    chosen = _between(aim, 1 / target.p[nodes], low, high, total)
+    known = Atoms(atoms.of_cell, atoms.sums[nodes], atoms.kernel)
+    return known.given(chosen)
+
+
+def _between(aim: Floats, variance: Floats, low: Ints, high: Ints, total: int | None) -> Ints:
+    """Whole numbers near `aim` between bounds, with a given sum: a common shift per variance."""
+    if total is None:
+        return np.clip(np.rint(aim), low, high).astype(np.int64)
+    reach = float(np.max((np.abs(aim) + np.abs(low) + np.abs(high) + 1) / variance))
+    down, up = -reach, reach
+    for _ in range(200):
+        middle = (down + up) / 2
+        if np.clip(aim + middle * variance, low, high).sum() < total:
+            down = middle
+        else:
+            up = middle
+    x = np.clip(aim + up * variance, low, high)
+    return _within_bounds(x, low, high, total)
+
+
+def _within_bounds(x: Floats, low: Ints, high: Ints, total: int) -> Ints:
+    """Whole numbers between bounds with a given sum: floors, then the largest fractions up."""
+    whole = np.clip(np.floor(x + 1e-9), low, high).astype(np.int64)
+    order = np.argsort(whole - x, kind="stable")
+    while whole.sum() != total:
+        step = 1 if whole.sum() < total else -1
+        able = [i for i in order if low[i] <= whole[i] + step <= high[i]]
+        if not able:
+            raise StructureError(
+                "no whole counts keep the bounds that the figures imply.",
+                remedy="Compute all figures from one dataset.",
+            )
+        for i in able[: abs(total - int(whole.sum()))]:
+            whole[i] += step
+    return whole
