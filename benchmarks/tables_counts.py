@@ -1,7 +1,7 @@
 """Whole counts of several tables measured at once, on census tables: error of what is printed.
 
-Run `python -m benchmarks tables_counts --data DIR`; DIR holds `census/pl94_2020_PA_vtd.csv.gz` (9,178
-voting districts x 8 races x 2 ages; exact: people per county, adults per district) and
+Run `python -m benchmarks tables_counts --data DIR`; DIR holds `census/pl94_2020_PA_vtd.csv.gz`
+(9,178 voting districts x 8 races x 2 ages; exact: people per county, adults per district) and
 `census/sf1_2010_P12_counties.csv.gz` (3,143 counties x 2 x 23; exact: total, female, voting age per
 county). Noise is simulated: normal, projected on what the figures leave free, from pinned seeds.
 Printed counts should have at most 1.05 times the error of the estimates where these have a standard
@@ -164,8 +164,8 @@ def topdown(order: Any, values: list[np.ndarray], work: Measurements) -> list[Le
             for b, margin in enumerate(work.margins)
             if margin.partitions[order.tree] == partition
         }
-        cells = _by_node(values[at["cells"]], order, partition.size)
-        sums = _by_node(values[at["sums"]], order, partition.size)
+        cells = values[at["cells"]].reshape(partition.size, -1)
+        sums = values[at["sums"]].reshape(partition.size, -1)
         numbers, size = order.groups, order.cells / (order.groups.max() + 1)
         own = np.zeros(sums.shape)
         np.add.at(own.T, numbers, cells.T)
@@ -175,10 +175,6 @@ def topdown(order: Any, values: list[np.ndarray], work: Measurements) -> list[Le
             LevelTargets(cells + shift[:, numbers], np.full(nodes, cell), np.full(nodes, group))
         )
     return found
-
-
-def _by_node(values: np.ndarray, order: Any, nodes: int) -> np.ndarray:
-    return values.reshape(nodes, -1)
 
 
 def errors(

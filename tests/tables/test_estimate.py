@@ -9,6 +9,7 @@ from congenial.errors import DataError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import total
 from congenial.tables import structure
+from congenial.tables.covariance import Covariance
 from congenial.tables.estimate import choose_inverse, estimate
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.measurements import Measurements
@@ -134,3 +135,24 @@ def test_figures_without_values_are_refused():
     work = Measurements(Workload.of(SCHEMA, [["race"]]), (1.0,), known)
     with pytest.raises(Exception, match="no values yet"):
         estimate(work, [np.zeros(3)])
+
+
+@pytest.mark.parametrize("names", [["urban", "race"], ["adult"], ["race", "urban", "adult"]])
+def test_a_table_that_the_workload_does_not_name(names):
+    work, table = measurements(SETTINGS[7])
+    oracle = dense(work, table)
+    values, flat = drawn(work, table, oracle)
+    best = oracle.estimate(work.precisions, flat)
+    asked = dense(
+        Measurements(Workload.of(SCHEMA, [names, CELLS]), (1.0, 1.0), work.mandates), table
+    )
+    assert np.allclose(estimate(work, values).table(names).reshape(-1), asked.maps[0] @ best)
+    variances = np.diag(asked.maps[0] @ oracle.inverse(work.precisions) @ asked.maps[0].T)
+    found = Covariance(work).deviations(names).values.reshape(-1)
+    assert np.allclose(found, np.sqrt(np.maximum(variances, 0)), atol=1e-6)
+
+
+def test_a_table_finer_than_every_other_is_refused():
+    work = Measurements(Workload.of(SCHEMA, [["county"]]), (1.0,), Invariants(SCHEMA))
+    with pytest.raises(StructureError, match="cuts the finest cells"):
+        work.margin(["urban"])

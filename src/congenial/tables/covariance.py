@@ -93,6 +93,12 @@ class Covariance:
         margin = self.measurements.margin(names)
         if margin.size <= SOLVED:
             return self._solved(margin), self.basis
+        if not isinstance(self.inverse, GradientInverse):
+            raise StructureError(
+                f"the table over {', '.join(names)} has more than {SOLVED} cells and is not one "
+                "of the release's tables.",
+                remedy="Name it among the tables (precision 0), or ask for single cells.",
+            )
         weaker: Basis = "bound"
         fewer = separable_part(self.measurements)
         variances = choose_inverse(fewer).variances(fewer.margin(names))

@@ -148,9 +148,13 @@ def _products(left: Floats, right: Floats) -> Floats:
     return np.asarray(np.einsum("bi,bi->b", *flat).reshape(-1, *(1,) * (left.ndim - 1)))
 
 
-def figure_matrix(figures: tuple[FigureRows, ...], shape: tuple[int, ...]) -> sp.csr_matrix:
-    """All figures as one sparse matrix over the cells."""
+def figure_matrix(
+    figures: tuple[FigureRows, ...], shape: tuple[int, ...], every: bool = False
+) -> sp.csr_matrix:
+    """All figures as one sparse matrix over the cells; rows without a cell only if `every`."""
     blocks = [_sparse_rows(figure, shape) for figure in figures]
+    if not every:
+        blocks = [block[np.flatnonzero(np.diff(block.indptr))] for block in blocks]
     if not blocks:
         return sp.csr_matrix((0, prod(shape)))
     return sp.vstack(blocks, format="csr")
@@ -162,5 +166,4 @@ def _sparse_rows(figure: FigureRows, shape: tuple[int, ...]) -> sp.csr_matrix:
     weight = np.broadcast_to(figure.weight.reshape(along), shape).reshape(-1)
     rows = figure.by.spread(np.arange(figure.by.size).reshape(figure.by.shape)).reshape(-1)
     inside = np.flatnonzero(weight)
-    matrix = sp.csr_matrix((weight[inside], (rows[inside], inside)), shape=(figure.by.size, size))
-    return matrix[np.flatnonzero(np.diff(matrix.indptr))]
+    return sp.csr_matrix((weight[inside], (rows[inside], inside)), shape=(figure.by.size, size))

@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from congenial.data.predicate import parse
-from congenial.errors import MandateError, PlanError
+from congenial.errors import MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.tables.row_space import RowSpace
-from congenial.tables.workload import Margin, Partition, Workload
+from congenial.tables.workload import Ints, Margin, Partition, Workload
 
 Floats = NDArray[np.float64]
 
@@ -96,7 +96,7 @@ class Measurements:
         for margin in self._domain.margins:
             for seen, partition in zip(told, margin.partitions, strict=True):
                 seen.append(partition)
-        for statement in (*self.mandates.equalities, *self.mandates.zeros):
+        for statement in self.mandates.statements:
             for seen, partition in zip(told, self._seen_by(statement), strict=True):
                 seen.append(partition)
         return tuple(common_refinement(seen) for seen in told)
@@ -121,8 +121,15 @@ class Measurements:
         return prod(self.shape)
 
     def margin(self, names: Sequence[str]) -> Margin:
-        """The linear map of a table over the cells."""
-        return self._on_cells(self._domain.margin(names))
+        """The linear map of a table over the cells, whether the workload names it or not."""
+        margin = self._domain.margin(names)
+        for cells, wanted in zip(self.cells, margin.partitions, strict=True):
+            if not cells.refines(wanted):
+                raise StructureError(
+                    f"the table over {', '.join(names)} cuts the finest cells of the tables.",
+                    remedy="Name it among the tables, or a table that it is a sum of.",
+                )
+        return self._on_cells(margin)
 
     def _on_cells(self, margin: Margin) -> Margin:
         pairs = zip(margin.partitions, self.cells, strict=True)
@@ -143,11 +150,12 @@ class Measurements:
     @cached_property
     def figures(self) -> tuple[FigureRows, ...]:
         """Exact figures and structural zeros as rows over the cells."""
-        rows = [self._rows(s) for s in self.mandates.equalities]
+        rows = [self.rows_of(s) for s in self.mandates.equalities]
         rows += [self._zero_rows(s) for s in self.mandates.zeros]
         return tuple(rows)
 
-    def _rows(self, statement: Statement) -> FigureRows:
+    def rows_of(self, statement: Statement) -> FigureRows:
+        """A statement's rows over the cells."""
         by = self._on_cells(self._domain.margin(statement.by))
         mentions, weight = self._weight(statement)
         return FigureRows(by, mentions, weight)
@@ -171,6 +179,19 @@ class Measurements:
         mentions, weight = self._weight(statement)
         by = Margin(tuple(Partition.levels(levels) for levels in self.shape))
         return FigureRows(by, mentions, (weight != 0).astype(float))
+
+    def published(self, i: int) -> Ints:
+        """The i-th exact figure's values, with one axis per attribute of the cells."""
+        mandates = self.mandates
+        if mandates.values is None:
+            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
+        statement = mandates.equalities[i]
+        values = mandates.values[mandates.statements.index(statement)]
+        assert values is not None
+        schema = self.workload.schema
+        places = [self.names.index(schema.axis(name).base) for name in statement.by]
+        order = sorted(range(len(places)), key=places.__getitem__)
+        return np.asarray(values.transpose(order).reshape(self.figures[i].by.shape))
 
     # ---- a table that has the figures --------------------------------------------------------
 

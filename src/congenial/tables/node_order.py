@@ -19,16 +19,11 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import MandateError, StructureError
-from congenial.tables.measurements import (
-    FigureRows,
-    Floats,
-    Measurements,
-    common_refinement,
-    relative,
-)
+from congenial.tables.measurements import Floats, Measurements, common_refinement, relative
 from congenial.tables.structure import figure_rows
 from congenial.tables.workload import Ints, Margin, Partition
 
+CONCERNS = "a figure or a structural zero concerns"
 LARGEST_NODE = 2_000  # cells of a node
 
 
@@ -113,15 +108,16 @@ class NodeOrder:
 
 def node_order(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder:
     """The order of the fit; StructureError where figures have no place in it, before any draw."""
-    reasons = []
+    reasons: list[str] = []
     by_size = sorted(range(len(measurements.shape)), key=lambda at: -measurements.shape[at])
     for tree in by_size:
         found = _order_at(measurements, tree, keep)
         if isinstance(found, NodeOrder):
             return found
         reasons.append(found)
+    telling = [one for one in reasons if not one.startswith(CONCERNS)] or reasons
     raise StructureError(
-        f"whole counts cannot be fitted from coarse to fine: {reasons[0]}.",
+        f"whole counts cannot be fitted from coarse to fine: {telling[0]}.",
         remedy="Print the estimates, or publish figures that follow the tables.",
     )
 
@@ -129,10 +125,13 @@ def node_order(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrde
 def _order_at(measurements: Measurements, tree: int, keep: Sequence[str]) -> NodeOrder | str:
     name = measurements.names[tree]
     figures = measurements.figures
+    for axis in keep:
+        if measurements.workload.schema.axis(axis).base != name:
+            return f"'{axis}' is to be kept and is no partition of {name}"
     if measurements.mandates.bounds:
         return "there are public bounds"
     if any(tree in figure.mentions for figure in figures):
-        return f"a figure or a structural zero concerns some levels of {name} only"
+        return f"{CONCERNS} some levels of {name} only"
     chain = _chain(measurements, tree)
     if chain is None:
         return f"partitions of {name} do not nest"
@@ -173,17 +172,7 @@ def _with_kept(
     measurements: Measurements, chain: tuple[Partition, ...], tree: int, axis: str
 ) -> tuple[Partition, ...]:
     """The chain with a named partition inside the finest level that does not refine it."""
-    schema = measurements.workload.schema
-    base = schema.axis(axis).base
-    if base != measurements.names[tree]:
-        return chain
-    named = Partition.of(schema.axis(axis).of_base)
-    if not measurements.cells[tree].refines(named):
-        raise StructureError(
-            f"{axis!r} cuts the finest cells of the tables.",
-            remedy=f"Name a table over {base}, or over a refinement of {axis}.",
-        )
-    kept = relative(named, measurements.cells[tree])
+    kept = measurements.margin([axis]).partitions[tree]
     below = next(i for i, one in enumerate(chain) if one.refines(kept))
     if below == 0:
         return chain
@@ -234,7 +223,7 @@ def _known(
         finer = figure.by.partitions[tree]
         if not finer.refines(partition):
             continue
-        counts = _values(measurements, i, figure)
+        counts = measurements.published(i)
         moved = np.moveaxis(counts, tree, 0).reshape(finer.size, -1)
         sums = np.zeros((partition.size, moved.shape[1]), dtype=np.int64)
         np.add.at(sums, relative(partition, finer).array, moved)
@@ -243,20 +232,6 @@ def _known(
         rows.append(inside[seen])
         values.append(sums[:, seen])
     return np.vstack(rows), np.hstack(values)
-
-
-def _values(measurements: Measurements, i: int, figure: FigureRows) -> Ints:
-    """A figure's published values, with one axis per attribute of the cells."""
-    mandates = measurements.mandates
-    if mandates.values is None:
-        raise MandateError("the figures have no values yet.", remedy="Publish them first.")
-    statement = mandates.equalities[i]
-    values = mandates.values[mandates.statements.index(statement)]
-    assert values is not None
-    schema = measurements.workload.schema
-    places = [measurements.names.index(schema.axis(name).base) for name in statement.by]
-    order = sorted(range(len(places)), key=places.__getitem__)
-    return np.asarray(values.transpose(order).reshape(figure.by.shape))
 
 
 def _all_atoms(

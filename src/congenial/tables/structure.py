@@ -54,6 +54,17 @@ class Separation:
         """Which partition of the chain a table shows."""
         return self._levels[margin.partitions[self.tree]]
 
+    def supported(self, margin: Margin) -> Margin:
+        """The coarsest table that separates and of which a table is a sum; often itself."""
+        partitions = list(margin.partitions)
+        if partitions[self.tree] not in self._levels:
+            finer = [one for one in self.chain if one.refines(partitions[self.tree])]
+            partitions[self.tree] = finer[-1]
+        for at in self.flat:
+            if 1 < partitions[at].size < self.shape[at]:
+                partitions[at] = Partition.levels(self.shape[at])
+        return Margin(tuple(partitions))
+
     def shown(self, margin: Margin) -> tuple[int, ...]:
         """The flat attributes that a table shows."""
         return tuple(at for at in self.flat if margin.shape[at] > 1)

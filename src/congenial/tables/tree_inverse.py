@@ -103,6 +103,7 @@ class TreeInverse:
 
     def apply(self, terms: Terms) -> TreeSolution:
         """M^+ times the sum of T_b' w_b."""
+        terms = [self._supported(margin, values) for margin, values in terms]
         batch = len(terms[0][1])
         found: dict[Contrasts, Floats] = {}
         for contrasts in self._touched(terms):
@@ -119,6 +120,11 @@ class TreeInverse:
             if any(one is not None for one in given):
                 found[contrasts] = part.passes.solve(given)
         return TreeSolution(self, batch, found)
+
+    def _supported(self, margin: Margin, values: Floats) -> tuple[Margin, Floats]:
+        """The same linear form over a table that separates."""
+        finer = self.separation.supported(margin)
+        return finer, sums_of(finer, margin).spread(values)
 
     def _touched(self, terms: Terms) -> list[Contrasts]:
         found = {subset for margin, _ in terms for subset in self.separation.subsets(margin)}
@@ -150,8 +156,10 @@ class TreeInverse:
 
     # ---- covariances -------------------------------------------------------------------------
 
-    def variances(self, margin: Margin) -> Floats:
-        """Variance of every cell of a table, as a read-only array of its shape."""
+    def variances(self, margin: Margin) -> Floats | None:
+        """Variance of every cell of a table, as a read-only array; None if it does not separate."""
+        if self.separation.supported(margin) != margin:
+            return None
         separation, core = self.separation, self._core_margin(margin)
         cells = prod(separation.core_shape)
         sums = core.totals(np.eye(cells).reshape(cells, *separation.core_shape))
@@ -188,6 +196,9 @@ class TreeSolution:
 
     def totals(self, margin: Margin) -> Floats:
         """Its sums over the cells of a table."""
+        finer = self.inverse.separation.supported(margin)
+        if finer != margin:
+            return np.asarray(sums_of(finer, margin).totals(self.totals(finer)))
         total = np.zeros((self.batch, *margin.shape))
         for contrasts in self.inverse.separation.subsets(margin):
             if not self.inverse.settled(margin, contrasts) and contrasts in self.parts:
@@ -210,3 +221,9 @@ class TreeSolution:
         moved = sums.transpose([0, *(1 + one for one in order)])
         padded = [margin.shape[at] if at in places else 1 for at in range(len(margin.shape))]
         return np.asarray(moved.reshape(self.batch, *padded))
+
+
+def sums_of(finer: Margin, coarse: Margin) -> Margin:
+    """The map from a table to sums of its cells."""
+    pairs = zip(coarse.partitions, finer.partitions, strict=True)
+    return Margin(tuple(relative(one, other) for one, other in pairs))

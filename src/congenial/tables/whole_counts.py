@@ -19,19 +19,24 @@ from congenial.tables.estimate import Estimates, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
 from congenial.tables.transport_fit import Children, whole_fit
+from congenial.tables.whole_general import LARGEST, fit_by_programme, public_rows
 from congenial.tables.workload import Ints, Margin
 
 
 @dataclass(frozen=True, eq=False)
 class WholeCounts:
-    """Whole counts of the finest cells; every table is a sum of them."""
+    """Whole counts of the finest cells; every table is a sum of them.
 
-    order: NodeOrder
+    `order` is None where small tables were fitted by integer programmes, table by table.
+    """
+
+    measurements: Measurements
+    order: NodeOrder | None
     cells: Ints = field(repr=False)
 
     def table(self, names: Sequence[str]) -> Ints:
         """Counts of the table over some axes, shaped by them in the order they are named."""
-        work = self.order.measurements
+        work = self.measurements
         totals = work.margin(names).totals(self.cells)
         return np.asarray(in_order(totals, names, work), dtype=np.int64)
 
@@ -45,12 +50,21 @@ class LevelTargets:
     q: Floats
 
 
-def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder:
+def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder | None:
     """Whether whole counts can be fitted, from public figures alone: call it before a draw.
 
-    Raises StructureError or MandateError, in words, where they cannot.
+    The order of the fit, or None where small tables are fitted by integer programmes. Raises
+    StructureError or MandateError, in words, where there are no whole counts or no way to them.
     """
-    order = node_order(measurements, keep)
+    for axis in keep:
+        measurements.margin([axis])  # refuses what cuts the cells
+    try:
+        order = node_order(measurements, keep)
+    except StructureError:
+        if measurements.size > LARGEST:
+            raise
+        public_rows(measurements)
+        return None
     for level in range(1, len(order.chain)):
         _refuse_unattainable(order, level)
     return order
@@ -83,6 +97,8 @@ def _refuse_unattainable(order: NodeOrder, level: int) -> None:
 def fit_whole_counts(estimates: Estimates, keep: Sequence[str] = ()) -> WholeCounts:
     """Whole counts near all estimates. `keep` names partitions that become nodes of the fit."""
     order = rehearse(estimates.measurements, keep)
+    if order is None:
+        return WholeCounts(estimates.measurements, None, fit_by_programme(estimates, keep))
     return fit_to_targets(order, targets_of(estimates, order))
 
 
@@ -159,7 +175,7 @@ def fit_to_targets(order: NodeOrder, targets: Sequence[LevelTargets]) -> WholeCo
             found[children] = _fit_node(order, level, target, children, columns)
         counts = found
     assert counts is not None
-    return WholeCounts(order, _as_cells(order, counts))
+    return WholeCounts(order.measurements, order, _as_cells(order, counts))
 
 
 def _as_cells(order: NodeOrder, counts: Ints) -> Ints:
