@@ -41,7 +41,7 @@ from congenial.tables.workload import Workload
 RACES = ("hisp", "white", "black", "aian", "asian", "nhpi", "other", "two")
 SHARES = {
     "88/4/2/2/2/2 %": (0.88, 0.04, 0.02, 0.02, 0.02, 0.02),
-    "even": (0.33, 0.2, 0.13, 0.12, 0.11, 0.11),
+    "about even": (0.33, 0.2, 0.13, 0.12, 0.11, 0.11),
 }
 
 

@@ -53,7 +53,7 @@ def test_covariances_of_linear_combinations(setting):
 
 def test_a_large_table_that_does_not_separate_gets_a_bound(monkeypatch):
     monkeypatch.setattr(structure, "LARGEST_CORE", 5)
-    monkeypatch.setattr(module, "SOLVED", 10)
+    monkeypatch.setattr(module, "SOLVED", 100)
     work, table = measurements(SETTINGS[13])
     oracle = dense(work, table)
     expected = np.sqrt(np.diag(oracle.inverse(work.precisions)))

@@ -36,7 +36,7 @@ from congenial.tables.workload import Margin, Workload
 Family = Literal["discrete_gaussian", "double_geometric"]
 Basis = Literal["exact", "bound", "approximation"]
 
-SOLVED = 2_000  # cells of a table whose variances are solved for one by one
+SOLVED = 20_000_000  # entries of all solutions, where variances are solved for cell by cell
 BATCH_ENTRIES = 20_000_000  # numbers held at a time by such solves
 ORDER: tuple[Basis, ...] = ("exact", "bound", "approximation")
 
@@ -91,12 +91,12 @@ class Covariance:
     def _without_separation(self, names: Sequence[str]) -> tuple[Floats, Basis]:
         """Cell by cell if they are few, otherwise a bound from fewer measurements."""
         margin = self.measurements.margin(names)
-        if margin.size <= SOLVED:
+        if margin.size * self.measurements.size <= SOLVED:
             return self._solved(margin), self.basis
         if not isinstance(self.inverse, GradientInverse):
             raise StructureError(
-                f"the table over {', '.join(names)} has more than {SOLVED} cells and is not one "
-                "of the release's tables.",
+                f"the table over {', '.join(names)} has {margin.size} cells and is not one of the "
+                "tables that were named.",
                 remedy="Name it among the tables (precision 0), or ask for single cells.",
             )
         weaker: Basis = "bound"

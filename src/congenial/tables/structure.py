@@ -21,7 +21,8 @@ from congenial.tables.row_space import orthonormal
 from congenial.tables.workload import Margin, Partition
 
 LARGEST_CORE = 256  # cells of the core attributes: matrices of this size at the nodes
-LARGEST_FIGURE = 2048  # cells of the attributes, other than the tree's, that figures mention
+SMALL_CORE = 64  # cells of the core at which no other tree is looked for
+LARGEST_FIGURE = 1024  # cells of the attributes, other than the tree's, that figures mention
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +118,20 @@ def _direction(levels: int, contrast: bool) -> Floats:
 
 
 def separate(measurements: Measurements) -> Separation | str:
-    """The separation with the smallest core, or the reason why there is none."""
-    found, reasons = [], []
-    for tree in range(len(measurements.shape)):
+    """A separation with a small core, or the reason why there is none."""
+    found: list[Separation] = []
+    reasons = []
+    for tree in sorted(range(len(measurements.shape)), key=lambda at: -measurements.shape[at]):
         one = _separate_at(measurements, tree)
         if isinstance(one, str):
             reasons.append(one)
+        elif prod(one.core_shape) <= SMALL_CORE:
+            return one
         else:
-            found.append((prod(one.core_shape), -measurements.shape[tree], tree, one))
+            found.append(one)
     if not found:
         return min(reasons, key=len)
-    return min(found, key=lambda each: each[:3])[3]
+    return min(found, key=lambda one: prod(one.core_shape))
 
 
 def _separate_at(measurements: Measurements, tree: int) -> Separation | str:

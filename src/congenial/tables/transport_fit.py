@@ -55,19 +55,17 @@ def real_fit(children: Children) -> tuple[Floats, float]:
     starts = np.searchsorted(children.groups[order], np.arange(children.groups.max() + 2))
     scale = float(children.p.max())
     columns = children.columns
-    x, worst = fit(
+    problem = (
         np.ascontiguousarray(children.targets[:, order]),
         np.ascontiguousarray(children.allowed[:, order]),
         np.ascontiguousarray(children.p / scale),
         np.ascontiguousarray(children.q / scale),
         starts,
-        children.blocks[order],
-        children.rows.astype(float),
-        np.zeros(len(order)) if columns is None else columns[order].astype(float),
-        columns is not None,
-        STEPS,
-        GOAL,
+        np.ascontiguousarray(children.blocks[order]),
     )
+    known = np.zeros(len(order)) if columns is None else columns[order].astype(float)
+    sums = (np.ascontiguousarray(children.rows, dtype=float), known, columns is not None)
+    x, worst = fit(problem, sums, STEPS, GOAL)
     found = np.empty_like(x)
     found[:, order] = x
     return found, float(worst)

@@ -49,8 +49,10 @@ def _cells(t: Any, allowed: Any, p: float, q: float, g: Any, starts: Any, x: Any
 
 
 @numba.njit(cache=True)
-def _evaluate(t, allowed, p, q, starts, blocks, along, across, x):  # type: ignore[no-untyped-def]
-    """Cells of all units given multipliers of rows (along) and columns (across)."""
+def _evaluate(problem, sums, along, across, x):  # type: ignore[no-untyped-def]
+    """Cells given multipliers of rows (along) and columns (across), and the dual's value."""
+    t, allowed, p, q, starts, blocks = problem
+    rows, columns, use_columns = sums
     units, cells = t.shape
     g = np.empty(cells)
     value = 0.0
@@ -58,7 +60,23 @@ def _evaluate(t, allowed, p, q, starts, blocks, along, across, x):  # type: igno
         for v in range(cells):
             g[v] = across[v] + (along[d, blocks[v]] if blocks[v] >= 0 else 0.0)
         value += _cells(t[d], allowed[d], p[d], q[d], g, starts, x[d])
-    return value
+    value += (along * rows).sum()
+    return value + (across * columns).sum() if use_columns else value
+
+
+@numba.njit(cache=True)
+def _shortfalls(problem, sums, x):  # type: ignore[no-untyped-def]
+    """What rows and columns lack, and the largest of it."""
+    blocks = problem[5]
+    rows, columns, use_columns = sums
+    short, lack = rows.copy(), np.zeros(x.shape[1])
+    for v in range(x.shape[1]):
+        if blocks[v] >= 0:
+            short[:, blocks[v]] -= x[:, v]
+        if use_columns:
+            lack[v] = columns[v] - x[:, v].sum()
+    worst = np.abs(lack).max()
+    return short, lack, max(worst, np.abs(short).max()) if short.size else worst
 
 
 @numba.njit(cache=True)
@@ -80,81 +98,75 @@ def _unit_jacobian(x, p, q, starts, W):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def fit(t, allowed, p, q, starts, blocks, rows, columns, use_columns, steps, goal):  # type: ignore[no-untyped-def]
-    """Real cells, and the largest violation of a row or column."""
-    units, cells = t.shape
-    count = rows.shape[1]
-    along, across = np.zeros((units, count)), np.zeros(cells)
+def _unit_gains(W, blocks, count, ridge, gain):  # type: ignore[no-untyped-def]
+    """One unit's rows eliminated: (R W R')^-1, with gain = (R W R')^-1 R W filled in; and R W."""
+    cells = W.shape[0]
+    RW, RWR = np.zeros((count, cells)), np.zeros((count, count))
+    for v in range(cells):
+        if blocks[v] >= 0:
+            RW[blocks[v]] += W[v]
+    for v in range(cells):
+        if blocks[v] >= 0:
+            RWR[:, blocks[v]] += RW[:, v]
+    for b in range(count):
+        RWR[b, b] += ridge
+    inverse = np.linalg.inv(RWR)
+    gain[:] = inverse @ RW
+    return inverse, RW
+
+
+@numba.njit(cache=True)
+def _newton(problem, use_columns, x, short, lack):  # type: ignore[no-untyped-def]
+    """The Newton step of the multipliers: rows are eliminated unit by unit, columns solved for."""
+    _, _, p, q, starts, blocks = problem
+    (units, cells), count = x.shape, short.shape[1]
+    W, schur, right = np.empty((cells, cells)), np.zeros((cells, cells)), lack.copy()
+    gains, inverses = np.zeros((units, count, cells)), np.zeros((units, count, count))
+    for d in range(units):
+        _unit_jacobian(x[d], p[d], q[d], starts, W)
+        schur += W
+        if count:
+            inverses[d], RW = _unit_gains(W, blocks, count, 1e-9 / p[d], gains[d])
+            right -= gains[d].T @ short[d]
+            schur -= RW.T @ gains[d]
+    across = np.zeros(cells)
+    if use_columns:
+        ridge = 1e-10 * np.trace(schur) / cells + 1e-9
+        for v in range(cells):
+            schur[v, v] += ridge
+        across = np.linalg.solve(schur, right)
+    along = np.empty((units, count))
+    for d in range(units):
+        along[d] = inverses[d] @ short[d] - gains[d] @ across
+    return along, across
+
+
+@numba.njit(cache=True)
+def fit(problem, sums, steps, goal):  # type: ignore[no-untyped-def]
+    """Real cells, and the largest violation of a row or column that is left.
+
+    `problem` is (t, allowed, p, q, starts of groups, blocks), `sums` (rows, columns, use_columns).
+    """
+    t, rows = problem[0], sums[0]
+    along, across = np.zeros(rows.shape), np.zeros(t.shape[1])
     x, trial = np.empty_like(t), np.empty_like(t)
-    value = _evaluate(t, allowed, p, q, starts, blocks, along, across, x)
-    W = np.empty((cells, cells))
-    worst = 0.0
+    dual = _evaluate(problem, sums, along, across, x)
+    short, lack, worst = _shortfalls(problem, sums, x)
     for _ in range(steps):
-        schur, right = np.zeros((cells, cells)), np.zeros(cells)
-        short = np.zeros((units, count))
-        worst, dual = 0.0, value
-        for d in range(units):
-            for b in range(count):
-                short[d, b] = rows[d, b]
-                dual += along[d, b] * rows[d, b]
-            for v in range(cells):
-                if blocks[v] >= 0:
-                    short[d, blocks[v]] -= x[d, v]
-            for b in range(count):
-                worst = max(worst, abs(short[d, b]))
-        if use_columns:
-            for v in range(cells):
-                right[v] = columns[v] - x[:, v].sum()
-                worst = max(worst, abs(right[v]))
-                dual += across[v] * columns[v]
         if worst < goal:
             break
-        gains = np.zeros((units, count, cells))
-        inverses = np.zeros((units, count, count))
-        for d in range(units):
-            _unit_jacobian(x[d], p[d], q[d], starts, W)
-            if count:
-                RW = np.zeros((count, cells))
-                RWR = np.zeros((count, count))
-                for v in range(cells):
-                    if blocks[v] >= 0:
-                        RW[blocks[v]] += W[v]
-                for v in range(cells):
-                    if blocks[v] >= 0:
-                        RWR[:, blocks[v]] += RW[:, v]
-                for b in range(count):
-                    RWR[b, b] += 1e-9 / p[d]
-                inverses[d] = np.linalg.inv(RWR)
-                gains[d] = inverses[d] @ RW
-                right -= gains[d].T @ short[d]
-                if use_columns:
-                    schur += W - RW.T @ gains[d]
-            elif use_columns:
-                schur += W
-        move = np.zeros(cells)
-        if use_columns:
-            ridge = 1e-10 * np.trace(schur) / cells + 1e-9
-            for v in range(cells):
-                schur[v, v] += ridge
-            move = np.linalg.solve(schur, right)
-        turn = np.empty((units, count))
-        for d in range(units):
-            turn[d] = inverses[d] @ short[d] - gains[d] @ move
-        size = 1.0
+        turn, move = _newton(problem, sums[2], x, short, lack)
+        size, now = 1.0, dual
         for _ in range(40):
-            new = _evaluate(
-                t, allowed, p, q, starts, blocks, along + size * turn, across + size * move, trial
-            )
-            now = new + ((along + size * turn) * rows).sum()
-            if use_columns:
-                now += ((across + size * move) * columns).sum()
+            now = _evaluate(problem, sums, along + size * turn, across + size * move, trial)
             if now >= dual - 1e-10 * abs(dual) - 1e-9:
                 break
             size *= 0.5
         along += size * turn
         across += size * move
-        value = new
+        dual = now
         x[:] = trial
+        short, lack, worst = _shortfalls(problem, sums, x)
     return x, worst
 
 
@@ -197,8 +209,9 @@ def apportion_rows(x, allowed, rows):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _exchange(x, z, allowed, weight, i, j, cost, who):  # type: ignore[no-untyped-def]
+def _exchange(state, i, j, cost, who):  # type: ignore[no-untyped-def]
     """The cheapest unit that moves one from column i to column j."""
+    x, z, allowed, weight = state
     cost[i, j] = np.inf
     for d in range(x.shape[0]):
         if z[d, i] > 0 and allowed[d, j]:
@@ -209,33 +222,55 @@ def _exchange(x, z, allowed, weight, i, j, cost, who):  # type: ignore[no-untype
 
 
 @numba.njit(cache=True)
+def _shortest(cost, have, columns, before):  # type: ignore[no-untyped-def]
+    """Distances from columns with too many; `before` is the column a shortest path comes from."""
+    cells = have.size
+    distance = np.where(have > columns, 0.0, np.inf)
+    before[:] = -1
+    for _ in range(cells):
+        changed = False
+        for i in range(cells):
+            if distance[i] < np.inf:
+                for j in range(cells):
+                    if i != j and distance[i] + cost[i, j] < distance[j] - 1e-9:
+                        distance[j] = distance[i] + cost[i, j]
+                        before[j] = i
+                        changed = True
+        if not changed:
+            break
+    return distance
+
+
+@numba.njit(cache=True)
+def _move_along(z, before, who, last, touched):  # type: ignore[no-untyped-def]
+    """Move one unit along the path that ends at a column; the column it starts from."""
+    touched[:] = False
+    j = last
+    while before[j] >= 0:
+        i = before[j]
+        z[who[i, j], i] -= 1
+        z[who[i, j], j] += 1
+        touched[i] = touched[j] = True
+        j = i
+    return j
+
+
+@numba.njit(cache=True)
 def nearest_whole(x, allowed, weight, rows, columns):  # type: ignore[no-untyped-def]
     """Whole z >= 0 with these row and column sums and the least sum of weight (z - x)^2."""
     cells = x.shape[1]
     z, fine = apportion_rows(x, allowed, rows)
     if not fine or rows.sum() != columns.sum():
         return z, False
-    have = z.sum(axis=0)
+    have, state = z.sum(axis=0), (x, z, allowed, weight)
     cost, who = np.empty((cells, cells)), np.zeros((cells, cells), np.int64)
-    for i in range(cells):
-        for j in range(cells):
-            _exchange(x, z, allowed, weight, i, j, cost, who)
-    distance, before = np.empty(cells), np.empty(cells, np.int64)
+    before, touched = np.empty(cells, np.int64), np.ones(cells, np.bool_)
     while True:
-        for v in range(cells):
-            distance[v] = 0.0 if have[v] > columns[v] else np.inf
-            before[v] = -1
-        for _ in range(cells):
-            changed = False
-            for i in range(cells):
-                if distance[i] < np.inf:
-                    for j in range(cells):
-                        if i != j and distance[i] + cost[i, j] < distance[j] - 1e-9 * weight[0]:
-                            distance[j] = distance[i] + cost[i, j]
-                            before[j] = i
-                            changed = True
-            if not changed:
-                break
+        for i in range(cells):
+            for j in range(cells):
+                if touched[i] or touched[j]:
+                    _exchange(state, i, j, cost, who)
+        distance = _shortest(cost, have, columns, before)
         last = -1
         for v in range(cells):
             if have[v] < columns[v] and (last < 0 or distance[v] < distance[last]):
@@ -244,17 +279,5 @@ def nearest_whole(x, allowed, weight, rows, columns):  # type: ignore[no-untyped
             return z, True
         if distance[last] == np.inf:
             return z, False
-        j = last
-        touched = np.zeros(cells, np.bool_)
-        while before[j] >= 0:
-            i = before[j]
-            z[who[i, j], i] -= 1
-            z[who[i, j], j] += 1
-            touched[i] = touched[j] = True
-            j = i
-        have[j] -= 1
+        have[_move_along(z, before, who, last, touched)] -= 1
         have[last] += 1
-        for i in range(cells):
-            for j in range(cells):
-                if touched[i] or touched[j]:
-                    _exchange(x, z, allowed, weight, i, j, cost, who)
