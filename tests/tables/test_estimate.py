@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
+from congenial.data.schema import Schema
 from congenial.errors import DataError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import total
@@ -156,3 +159,20 @@ def test_a_table_finer_than_every_other_is_refused():
     work = Measurements(Workload.of(SCHEMA, [["county"]]), (1.0,), Invariants(SCHEMA))
     with pytest.raises(StructureError, match="cuts the finest cells"):
         work.margin(["urban"])
+
+
+def test_ten_attributes_of_ten_levels_are_never_written_out():
+    """All one- and two-way tables of 1e10 cells: the variances known by hand, and agreement."""
+    names = [f"x{i}" for i in range(10)]
+    schema = Schema.from_dict({name: {"integers": [1, 10]} for name in names})
+    tables = [[], *([one] for one in names), *(list(pair) for pair in combinations(names, 2))]
+    work = Measurements(Workload.of(schema, tables), (0.5,) * len(tables), Invariants(schema))
+    rng = np.random.default_rng(0)
+    result = estimate(work, [rng.normal(100, 1, (10,) * len(one)) for one in tables])
+    assert result.method == "closed form"
+    assert np.allclose(result.table(["x3", "x7"]).sum(axis=0), result.table(["x7"]))
+    assert np.allclose(result.table(["x7"]).sum(), result.table([]))
+    contrast = 0.9 / (0.5 * (1 + 9 / 10))
+    everybody = 1 / (0.5 * (1 + 10 / 10 + 45 / 100)) / 10**2
+    found = Covariance(work).deviations(["x7"]).values
+    assert np.allclose(found**2, contrast + everybody)

@@ -38,11 +38,6 @@ class FigureRows:
     mentions: tuple[int, ...]
     weight: Floats = field(repr=False)
 
-    @property
-    def is_margin(self) -> bool:
-        """Whether everybody counts once: the figure is a margin."""
-        return not self.mentions and bool(np.all(self.weight == 1))
-
 
 @dataclass(frozen=True)
 class Measurements:
