@@ -7,14 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants, publish
-from congenial.figures.statements import total
+from congenial.figures.statements import margin, total
 from congenial.figures.support import support
 from congenial.sampling import SeededRandomness
 from congenial.sampling.families import cell_law, grouped_noise
+from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
 from congenial.tables import structure
 from congenial.tables.covariance import Covariance
@@ -25,6 +26,7 @@ from congenial.tables.workload import Workload
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
 
 ALPHA = 1e-6
+SIGMAS = float(norm.isf(ALPHA / 2 / 30))  # at most 30 cells are judged at once
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
@@ -134,9 +136,24 @@ def test_intervals_cover():
     for names, error in zip(TABLES, errors, strict=True):
         stated = Covariance(work).deviations(names).values
         inside = np.abs(error) <= half_width(0.9) * stated
-        rate, slack = inside.mean(axis=0), 5 * np.sqrt(0.09 / 1500)
-        assert np.all(np.abs(rate - 0.9) <= slack + 0.005)
+        rate, slack = inside.mean(axis=0), SIGMAS * np.sqrt(0.09 / 1500)
+        assert np.all(np.abs(rate - 0.9) <= slack + 0.005)  # .005: noise is whole
         assert np.all((np.abs(error) <= half_width(0.9, "bound") * stated).mean(axis=0) >= 0.97)
+        narrow = (np.abs(error) <= 0.8 * half_width(0.9) * stated).mean(axis=0)
+        assert np.any(np.abs(narrow - 0.9) > slack + 0.005)  # 20 % too narrow is caught
+
+
+@pytest.mark.parametrize(("sigma2", "least"), [(Fraction(1, 2), 0.5), (Fraction(4), 0.97)])
+def test_the_bound_holds_where_figures_cross(sigma2, least):
+    known = publish(confidential(5), margin("district"), margin("race"))
+    work = Measurements(Workload.of(SCHEMA, TABLES[:1]), (1 / float(sigma2),), known)
+    stated = Covariance(work).deviations(TABLES[0]).values
+    noise = TwoWayGaussian((6, 3), sigma2).draw_many(SeededRandomness(8), 4000)
+    ratio = (noise.astype(float) ** 2).mean(axis=0) / stated**2
+    slack = SIGMAS * np.sqrt(2 / 4000)
+    assert np.all(ratio <= 1 + slack)
+    assert np.all(ratio >= least - slack)
+    assert np.any(ratio > 0.8 * (1 + slack) if least > 0.9 else ratio < 1)
 
 
 def test_the_exact_law_of_one_measured_sum():
@@ -151,7 +168,7 @@ def test_the_exact_law_of_one_measured_sum():
     half = law.interval(0.9)
     rate = np.mean(np.abs(sums) <= half)
     expected = law.probs[np.abs(np.arange(law.lo, law.hi + 1)) <= half].sum()
-    assert abs(rate - expected) <= 5 * np.sqrt(expected * (1 - expected) / 20_000)
+    assert abs(rate - expected) <= SIGMAS * np.sqrt(expected * (1 - expected) / 20_000)
     assert of_law(10, law, 0.9).high == 10 + half
 
 
