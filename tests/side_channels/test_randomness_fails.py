@@ -68,7 +68,7 @@ def test_a_failing_source_stops_the_release(
     plan: Path, urandom: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:  # of the noise alone: names of files are random as well
-        patch.setattr(randomness, "os", SimpleNamespace(urandom=urandom))
+        patch.setattr(randomness, "os", SimpleNamespace(urandom=urandom, getpid=os.getpid))
         ran = run("release", plan)
     assert ran.exit_code == RandomnessError.exit_code, ran.stderr
     assert "nothing was released" in ran.stderr

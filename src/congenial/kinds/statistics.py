@@ -30,7 +30,7 @@ from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
-from congenial.mechanisms.distribution.sampling_error import CONFIDENCE
+from congenial.mechanisms.distribution.sampling_error import CONFIDENCE, cost_words
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.pairs.properties import Property, read_property
 from congenial.privacy.guarantee import Guarantee
@@ -81,10 +81,7 @@ class StatisticsCheck:
         except StructureError:  # nothing to compare with
             return ""
         ratio = (self.choice.candidates[0].error or 0.0) / (plain.candidates[0].error or 1.0)
-        return (
-            f" Allowing for it makes the expected error {ratio:.3g} times what it is with "
-            'confidence = "off".'
-        )
+        return cost_words(ratio)
 
     @cached_property
     def diagnosis(self) -> Diagnosis:

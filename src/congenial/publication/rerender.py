@@ -127,10 +127,11 @@ def _statistics(release: Any, promise: str, page: str) -> bool:
 
 def _is_fit(told: str) -> bool:
     """Whether the error of the fit is told in our words; its figures cannot be known."""
-    from congenial.mechanisms.distribution.sampling_error import SamplingError
+    from congenial.mechanisms.distribution.sampling_error import SamplingError, cost_words
 
     forms = {
-        _NUMBER.sub("#", SamplingError(parameter, bound, 0.95, "").beside(0.1))
+        _NUMBER.sub("#", SamplingError(parameter, bound, 0.95, "").beside(0.1) + cost)
+        for cost in ("", cost_words(1.5))
         for parameter in ("epsilon", "delta")
         for bound in (0.01, 0.5, math.inf)  # kept, not kept, unknown
     }

@@ -67,6 +67,14 @@ class SamplingError:
         )
 
 
+def cost_words(ratio: float) -> str:
+    """What allowing for the error of the fit costs, beside the same release without it."""
+    return (
+        f" Allowing for it makes the expected error {ratio:.3g} times what it is with "
+        'confidence = "off".'
+    )
+
+
 def sampling_error(
     mechanism: DistributionMechanism, confidence: float = CONFIDENCE
 ) -> SamplingError:
