@@ -54,7 +54,7 @@ def robust_a(databases) -> int:
         for i in range(n):
             for y in {d[i] for d in databases}:
                 worst = max(worst, int(distance[array[:, i] == y].min()))
-    return max(worst, 1)
+    return worst
 
 
 def differences(schema: Schema, databases, a: int):

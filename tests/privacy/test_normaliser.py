@@ -95,13 +95,13 @@ def test_no_pair_of_conforming_tables_costs_more(name, eps):
 @pytest.mark.parametrize("eps", EPS, ids=str)
 def test_one_move_inside_a_group_is_sharp(eps):
     """All people in one cell, many empty ones: .3318, .4899, .6231, .6839 are approached."""
-    known = support(Invariants(schema(4), (total(),)), ("a",))
+    n, a = 1500, exp(-float(eps))
+    k = int(30 / a**2)
+    known = support(Invariants(schema(k + 2), (total(),)), ("a",))
     price = float(normaliser_price(eps, given(known, 2)).value)
     assert price == pytest.approx(log(2 - exp(-2 * float(eps))), abs=1e-11)
     # s = (n, 0, ..., 0) against s' = (n - 1, 1, 0, ..., 0) with k more empty cells, by generating
     # functions: those k cells hold j people with weight C(j + k - 1, k - 1) a^j.
-    n, a = 1500, exp(-float(eps))
-    k = int(30 / a**2)
     j = np.arange(n + 1.0)
     others = np.exp(gammaln(j + k) - gammaln(k) - gammaln(j + 1) - float(eps) * j)
 

@@ -18,7 +18,7 @@ from congenial.figures.support import support
 from congenial.privacy.normaliser import Conditions, normaliser_price
 
 EPS = (Fraction(1, 4), Fraction(1), Fraction(2))
-SCHEMA = Schema.from_dict({"a": {"levels": ["p", "q"]}, "b": {"levels": ["x", "y", "z"]}})
+SCHEMA = Schema.from_dict({"a": {"levels": list("pqr")}, "b": {"levels": list("wxyz")}})
 CROSSING = support(Invariants(SCHEMA, (margin("a"), margin("b"))), ("a", "b"))
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from congenial.kinds.statistics import StatisticsCheck
     from congenial.kinds.synthetic import SyntheticCheck
     from congenial.ledger.ledger import Ledger
+    from congenial.pairs.adjacency import Adjacency
     from congenial.publication.plan import Plan
     from congenial.publication.workflow import PlanCheck
 
@@ -130,7 +131,7 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
         "independent_figures": mandates.rank,
         "adjacency": {
             "metric": adjacency.metric,
-            "records": adjacency.records,
+            "records": _apart(adjacency),
             "words": adjacency.words,
             "neighbourhood": neighbourhood(adjacency),
         },
@@ -156,6 +157,14 @@ def _examined(one: ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCh
     return check_table.examine(cast("ReleaseCheck", one))
 
 
+def _apart(adjacency: Adjacency) -> int:
+    """Records in which look-alikes may differ; 0 where the figures leave one database."""
+    from congenial.pairs.adjacency import SemiAdjacent
+
+    single = isinstance(adjacency, SemiAdjacent) and adjacency.reach.single
+    return 0 if single else adjacency.records
+
+
 def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     """What the releases promise against someone who knows these counts too (semi-dp, section 7)."""
     from congenial.figures.statements import count
@@ -172,7 +181,7 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     adjacency = SemiAdjacent(known)
     return {
         "known": list(conditions),
-        "records": adjacency.records,
+        "records": _apart(adjacency),
         "releases": [
             {
                 "name": one.section.name,

@@ -39,17 +39,18 @@ class Reach:
     """A reading's distance, what it takes to reach every free direction, and connectedness.
 
     `connected`: whether every conforming table can be reached from every other through look-alikes
-    at a*; None where that was not worked out.
+    at a*; None where that was not worked out. `single`: one database conforms, and no other.
     """
 
     distance: Supremum
     generating: int
     connected: bool | None
+    single: bool = False
 
     @property
     def star(self) -> Supremum:
-        """a*: the larger of the two, and at least 1."""
-        value = max(int(self.distance.value), self.generating, 1)
+        """a*: the larger of the two, and at least 1; 0 if one database conforms, and no other."""
+        value = max(int(self.distance.value), self.generating, 0 if self.single else 1)
         return Supremum(Fraction(value), self.distance.exact, self.distance.by)
 
 
@@ -73,10 +74,13 @@ def reach(
     if not mandates.bounds and mandates.structure != "general":
         groups = Occupancy(mandates)
         if metric == "replace-one":
-            return _closed_form(groups, reading)
+            alone = groups.known and not groups.several and _one_database(merged(mandates))
+            return _single("closed form") if alone else _closed_form(groups, reading)
         if not any(0 in one.block.atoms for one in groups.crossings):
             return _closed_form_rows(groups)
-    return _general(merged(mandates), reading, metric)
+    of = merged(mandates)
+    alone = metric == "replace-one" and _one_database(of)
+    return _single("enumeration") if alone else _general(of, reading, metric)
 
 
 def conforming(mandates: Invariants) -> ListedDistances | None:
@@ -84,6 +88,18 @@ def conforming(mandates: Invariants) -> ListedDistances | None:
     of = merged(mandates)
     listed = None if of.tables is None else ListedDistances(of.tables, of.several)
     return listed if listed is not None and listed.manageable else None
+
+
+def _one_database(of: Merged) -> bool:
+    """Whether the figures give everybody the same answer, or leave nobody: a* = 0 (Example 3)."""
+    if of.tables is None or of.people is None or len(of.tables) != 1:
+        return False
+    taken = of.tables[0] > 0
+    return bool(np.count_nonzero(taken) <= 1 and not np.any(of.several & taken))
+
+
+def _single(by: str) -> Reach:
+    return Reach(Supremum(Fraction(0), True, by), 0, True, single=True)
 
 
 # ---- nested totals, crossing margins -----------------------------------------------------------

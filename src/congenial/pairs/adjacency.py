@@ -31,7 +31,7 @@ from congenial.pairs.differences import Differences, list_differences
 from congenial.pairs.moves import Moves, Weighted
 from congenial.pairs.occupancy import Occupancy
 from congenial.pairs.pairs import Pairs, PublishedPairs
-from congenial.pairs.reading_words import left_out, pairs_in_words
+from congenial.pairs.reading_words import left_out, no_pairs_in_words, pairs_in_words
 from congenial.pairs.selector import RULE
 from congenial.pairs.supremum import Supremum as Supremum  # named from here by those who price
 
@@ -153,8 +153,9 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     a* is the least number of records that always lets one person have any answer the mandates leave
     open, others compensating, and lets differences of look-alikes reach every direction in which
-    conforming tables differ. Before the figures are published it is a bound for all their values.
-    `a_star` says how it was found; mandates for which nothing is proved are refused.
+    conforming tables differ; 0 where one database conforms. Before the figures are published it is
+    a bound for all their values. `a_star` says how it was found; mandates for which nothing is
+    proved are refused.
 
     `reading`: "robust"; "existential" (one conforming database per person and answer, picked by a
     stored rule, with a table at most `records` moves away); "literal" (as printed, to reproduce).
@@ -209,9 +210,10 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     @property
     def records(self) -> int:
         """The records (existential: moves of the table; else by symmetric difference: rows) in
-        which adjacent databases may differ: a*, or `within`.
+        which adjacent databases may differ: a*, or `within`. At least 1: where a* = 0, no pair is
+        left, and losses per record are still counted once.
         """
-        return self.within or int(self.a_star.value)
+        return self.within or max(1, int(self.a_star.value))
 
     @property
     def nothing_left(self) -> bool:
@@ -233,6 +235,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
+        if self.reach.single:
+            return no_pairs_in_words(self.published)
         return pairs_in_words(self.published, self.reading, self.metric, self.records)
 
     # ---- sensitivities -----------------------------------------------------------------------

@@ -32,6 +32,14 @@ def pairs_in_words(mandates: Invariants, reading: Reading, metric: Metric, recor
     return f"{told}, enough for any one person to be given any answer the figures allow"
 
 
+def no_pairs_in_words(mandates: Invariants) -> str:
+    """The same where a* = 0."""
+    return (
+        f"any two datasets that agree with {_agree_with(mandates)}: there is only one, so that "
+        "nothing is left to protect"
+    )
+
+
 def left_out(reach: Reach, within: int) -> str:
     """What a number of records below a* would and would not protect."""
     kept = (

@@ -12,9 +12,11 @@ h(lo - 1) <= a^(2 - N) h(lo); and h falls by at most a^N a step. Together
 
     log Z(s')/Z(s) <= pi_N = log(1 + e^((N - 2) eps_cell) - e^(-2 eps_cell)).
 
-N = 2 is one person who moves inside a group: log(2 - e^(-2 eps_cell)), which is sharp. N = 4 is a
-swap between two margins, N = 6 a hexagon. N = 1 is a cell in no published sum, where only a gain
-counts: log(1 + e^(-eps_cell) - e^(-2 eps_cell)).
+N = 2 is one person who moves inside a group of known total, N = 4 a swap between two margins, N = 6
+a hexagon. N = 1 is a cell in no published sum, where only a gain counts:
+log(1 + e^(-eps_cell) - e^(-2 eps_cell)). Where the published sums have a simple structure the
+largest ratio of a step is known better, or exactly (`step_prices`): one line, one sum over c
+cells, the margins of two rows.
 
 Bounds l_i <= m_i <= u_i of single cells change nothing: put l_i in place of 0; and if an upper
 bound breaks one step below lo, then g_i < 0, and the mirror image m_i -> u_i - m_i of the same
@@ -23,8 +25,8 @@ better proof than the factor 2.
 
 **Any difference** is a sum of such steps that agree in sign (Graver), so that the walk from s to s'
 stays among conforming tables (cell by cell it lies between s and s'): its price is at most the
-largest sum of pi_N over the ways to write ||s - s'||_1 as a sum of norms. It is never above
-eps_cell ||s - s'||_1, the paper's factor 2, which holds for any set of tables whatever.
+largest sum of steps' prices over the ways to write ||s - s'||_1 as a sum of norms. It is never
+above eps_cell ||s - s'||_1, the paper's factor 2, which holds for any set of tables whatever.
 docs/explanation/what-a-mandate-costs.md has this in full; tests/privacy/test_normaliser.py
 enumerates it.
 """
@@ -37,14 +39,22 @@ from fractions import Fraction
 from math import ceil
 
 import numpy as np
+import scipy.sparse as sp
 
+from congenial.figures import lattice
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, Limits, limits
-from congenial.figures.support import LOOSE, Support, support
+from congenial.figures.support import LOOSE, Support, Tie, support
 from congenial.privacy.enumerated_price import Enumerated, enumerate_pairs
+from congenial.privacy.step_prices import any_step, bounded_sum, line_steps, one_sum
 
 ZERO = Fraction(0)
 FACTOR_TWO = "the paper's factor 2"
+SHARP = "proved, and sharp"
+ON_A_LINE = "proved, and sharp: conforming tables lie on one line"
+IN_A_GROUP = "proved, and sharp for one move inside a group"
+TWO_ROWS = "a proved bound for the margins of two rows"
+A_BOUND = "a proved bound; enumerations show less"
 
 _DIGITS = 60
 _GRID = 2**40  # prices are rounded up to a multiple of 2^-40, far above the error of 60 digits
@@ -124,24 +134,11 @@ def normaliser_price(eps_cell: Fraction, given: Conditions) -> Price:
     The support says which steps there are: inside a group of known total, between groups tied by
     several figures, or into cells in no published sum.
     """
-    known, distance = given.support, given.distance
-    cap = Price(distance * eps_cell, FACTOR_TWO)
-    if given.limits.sums:
+    cap = Price(given.distance * eps_cell, FACTOR_TWO)
+    if given.limits.sums and given.support.degrees_of_freedom != 1:
         return Price(cap.value, f"{FACTOR_TWO}: nothing better is proved for bounds on sums")
     with localcontext(Context(prec=_DIGITS)):
-        if known.ties:
-            balanced = all(tie.pattern.balanced for tie in known.ties) and not known.loose
-            price = _partitions(eps_cell, distance, 2 if balanced else 1)
-            basis = "a proved bound; enumerations show less"
-        elif known.groups and int(known.sizes.max(initial=0)) > 1:
-            price, basis = (distance // 2) * _pi(eps_cell, 2), "proved, and sharp for large groups"
-            if known.loose and distance % 2:  # two steps of norm 1 never cost more than one of 2
-                price += _pi(eps_cell, 1)
-        else:
-            free = known.labels.reshape(-1) == LOOSE
-            capped = bool(np.any(given.limits.high[free] < FAR))
-            gains = distance if capped or not given.replaced else distance // 2
-            price, basis = gains * _pi(eps_cell, 1), "proved, and sharp"
+        price, basis = _line(eps_cell, given) or _walk(eps_cell, given)
         rounded = Fraction(ceil(Fraction(price) * _GRID) + 1, _GRID)
     return cap if cap.value < rounded else Price(rounded, basis)
 
@@ -162,18 +159,70 @@ def largest_eps_cell(epsilon: Fraction, given: Conditions) -> Fraction:
     return low.limit_denominator(10**9) if low.limit_denominator(10**9) <= low else low
 
 
-def _exp(x: Fraction) -> Decimal:
-    return (Decimal(x.numerator) / Decimal(x.denominator)).exp()
+def _line(eps_cell: Fraction, given: Conditions) -> tuple[Decimal, str] | None:
+    """The price where conforming tables differ in one direction only."""
+    known = given.support
+    if known.degrees_of_freedom != 1 or known.loose:
+        return None
+    norm = 2
+    if known.ties:
+        norm = int(abs(lattice.kernel(sp.csr_matrix(known.ties[0].equations))).sum())
+    return line_steps(eps_cell, norm, given.distance // norm), ON_A_LINE
 
 
-def _pi(eps_cell: Fraction, norm: int) -> Decimal:
-    """log(1 + e^((N - 2) eps_cell) - e^(-2 eps_cell))."""
-    return (1 + _exp((norm - 2) * eps_cell) - _exp(-2 * eps_cell)).ln()
-
-
-def _partitions(eps_cell: Fraction, distance: int, unit: int) -> Decimal:
-    """max of sum pi_N over the ways to write `distance` as a sum of norms, multiples of `unit`."""
+def _walk(eps_cell: Fraction, given: Conditions) -> tuple[Decimal, str]:
+    """The largest sum of steps' prices over the ways to write the distance as a sum of norms."""
+    prices, basis = _steps(eps_cell, given)
     best = [Decimal(0)]
-    for k in range(1, distance // unit + 1):
-        best.append(max(best[k - p] + _pi(eps_cell, unit * p) for p in range(1, k + 1)))
-    return best[-1]
+    for d in range(1, given.distance + 1):
+        reached = [best[d - norm] + price for norm, price in prices.items() if norm <= d]
+        best.append(max(best[-1], *reached) if reached else best[-1])
+    return best[-1], basis
+
+
+def _steps(eps_cell: Fraction, given: Conditions) -> tuple[dict[int, Decimal], str]:
+    """The price of the dearest step of each norm, and what is known of these prices."""
+    known, prices = given.support, {}
+    others = [tie for tie in known.ties if not _two_rows(tie, known)]
+    if others:
+        balanced = all(tie.pattern.balanced for tie in known.ties) and not known.loose
+        unit = 2 if balanced else 1
+        norms = range(unit, given.distance + 1, unit)
+        return {norm: any_step(eps_cell, norm) for norm in norms}, A_BOUND
+    basis = SHARP
+    if known.ties:
+        widths = {len(tie.groups) // 2 for tie in known.ties}
+        prices[4] = max(bounded_sum(eps_cell, c, times=2) for c in widths)
+        basis = TWO_ROWS
+    inside = _inside_groups(eps_cell, given)
+    if inside is not None:
+        prices[2] = inside
+        basis = IN_A_GROUP if basis == SHARP else basis
+    if known.loose:
+        free = known.labels.reshape(-1) == LOOSE
+        capped = bool(np.any(given.limits.high[free] < FAR))
+        gains = 2 if given.replaced and not capped else 1  # who enters one cell left another
+        prices[gains] = max(prices.get(gains, Decimal(0)), any_step(eps_cell, 1))
+    return prices, basis
+
+
+def _two_rows(tie: Tie, known: Support) -> bool:
+    """Whether a tie says the margins of two rows (or columns) of single cells."""
+    shape = tie.shape
+    single = bool(np.all(known.sizes[tie.groups] == 1))
+    return shape is not None and len(shape) == 2 and min(shape) == 2 and single
+
+
+def _inside_groups(eps_cell: Fraction, given: Conditions) -> Decimal | None:
+    """The price of one move inside the group where it costs most; None if nobody can move."""
+    known = given.support
+    wide = ~known.tied & (known.sizes > 1)
+    if given.limits.boxed:
+        sizes = {int(c) for c in known.sizes[wide]}
+        return max((bounded_sum(eps_cell, c) for c in sizes), default=None)
+    most: dict[int, int | None] = {}
+    for group in np.flatnonzero(wide).tolist():
+        c, n = int(known.sizes[group]), None if known.totals is None else int(known.totals[group])
+        if n != 0:
+            most[c] = n if n is None else max(n, most.get(c) or 0)
+    return max((one_sum(eps_cell, c, n) for c, n in most.items()), default=None)
