@@ -104,6 +104,11 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "float labels": (arrow(sex=[1.5, 2.5]), "column 'sex' is stored as floating-point"),
     "lists": (arrow(sex=[[MARK], []]), "column 'sex' is stored as lists"),
     "absent": (lambda f: pa.table({"Sex": [MARK], "age": [1], "size": [1]}), "Did you mean 'Sex'"),
+    "capitals": (
+        lambda f: pa.table({"SEX": [MARK], "AGE": [1], "SIZE": [1]}),
+        "Did you mean 'SEX' for 'sex', 'AGE' for 'age', 'SIZE' for 'size'?",
+    ),
+    "an index": (lambda f: pd.DataFrame(GOOD).set_index("age"), "'age': the frame has it as its"),
     "several absent": (lambda f: pa.table({"sex": [MARK]}), "no column 'age', 'size'"),
     "twice": (
         lambda f: pa.table([[MARK], [1], [1], [1]], names=["sex", "age", "size", "sex"]),

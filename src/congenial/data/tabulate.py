@@ -198,7 +198,7 @@ class Microdata:
             raise DataError(
                 f"a value of unit column {column!r} has more than {limit} "
                 f"row{'s' if limit > 1 else ''}.",
-                remedy="Keep one row per unit, or raise max_rows.",
+                remedy=self.unit.remedy,
             )
         self._unit_is_checked = True
 
