@@ -30,6 +30,7 @@ from congenial.mechanisms.bundled import Bundled
 from congenial.mechanisms.table_release import Release
 from congenial.privacy.description import read_description
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.parameter_limits import absurd_promise
 
 FORMAT = 1
 CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
@@ -216,7 +217,7 @@ def assemble(
         release = getattr(import_module(module), name).from_payload(
             name=str(index["name"]),
             description=description,
-            guarantee=Guarantee.from_dict(published, index["guarantee"]),
+            guarantee=_promise(published, index["guarantee"]),
             randomness=str(index["randomness"]),
             publishable=bool(index["publishable"]),
             payload=payload,
@@ -230,6 +231,18 @@ def assemble(
             remedy="Run `congenial verify` on it, or get a fresh copy.",
         ) from None
     return release
+
+
+def _promise(published: Invariants, told: Any) -> Guarantee:
+    """The promise, refused before anything is worked out of it where nobody can mean it."""
+    promise = Guarantee.from_dict(published, told)
+    why = absurd_promise(promise.tradeoff)
+    if why:
+        raise BundleError(
+            f"the promise cannot be meant: {why.partition(';')[0]}.",
+            remedy="Do not use this bundle; ask its publisher.",
+        )
+    return promise
 
 
 class _FilesOf(Mapping[str, bytes]):
