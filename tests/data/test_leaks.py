@@ -92,6 +92,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "number outside": (arrow(age=[3, NUMBER]), "column 'age' has values between or beyond"),
     "integer outside": (arrow(size=[1, NUMBER]), "column 'size' has values between or beyond"),
     "integer between": (arrow(size=[1.0, 1.5]), "column 'size' has values between or beyond"),
+    "number between": (arrow(age=[3.0, 17.5]), "column 'age' has values between or beyond"),
     "missing": (arrow(sex=["f", None]), "column 'sex' has missing values"),
     "nan": (arrow(age=[3.0, float("nan")]), "column 'age' has missing values"),
     "text numbers": (arrow(age=["3", MARK]), "column 'age' is stored as text"),
@@ -103,6 +104,11 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "float labels": (arrow(sex=[1.5, 2.5]), "column 'sex' is stored as floating-point"),
     "lists": (arrow(sex=[[MARK], []]), "column 'sex' is stored as lists"),
     "absent": (lambda f: pa.table({"Sex": [MARK], "age": [1], "size": [1]}), "Did you mean 'Sex'"),
+    "capitals": (
+        lambda f: pa.table({"SEX": [MARK], "AGE": [1], "SIZE": [1]}),
+        "Did you mean 'SEX' for 'sex', 'AGE' for 'age', 'SIZE' for 'size'?",
+    ),
+    "an index": (lambda f: pd.DataFrame(GOOD).set_index("age"), "'age': the frame has it as its"),
     "several absent": (lambda f: pa.table({"sex": [MARK]}), "no column 'age', 'size'"),
     "twice": (
         lambda f: pa.table([[MARK], [1], [1], [1]], names=["sex", "age", "size", "sex"]),

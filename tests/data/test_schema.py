@@ -231,3 +231,36 @@ def test_schema_does_not_load_a_database() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_intervals_of_an_integer_range_are_those_of_bins() -> None:
+    ages = Attribute("age", "integers", low=-2, high=3)
+    bins = Attribute("age", "bins", edges=tuple(range(-2, 5)))
+    assert list(ages.intervals) == list(bins.intervals)
+    assert ages.intervals[-1] == bins.intervals[-1] == (3, 4)
+    assert ages.intervals[1:3] == bins.intervals[1:3]
+    assert ages.levels == bins.levels
+
+
+def test_work_grows_with_the_number_of_edges_not_its_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether all edges are whole takes a look at each of them, and so is asked once."""
+    asked = []
+    whole = Attribute.whole.fget
+    monkeypatch.setattr(Attribute, "whole", property(lambda one: asked.append(1) or whole(one)))
+    Schema((Attribute("x", "bins", edges=tuple(range(500))),))
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("of_base", [[0, 1, 3], [0, 0, 2], [-1, 0, 1, 2], [[0, 1, 2]], []])
+def test_an_axis_reaches_each_of_its_levels(of_base: list[int]) -> None:
+    with pytest.raises(SchemaError, match="does not reach"):
+        Axis("a", "b", ("x", "y", "z"), np.array(of_base, dtype=np.int64))
+
+
+@pytest.mark.parametrize("label", ["", " ", "a\nb", None, 3])
+def test_one_bad_label_among_many_is_named(label: object) -> None:
+    levels = (*(f"level {i}" for i in range(300)), label)
+    with pytest.raises(SchemaError, match="is not a name"):
+        Attribute("x", "categorical", levels=levels)  # type: ignore[arg-type]

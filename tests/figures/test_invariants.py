@@ -199,7 +199,7 @@ def test_joining():
         lambda: linear({}),
         lambda: total(by=("sex", "sex")),
         lambda: margin(),
-        lambda: Invariants(SCHEMA, (total(), total())),
+        lambda: Invariants(SCHEMA, (total(), margin("sex").named("Population"))),
         lambda: Invariants(SCHEMA, (total(by="nowhere"),)).structure,
         lambda: Invariants(SCHEMA, (count("age >= 17"),)).structure,
         lambda: publish(TABLE, structural_zeros("sex = 'f'")),
@@ -250,3 +250,22 @@ def test_large_figures_and_weights_are_settled_exactly():
         total(),
     )
     assert weighted.atom_totals is not None
+
+
+def test_a_statement_given_twice_is_kept_once():
+    once = publish(TABLE, total(), count("age >= 18", by="state"))
+    twice = publish(TABLE, total(), count("age >= 18", by=("state",)), total(by=[]))
+    assert twice == once
+    assert Invariants(SCHEMA, (total(), total())).statements == (total(),)
+    figures = (np.array(3), np.array(3))
+    assert Invariants(SCHEMA, (total(), total()), figures).values == figures[:1]
+    with pytest.raises(MandateError, match="two different figures"):
+        Invariants(SCHEMA, (total(), total()), (np.array(3), np.array(4)))
+    with pytest.raises(MandateError, match="called 'people'"):
+        Invariants(SCHEMA, (total().named("people"), margin("sex").named("people")))
+
+
+@pytest.mark.parametrize("wrong", ["age >= 18", None, [total()], 3.5])
+def test_what_is_no_mandate_is_refused_in_words(wrong):
+    with pytest.raises(MandateError, match="is not a mandate"):
+        publish(TABLE, wrong)

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from congenial.data.csv_text import table_csv
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError, CongenialError, GuaranteeError
@@ -17,7 +18,6 @@ from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection.projection import project
-from congenial.mechanisms.table_release import table_csv
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle

@@ -20,6 +20,7 @@ from congenial.publication.signature import check, load_key, needs_passphrase, p
 
 KEYGEN = shutil.which("ssh-keygen")
 needs_keygen = pytest.mark.skipif(KEYGEN is None, reason="there is no ssh-keygen")
+BCRYPT = find_spec("bcrypt") is not None
 MESSAGE = b'{"format": 1}\n'
 
 
@@ -72,15 +73,28 @@ def test_we_accept_those_of_ssh_keygen(tmp_path: Path, hashed: str) -> None:
     assert not check(MESSAGE, (tmp_path / "m.sig").read_bytes()).valid  # another purpose
 
 
-@needs_keygen
-def test_a_key_with_a_passphrase(tmp_path: Path) -> None:
+@pytest.fixture
+def locked(tmp_path: Path) -> Path:
+    """A key with a passphrase, as ssh-keygen writes it."""
     keygen("-q", "-t", "ed25519", "-N", "correct horse", "-f", f"{tmp_path}/made")
-    path = tmp_path / "made"
+    return tmp_path / "made"
+
+
+@needs_keygen
+@pytest.mark.skipif(BCRYPT, reason="bcrypt is installed: keys with a passphrase are opened")
+def test_without_bcrypt_the_error_says_what_to_install(locked: Path) -> None:
+    assert needs_passphrase(locked)
+    with pytest.raises(BundleError, match=r"pip install 'congenial\[sign\]'"):
+        load_key(locked, b"correct horse")
+    with pytest.raises(BundleError, match="needs its passphrase"):
+        load_key(locked)
+
+
+@needs_keygen
+@pytest.mark.skipif(not BCRYPT, reason="needs the extra 'sign' (bcrypt)")
+def test_a_key_with_a_passphrase(locked: Path) -> None:
+    path = locked
     assert needs_passphrase(path)
-    if find_spec("bcrypt") is None:
-        with pytest.raises(BundleError, match="bcrypt"):
-            load_key(path, b"correct horse")
-        return
     told = signature.signature(MESSAGE, load_key(path, b"correct horse"))
     assert check(MESSAGE, told.encode()).valid
     for wrong in (None, b"battery"):

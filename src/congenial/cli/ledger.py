@@ -254,15 +254,11 @@ def export(
         releases = [_entry(entry) for entry in ledger.entries()]
         emit(_summary(ledger) | {"releases": releases, "roles": ledger.roles, "events": events})
         return
-    import csv
-    import io
+    from congenial.data.csv_text import rows_csv
 
-    out = io.StringIO()
     columns = [name for name in events[0] if name != "payload"]
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(events)
-    typer.echo(out.getvalue(), nl=False)
+    rows = [[event[name] for name in columns] for event in events]
+    typer.echo(rows_csv([columns, *rows]), nl=False)
 
 
 def _event(event: Event) -> Document:

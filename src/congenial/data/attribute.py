@@ -8,13 +8,13 @@ A level is a public label. For numeric variables each level stands for a half-op
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ def exact(value: object, where: str) -> Number:
     >>> exact(0.1, "edges"), exact("2.50", "edges"), exact(3.0, "edges")
     (Fraction(1, 10), Fraction(5, 2), 3)
     """
+    if type(value) is int and -(2**63) < value < 2**63:
+        return value  # the common case, quickly: there may be millions of edges
     try:
         number = _fraction(value)
     except (ValueError, ArithmeticError):  # decimal's and fractions' own errors are among these
@@ -97,13 +99,43 @@ def check_name(name: object, what: str) -> str:
     return name
 
 
+def check_names(names: Sequence[object], what: str) -> None:
+    """`check_name` for each of many; all at once where nothing is wrong."""
+    if not (set(map(type, names)) <= {str} and "".join(names).isprintable()):  # type: ignore[arg-type]
+        for name in names:
+            check_name(name, what)
+    for name in names:
+        if not name or name.isspace():  # type: ignore[attr-defined]
+            check_name(name, what)
+
+
 def refuse_repeats(names: Iterable[str], what: str) -> None:
     """Raise SchemaError naming the first of `names` that occurs twice."""
+    names = list(names)
+    if len(set(names)) == len(names):
+        return
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise SchemaError(
             f"{what} {repeated[0]!r} occurs more than once.", remedy="Give each its own name."
         )
+
+
+@dataclass(frozen=True)
+class UnitIntervals(Sequence[Interval]):
+    """[low, low + 1), ..., [high, high + 1), made when asked for: there may be millions."""
+
+    low: int
+    high: int
+
+    def __len__(self) -> int:
+        return self.high - self.low + 1
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return tuple(self[i] for i in range(*at.indices(len(self))))
+        value = range(self.low, self.high + 1)[at]
+        return value, value + 1
 
 
 @dataclass(frozen=True)
@@ -142,7 +174,7 @@ class Attribute:
     coarser: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: str = REFUSE
     other: str = REFUSE
-    intervals: tuple[Interval, ...] = field(init=False, repr=False, compare=False)
+    intervals: Sequence[Interval] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name, "attribute")
@@ -150,12 +182,12 @@ class Attribute:
         if self.kind == "bins":
             edges = tuple(exact(edge, f"attribute {self.name!r}, edges") for edge in self.edges)
             _set(self, "edges", edges)
-            intervals = self._bin_intervals()
-            own = tuple(self._bin_label(interval) for interval in intervals)
+            intervals: Sequence[Interval] = self._bin_intervals()
+            own = self._bin_labels(intervals)
         elif self.kind == "integers":
             low, high = self._range()
-            intervals = tuple((value, value + 1) for value in range(low, high + 1))
-            own = tuple(str(value) for value in range(low, high + 1))
+            intervals = UnitIntervals(low, high)
+            own = tuple(map(str, range(low, high + 1)))
         else:
             intervals, own = (), tuple(self.levels)
         _set(self, "intervals", intervals)
@@ -228,15 +260,19 @@ class Attribute:
         top: list[Interval] = [] if self.top is None else [(edges[-1], None)]
         return (*bottom, *inner, *top)
 
-    def _bin_label(self, interval: Interval) -> str:
-        lower, upper = interval
-        if lower is None:
-            return str(self.bottom)
-        if upper is None:
-            return str(self.top)
-        last = upper - 1 if self.whole else upper
+    def _bin_labels(self, intervals: Iterable[Interval]) -> tuple[str, ...]:
+        step = 1 if self.whole else 0
         between = " to " if self.edges[0] < 0 else "-"
-        return written(lower) if lower == last else written(lower) + between + written(last)
+
+        def label(lower: Number | None, upper: Number | None) -> str:
+            if lower is None:
+                return str(self.bottom)
+            if upper is None:
+                return str(self.top)
+            last = upper - step
+            return written(lower) if lower == last else written(lower) + between + written(last)
+
+        return tuple(label(lower, upper) for lower, upper in intervals)
 
     def _range(self) -> tuple[int, int]:
         ends = (self.low, self.high)
@@ -255,8 +291,9 @@ class Attribute:
 
     def _set_levels(self, own: tuple[str, ...]) -> None:
         levels = list(own)
-        for label in levels:
-            check_name(label, f"attribute {self.name!r}: level")
+        if self.kind != "integers":  # whose labels are numbers, each once
+            check_names(levels, f"attribute {self.name!r}: level")
+            refuse_repeats(levels, f"attribute {self.name!r}: level")
         if not levels:
             raise SchemaError(
                 f"attribute {self.name!r} has no levels.", remedy="List at least one level."
@@ -265,7 +302,6 @@ class Attribute:
             check_name(rule, f"attribute {self.name!r}: level")
             if rule != REFUSE and rule not in levels:
                 levels.append(rule)
-        refuse_repeats(levels, f"attribute {self.name!r}: level")
         if self.kind != "categorical" and self.levels not in ((), tuple(levels)):
             raise SchemaError(
                 f"attribute {self.name!r}: its levels follow from its numbers.",
@@ -279,8 +315,7 @@ class Attribute:
         result = {}
         for name, parents in self.coarser.items():
             check_name(name, f"attribute {self.name!r}: coarser name")
-            for parent in parents:
-                check_name(parent, f"{name!r}: level")
+            check_names(parents, f"{name!r}: level")
             if len(parents) not in (declared, self.size):
                 raise SchemaError(
                     f"{name!r} gives {len(parents)} parents for the {declared} levels of "
@@ -311,7 +346,11 @@ class Axis:
     def __post_init__(self) -> None:
         of_base = np.array(self.of_base, dtype=np.int64)
         size = len(self.levels)
-        if of_base.ndim != 1 or not np.array_equal(np.unique(of_base), np.arange(size)):
+        reached = of_base.ndim == 1 and (of_base.min(initial=0), of_base.max(initial=-1)) == (
+            0,
+            size - 1,
+        )
+        if not reached or not np.bincount(of_base, minlength=size).all():
             raise SchemaError(
                 f"axis {self.name!r}: its map from {self.base!r} does not reach each of its "
                 f"{size} levels.",

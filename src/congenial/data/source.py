@@ -104,11 +104,17 @@ def _absent(absent: Sequence[str], wanted: Sequence[str], names: Sequence[str]) 
     A CSV file without a header offers its first record as names, so a found name is shown only
     when others are right, or when it is the wanted one but for case.
     """
-    close = closest(absent[0], names)
-    trusted = len(absent) < len(wanted) or (close or "").casefold() == absent[0].casefold()
-    if close is not None and trusted:
-        return f"Did you mean {close!r}?"
-    return "Check the names of the columns, and that a CSV file has a header row."
+    near = {name: closest(name, names) for name in absent}
+    close = {
+        name: one
+        for name, one in near.items()
+        if one is not None and (len(absent) < len(wanted) or one.casefold() == name.casefold())
+    }
+    if not close:
+        return "Check the names of the columns, and that a CSV file has a header row."
+    if len(absent) == 1:
+        return f"Did you mean {close[absent[0]]!r}?"
+    return f"Did you mean {', '.join(f'{one!r} for {name!r}' for name, one in close.items())}?"
 
 
 def kind_of_file(path: PurePath) -> str:

@@ -198,7 +198,7 @@ class Microdata:
             raise DataError(
                 f"a value of unit column {column!r} has more than {limit} "
                 f"row{'s' if limit > 1 else ''}.",
-                remedy="Keep one row per unit, or raise max_rows.",
+                remedy=self.unit.remedy,
             )
         self._unit_is_checked = True
 
@@ -302,8 +302,9 @@ def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
             f"column {name!r} has missing values, which the schema refuses.",
             remedy='Declare a level for them, for example missing = "unknown".',
         )
-    kind = "values between or beyond its numbers" if schema.attribute(name).intervals else "levels"
-    raise DataError(
-        f"column {name!r} has {kind} that are not in the schema.",
-        remedy='Add them to the schema, or declare a level for them, for example other = "other".',
-    )
+    attribute = schema.attribute(name)
+    kind = "values between or beyond its numbers" if attribute.intervals else "levels"
+    remedy = 'Add them to the schema, or declare a level for them, for example other = "other".'
+    if attribute.whole:
+        remedy += " Its numbers are whole: round others down, which leaves each in its interval."
+    raise DataError(f"column {name!r} has {kind} that are not in the schema.", remedy=remedy)

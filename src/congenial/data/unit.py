@@ -41,6 +41,16 @@ class Unit:
         return 1 if self.max_rows is None else self.max_rows
 
     @property
+    def remedy(self) -> str:
+        """What to do about a unit with more rows than it may have."""
+        if self.max_rows is None:
+            return (
+                "Keep one row per unit. Where no figure is published and no scenarios are stated, "
+                "max_rows = K allows K rows."
+            )
+        return f"Keep at most {self.rows} per unit, or raise max_rows."
+
+    @property
     def checked(self) -> bool:
         """Whether the limit is checked on the data rather than assumed."""
         return self.column is not None

@@ -25,7 +25,7 @@ from congenial.figures.blocks import Block
 from congenial.figures.blocks import blocks as find_blocks
 from congenial.figures.cells import Cells
 from congenial.figures.lattice import Ints
-from congenial.figures.statements import Statement
+from congenial.figures.statements import Statement, without_repeats
 
 Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
 
@@ -35,7 +35,8 @@ class Invariants:
     """What is published exactly about a population: statements, and their values once published.
 
     `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while
-    the plan is only being checked. Bounds and structural zeros carry no value.
+    the plan is only being checked. Bounds and structural zeros carry no value. A statement given
+    twice is kept once.
 
     Source: semi-dp, section 3 (invariants T(X) = t); congenial-dp, section 2 (A s = a, B s >= b).
     """
@@ -45,6 +46,9 @@ class Invariants:
     values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        statements, values = without_repeats(self.statements, self.values)
+        object.__setattr__(self, "statements", statements)
+        object.__setattr__(self, "values", values)
         labels = [s.label for s in self.statements]
         for label in labels:
             if labels.count(label) > 1:

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from congenial.errors import MandateError
 
 Relation = Literal["=", ">=", "<=", "zero"]
@@ -150,3 +153,32 @@ def _names(by: str | Sequence[str]) -> tuple[str, ...]:
 
 def _label(what: str, axes: Sequence[str]) -> str:
     return f"{what} by {', '.join(axes)}" if axes else what
+
+
+Figures = tuple[NDArray[np.int64] | None, ...]
+
+
+def without_repeats(
+    statements: Sequence[Statement], values: Figures | None
+) -> tuple[tuple[Statement, ...], Figures | None]:
+    """Each statement once, with its figures; MandateError where a repeat has others."""
+    for one in statements:
+        if not isinstance(one, Statement):
+            raise MandateError(
+                f"{str(one)[:40]!r} is not a mandate.",
+                remedy="Use total(), margin(), count() and the like.",
+            )
+    kept = tuple(dict.fromkeys(statements))
+    if values is None or len(kept) == len(statements):
+        return kept, values
+    for statement, figures in zip(statements, values, strict=False):
+        if not np.array_equal(_figures(values[statements.index(statement)]), _figures(figures)):
+            raise MandateError(
+                f"mandate '{statement.label}' has two different figures.",
+                remedy="Publish the mandates again.",
+            )
+    return kept, tuple(values[statements.index(statement)] for statement in kept)
+
+
+def _figures(values: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    return np.zeros(0, dtype=np.int64) if values is None else values

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.attribute import Axis
+from congenial.data.csv_text import read_rows
 from congenial.data.schema import near
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
@@ -173,7 +174,7 @@ def _column(key: str, file: str, axes: tuple[Axis, ...]) -> Floats:
     """The column `value` of a CSV file, put in the order of the cells."""
     try:
         with Path(file).open(newline="", encoding="utf-8-sig") as source:
-            rows = list(csv.DictReader(source))
+            rows = read_rows(source)
     except (OSError, UnicodeDecodeError, csv.Error):
         raise InferenceError(f"{key}: '{file}' cannot be read as CSV.") from None
     names = [axis.name for axis in axes]

@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from congenial.data.csv_text import read_rows
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError, GuaranteeError, MandateError
 from congenial.figures.invariants import Invariants
@@ -234,7 +235,7 @@ def _rows(place: Path, address: str, table: list[str]) -> list[dict[str, str]]:
     """The lines of a CSV file with a column for each axis and one for the count."""
     try:
         with place.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
+            rows = read_rows(file)
     except (OSError, UnicodeDecodeError, csv.Error):
         raise DataError(
             f"base_measure.prior: '{address}' cannot be read as CSV.",

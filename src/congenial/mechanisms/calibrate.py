@@ -17,6 +17,7 @@ from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.parameter_limits import refuse_absurd
 
 AUTO = "auto"
 # What "auto" takes, the first that fits: exact integer noise before noise on the reals. A mechanism
@@ -39,6 +40,7 @@ def calibrate(
     `mechanism` is a class, a registered name, or "auto": exact integer noise of the kind the target
     asks for, conditioned on the mandates when there are any. `table` defaults to all attributes.
     """
+    refuse_absurd(target.tradeoff)
     names = tuple(table) if table is not None else target.adjacency.schema.names
     if mechanism == AUTO:
         return _choose(target).calibrate(target, names)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
 from congenial.data.selection import cell_index as cell_index  # used by those who read releases
@@ -240,15 +241,6 @@ class Release:
         return (
             f"<h4>Release '{escape(self.name)}': {axes}</h4>{warning}{self.guarantee._repr_html_()}"
         )
-
-
-def table_csv(table: Any) -> bytes:
-    """An Arrow table as CSV."""
-    import pyarrow.csv as pacsv
-
-    text = io.BytesIO()
-    pacsv.write_csv(table, text)
-    return text.getvalue()
 
 
 def expected_table(schema: Schema, description: Description) -> Expected:

@@ -6,13 +6,13 @@ JSON, CSV and, where it has a chart and the extra `report` is installed, PNG and
 
 from __future__ import annotations
 
-import csv
 import importlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from congenial.data.csv_text import rows_csv
 from congenial.errors import CongenialError
 from congenial.papers.item import Item, Study
 from congenial.report import pictures
@@ -106,9 +106,7 @@ def write(result: dict[str, Any], folder: str | Path) -> list[Path]:
     written = [place / f"{stem}.json", place / f"{stem}.csv"]
     written[0].write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     with written[1].open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(result["columns"])
-        table.writerows(result["rows"])
+        file.write(rows_csv([result["columns"], *result["rows"]], line_end="\r\n"))
     if result.get("chart") and pictures.available():
         drawn = chart(result)
         for ending in ("png", "svg"):

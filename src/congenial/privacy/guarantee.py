@@ -15,6 +15,7 @@ from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.reading_pairs import read_pairs
 from congenial.pairs.universe import Universe
+from congenial.privacy.parameter_limits import refuse_absurd
 from congenial.privacy.rounding_words import number, odds, small
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
@@ -65,24 +66,34 @@ class Guarantee:
     @classmethod
     def pure(cls, epsilon: Fraction | int | str | float, under: Pairs) -> Guarantee:
         """Pure epsilon per person."""
-        return cls(under, Pure(epsilon))
+        return cls._target(under, Pure(epsilon))
 
     @classmethod
     def approximate(
         cls, epsilon: Fraction | int | str | float, delta: float, under: Pairs
     ) -> Guarantee:
         """(epsilon, delta) per person."""
-        return cls(under, Approximate(epsilon, delta))
+        return cls._target(under, Approximate(epsilon, delta))
 
     @classmethod
     def zero_concentrated(cls, rho: Fraction | int | str | float, under: Pairs) -> Guarantee:
         """rho-zCDP per person."""
-        return cls(under, ZeroConcentrated(rho))
+        return cls._target(under, ZeroConcentrated(rho))
 
     @classmethod
     def gaussian(cls, mu: Fraction | int | str | float, under: Pairs) -> Guarantee:
         """mu-Gaussian differential privacy per person."""
-        return cls(under, Gaussian(mu))
+        return cls._target(under, Gaussian(mu))
+
+    @classmethod
+    def _target(cls, under: Pairs, tradeoff: Tradeoff) -> Guarantee:
+        if not isinstance(under, Pairs):
+            raise GuaranteeError(
+                f"{str(under)[:40]!r} does not say which databases the promise is about.",
+                remedy="Give for example under=ReplaceOne(schema).",
+            )
+        refuse_absurd(tradeoff)
+        return cls(under, tradeoff)
 
     # ---- the building blocks -----------------------------------------------------------------
 

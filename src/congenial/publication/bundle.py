@@ -7,9 +7,7 @@ compare it with one published elsewhere.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -24,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from congenial._version import __version__
+from congenial.data.csv_text import is_formula, rows_csv
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.invariants import Invariants
@@ -31,6 +30,7 @@ from congenial.mechanisms.bundled import Bundled
 from congenial.mechanisms.table_release import Release
 from congenial.privacy.description import read_description
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.parameter_limits import absurd_promise
 
 FORMAT = 1
 CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
@@ -217,7 +217,7 @@ def assemble(
         release = getattr(import_module(module), name).from_payload(
             name=str(index["name"]),
             description=description,
-            guarantee=Guarantee.from_dict(published, index["guarantee"]),
+            guarantee=_promise(published, index["guarantee"]),
             randomness=str(index["randomness"]),
             publishable=bool(index["publishable"]),
             payload=payload,
@@ -231,6 +231,18 @@ def assemble(
             remedy="Run `congenial verify` on it, or get a fresh copy.",
         ) from None
     return release
+
+
+def _promise(published: Invariants, told: Any) -> Guarantee:
+    """The promise, refused before anything is worked out of it where nobody can mean it."""
+    promise = Guarantee.from_dict(published, told)
+    why = absurd_promise(promise.tradeoff)
+    if why:
+        raise BundleError(
+            f"the promise cannot be meant: {why.partition(';')[0]}.",
+            remedy="Do not use this bundle; ask its publisher.",
+        )
+    return promise
 
 
 class _FilesOf(Mapping[str, bytes]):
@@ -276,10 +288,8 @@ def published_csv(published: Invariants) -> str:
     """Published figures, one per line: label, the levels of its axes, value, legal ground; and
     public bounds, with a last column that tells them from figures where there are any.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     columns = 5 if published.bounds else 4
-    writer.writerow(["figure", "for", "value", "because", "relation"][:columns])
+    rows: list[list[Any]] = [["figure", "for", "value", "because", "relation"]]
     for statement, values in zip(published.statements, published.values or (), strict=False):
         axes = published.schema.axes(statement.by)
         relation = RELATIONS.get(statement.relation)
@@ -291,9 +301,8 @@ def published_csv(published: Invariants) -> str:
             cell = "; ".join(
                 f"{axis.name} = {axis.levels[i]}" for axis, i in zip(axes, index, strict=True)
             )
-            row = [statement.label, cell, int(values[index]), statement.because, relation]
-            writer.writerow(row[:columns])
-    return out.getvalue()
+            rows.append([statement.label, cell, int(values[index]), statement.because, relation])
+    return rows_csv(row[:columns] for row in rows)
 
 
 def readme(release: Bundled, promise: str) -> str:
@@ -309,6 +318,7 @@ def readme(release: Bundled, promise: str) -> str:
     )
     listed = "\n".join(f"{name:<27}{what}" for name, what in files)
     usage = "\n".join(f"  {line}" for line in release.usage)
+    note = _csv_note(release)
     return f"""{warning}{release.name}
 {"=" * len(release.name)}
 
@@ -323,8 +333,24 @@ How to use it
   release = congenial.read("<this folder>")
 {usage}
 or, without Python, read the CSV files. The law is in release.json under "description".
-Check the folder with: congenial verify <this folder> --digest <announced digest>
+{note}Check the folder with: congenial verify <this folder> --digest <announced digest>
 """
+
+
+def _csv_note(release: Bundled) -> str:
+    """What a reader of the CSV files must know, where some text in them is not as it was."""
+    statements = release.published.statements
+    texts = [*getattr(release, "statistics", ()), *(one.label for one in statements)]
+    texts += [one.because for one in statements]
+    for attribute in release.schema.attributes:
+        texts += [attribute.name, *attribute.levels, *attribute.coarser]
+        texts += [label for labels in attribute.coarser.values() for label in labels]
+    if not any(map(is_formula, texts)):
+        return ""
+    return (
+        "In CSV files a text that a spreadsheet would take for a formula begins with an\n"
+        "apostrophe (') that is not part of it; the Parquet and JSON files do without.\n"
+    )
 
 
 def citation(release: Bundled) -> str:

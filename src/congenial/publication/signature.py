@@ -43,8 +43,8 @@ def load_key(path: Path, passphrase: bytes | None = None) -> Ed25519PrivateKey:
     except UnsupportedAlgorithm:
         raise BundleError(
             f"the key '{path}' has a passphrase, and opening it needs the package 'bcrypt'.",
-            remedy="Install bcrypt, or sign with: ssh-keygen -Y sign -n congenial-bundle -f KEY "
-            "release.json",
+            remedy="Install it (pip install 'congenial[sign]'), use a key without a passphrase, or "
+            "sign with: ssh-keygen -Y sign -n congenial-bundle -f KEY release.json",
         ) from None
     except (ValueError, TypeError):
         locked = passphrase is None and needs_passphrase(path)

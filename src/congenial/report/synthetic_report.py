@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from congenial._version import __version__
+from congenial.data.csv_text import neutral
 from congenial.privacy.rounding_words import number
 from congenial.privacy.semantics import belief_words
 from congenial.report.page import (
@@ -230,7 +231,7 @@ def in_r(release: SyntheticRelease) -> str:
     """How R reads a copy without surprises: every column's class, and only empty is missing."""
     kinds = {True: "numeric", False: "character"}
     classes = ", ".join(
-        f'{json.dumps(name, ensure_ascii=False)} = "{kinds[_is_number(release, name)]}"'
+        f'{json.dumps(neutral(name), ensure_ascii=False)} = "{kinds[_is_number(release, name)]}"'
         for name in release.copies[0].column_names
     )
     return (
@@ -243,7 +244,7 @@ def in_pandas(release: SyntheticRelease) -> str:
     """The same for pandas, where whole numbers with missing values need a type that has them."""
     kinds = {"text": "str", "whole number": "Int64", "number": "float64"}
     types = {
-        name: kinds[type_of(release.schema.attribute(name))]
+        neutral(name): kinds[type_of(release.schema.attribute(name))]
         for name in release.copies[0].column_names
     }
     return (

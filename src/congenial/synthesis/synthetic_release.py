@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +10,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from congenial.data.attribute import Attribute, written
+from congenial.data.csv_text import rows_csv, table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.records import codes
 from congenial.data.schema import Schema
@@ -87,7 +86,7 @@ class SyntheticRelease(RecordRelease):
         files = {DICTIONARY: dictionary(self.schema, self.copies[0].column_names)}
         for at, table in enumerate(self.copies, start=1):
             files[f"synthetic-{at}.parquet"] = _parquet(table)
-            files[f"synthetic-{at}.csv"] = _csv(table)
+            files[f"synthetic-{at}.csv"] = table_csv(table)
         return files
 
     @classmethod
@@ -237,20 +236,10 @@ def _parquet(table: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _csv(table: Any) -> bytes:
-    """UTF-8, header, text quoted, missing values empty."""
-    buffer = io.BytesIO()
-    pa_csv.write_csv(table, buffer)
-    return buffer.getvalue()
-
-
 def dictionary(schema: Schema, names: Sequence[str]) -> bytes:
     """The data dictionary as CSV: one row per level, its type, interval and how it is written."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["column", "type", "level", "from", "below", "written_as"])
-    writer.writerows(dictionary_rows(schema, names))
-    return buffer.getvalue().encode()
+    header = ["column", "type", "level", "from", "below", "written_as"]
+    return rows_csv([header, *dictionary_rows(schema, names)]).encode()
 
 
 def dictionary_rows(schema: Schema, names: Sequence[str]) -> list[list[str]]:

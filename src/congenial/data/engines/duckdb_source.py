@@ -157,6 +157,7 @@ _BROKEN = "the frame cannot be read."
 
 
 def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
+    _refuse_index(columns, frame)
     check_columns(columns, list(frame.columns))
     arrays = [
         guarded(
@@ -167,6 +168,17 @@ def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
         for column in columns
     ]
     return pa.table(dict(zip(columns, arrays, strict=True)))
+
+
+def _refuse_index(columns: Sequence[str], frame: Any) -> None:
+    """pandas keeps an index apart from its columns, though it prints them alike."""
+    inside = [name for name in columns if name in frame.index.names and name not in frame.columns]
+    if inside:
+        listed = ", ".join(repr(name) for name in inside)
+        raise DataError(
+            f"the data have no column {listed}: the frame has it as its index.",
+            remedy="Give frame.reset_index().",
+        )
 
 
 def _from_polars(frame: Any, columns: Sequence[str]) -> pa.Table:

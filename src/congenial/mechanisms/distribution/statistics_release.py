@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from congenial.data.csv_text import rows_csv
 from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
@@ -180,13 +181,10 @@ class StatisticsRelease(RecordRelease):
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["statistic", "value", "standard_error"])
+        header = ("statistic", "value", "standard_error")
         deviations = self.noise.total_covariance.diagonal() ** 0.5
-        for row in zip(self.statistics, self.values, deviations.tolist(), strict=True):
-            writer.writerow(row)
-        files = {VALUES: text.getvalue().encode()}
+        rows = zip(self.statistics, self.values, deviations.tolist(), strict=True)
+        files = {VALUES: rows_csv([header, *rows]).encode()}
         if self.person_guarantee is not None:
             files[PERSONS] = (json.dumps(self.person_guarantee.to_dict(), indent=1) + "\n").encode()
         return files

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
 from congenial.errors import BundleError
 from congenial.figures.support import support
@@ -140,16 +141,13 @@ class ValuesRelease(RecordRelease):
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         axes = self.schema.axes(self.table)
-        writer.writerow([*self.table, "count"] if axes else ["number", "value"])
+        header = [*self.table, "count"] if axes else ["number", "value"]
         cells: Any = product(*(axis.levels for axis in axes))
         if not axes:
             cells = ((number,) for number in range(len(self.values)))
-        for cell, value in zip(cells, self.values, strict=True):
-            writer.writerow([*cell, value])
-        return {VALUES: text.getvalue().encode()}
+        rows = ([*cell, value] for cell, value in zip(cells, self.values, strict=True))
+        return {VALUES: rows_csv([header, *rows]).encode()}
 
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:

@@ -1,0 +1,95 @@
+"""CSV as Congenial writes it: no label is a formula in a spreadsheet; all read back as they were.
+
+A spreadsheet takes a cell that begins with = + - @ (also in their full-width forms, or after blanks
+or a line end) for a formula. Such a text gets one apostrophe in front; so does a text that has
+apostrophes before such a beginning, which makes the rule reversible. Plain numbers such as -5 stay.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+APOSTROPHE = "'"
+_FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
+_NUMBER = re.compile(r"'*\s*[+-](?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text, without apostrophes in front, for a formula."""
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+
+
+def neutral(text: str) -> str:
+    """The text as a cell of a CSV file: with an apostrophe in front where it would be a formula.
+
+    >>> neutral("=1+1"), neutral("-5"), neutral("-5 to -1"), neutral("'=x"), neutral("O'Brien")
+    ("'=1+1", '-5', "'-5 to -1", "''=x", "O'Brien")
+    """
+    return APOSTROPHE + text if is_formula(text) else text
+
+
+def original(cell: str) -> str:
+    """Inverse of `neutral`.
+
+    >>> original("'=1+1"), original("''=x"), original("-5"), original("'quoted'")
+    ('=1+1', "'=x", '-5', "'quoted'")
+    """
+    return cell[1:] if cell.startswith(APOSTROPHE) and is_formula(cell) else cell
+
+
+def rows_csv(rows: Iterable[Iterable[Any]], line_end: str = "\n") -> str:
+    """Rows as CSV: text neutral, numbers as they are."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator=line_end)
+    writer.writerows([neutral(v) if isinstance(v, str) else v for v in row] for row in rows)
+    return out.getvalue()
+
+
+def table_csv(table: Any) -> bytes:
+    """An Arrow table as CSV: UTF-8, header, text quoted and neutral, missing values empty."""
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    columns = [_neutral_column(column) for column in table.columns]
+    text = io.BytesIO()
+    pacsv.write_csv(pa.table(columns, [neutral(name) for name in table.column_names]), text)
+    return text.getvalue()
+
+
+def _neutral_column(column: Any) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_string(column.type):
+        return column
+    coded = column.combine_chunks().dictionary_encode()
+    labels = coded.dictionary.to_pylist()
+    if not any(map(is_formula, labels)):
+        return column
+    return pa.DictionaryArray.from_arrays(
+        coded.indices, pa.array([neutral(label) for label in labels])
+    ).cast(pa.string())
+
+
+def read_rows(file: TextIO) -> list[dict[str, Any]]:
+    """Rows of a CSV file by the names in its header, as they were before `neutral`.
+
+    As `csv.DictReader` has them otherwise: a short row has None in its last columns.
+    """
+    return [
+        {_as_it_was(name): _as_it_was(cell) for name, cell in row.items()}
+        for row in csv.DictReader(file)
+    ]
+
+
+def _as_it_was(cell: Any) -> Any:
+    return original(cell) if isinstance(cell, str) else cell
+
+
+def same_but_neutral(former: bytes, now: bytes) -> bool:
+    """Whether a file written before formulas were neutralised holds the cells of the one of now."""
+    then, rows = (csv.reader(io.StringIO(text.decode(), newline="")) for text in (former, now))
+    return list(then) == [[original(cell) for cell in row] for row in rows]
