@@ -36,7 +36,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 
 docs: $(VENV)/.dev
-	$(BIN)/python docs/build.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo site/index.html
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
