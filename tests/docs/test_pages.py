@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", config, "-d"]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", config, "-d"]
     return subprocess.run([*command, folder], capture_output=True, text=True, timeout=240)
 
 
