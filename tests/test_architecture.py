@@ -29,7 +29,7 @@ ORDER = (
     "papers",
     "cli",
 )
-EVERYWHERE = ("errors", "_version")
+EVERYWHERE = ("errors", "_exports", "_notebook", "_version")
 
 
 def imported(path: Path) -> set[str]:

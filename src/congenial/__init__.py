@@ -9,9 +9,9 @@ Names are loaded on first use, so that `import congenial` and the command line s
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from congenial._exports import load_on_first_use
 from congenial._version import __version__
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from congenial.publication.verification import verify
     from congenial.sampling.randomness import SeededRandomness
 
-_HOME = {
+_HOMES = {
     "Schema": "data.schema",
     "Table": "data.table",
     "Unit": "data.unit",
@@ -109,14 +109,4 @@ __all__ = [
     "verify",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'congenial' has no attribute {name!r}")
-    value = getattr(import_module(f"congenial.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+load_on_first_use(__name__, _HOMES)

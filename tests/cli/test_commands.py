@@ -19,7 +19,7 @@ from congenial.cli.output import clean
 
 COMMANDS = (
     *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
-    *("audit", "utility", "reproduce", "convert", "demo"),
+    *("audit", "sign", "utility", "reproduce", "convert", "demo"),
 )
 LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "upgrade")
 HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")
@@ -41,6 +41,7 @@ def test_the_list_of_commands_above_is_complete(run: Callable[..., Any]) -> None
     assert {line.split()[0] for line in listed.splitlines() if line.strip()} == {
         *COMMANDS,
         "ledger",
+        "schema",  # prints JSON without being asked
     }
 
 

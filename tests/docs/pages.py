@@ -44,6 +44,31 @@ def blocks(page: Path) -> list[Block]:
     return [Block(language, tuple(words.split()), text) for language, words, text in found]
 
 
+def anchor(heading: str) -> str:
+    """The anchor of a heading, as code hosts and the site make it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def dead_links(page: Path, root: Path) -> list[str]:
+    """Links of a page to files below `root` or to headings that are not there."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    dead = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        name, _, place = link.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        if (
+            not file.is_relative_to(root)
+            or not file.is_file()
+            or (
+                place
+                and place
+                not in map(anchor, re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE))
+            )
+        ):
+            dead.append(link)
+    return dead
+
+
 def run_page(page: Path) -> dict[str, Any]:
     """Run every block of a page that says so, in the current folder; Python blocks share names."""
     names: dict[str, Any] = {}

@@ -2,46 +2,85 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import congenial
-from tests.docs.pages import DOCS, PAGES, ROOT
+from tests.docs.pages import DOCS, PAGES, ROOT, dead_links
 
-TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+TOP = [
+    ROOT / name
+    for name in (
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "CODE_OF_CONDUCT.md",
+    )
+]
 
 
 @pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_build", DOCS / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `make docs` builds it: strict, so that what it warns of is an error."""
+    pytest.importorskip("mkdocs", reason="the development set is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT / "mkdocs.yml", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
-def test_the_site_is_built_without_dead_links(builder: ModuleType, tmp_path: Path) -> None:
-    assert builder.build(DOCS, tmp_path / "site") == []
+def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", config, "-d"]
+    return subprocess.run([*command, folder], capture_output=True, text=True, timeout=240)
+
+
+def test_every_page_is_on_the_site_and_its_links_lead_somewhere(site: Path) -> None:
     for page in PAGES:
-        out = tmp_path / "site" / page.relative_to(DOCS).with_suffix(".html")
+        out = site / page.relative_to(DOCS).with_suffix(".html")
         local = [one for one in re.findall(r'href="([^"]+)"', out.read_text()) if ":" not in one]
         assert local
         for link in local:
-            assert (out.parent / link.split("#")[0]).is_file(), link
-    assert (tmp_path / "site" / "images" / "demo.png").is_file()
+            assert (out.parent / link.split("#")[0]).exists(), f"{out.name}: {link}"
+    assert (site / "images" / "demo.png").is_file()
 
 
-def test_a_dead_link_is_noticed(builder: ModuleType, tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "index.md").write_text("# A\n\n[one](gone.md) [two](index.md#b) [good](index.md#a)\n")
-    found = builder.build(docs, tmp_path / "site")
-    assert [line.split(": ")[-1] for line in found] == ["gone.md", "index.md#b"]
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        assert not re.findall(r'(?:src|href)="(?:https?:)?//[^"]*"', page.read_text()), page.name
+    assert (site / "search" / "search_index.js").is_file()  # search without a server
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "reference" / "api").glob("*.md")), ids=str)
+def test_every_public_name_is_on_its_page(page: Path, site: Path) -> None:
+    name = page.read_text().splitlines()[0].removeprefix("# ")
+    text = (site / page.relative_to(DOCS).with_suffix(".html")).read_text()
+    there = {one.split(".")[-1] for one in re.findall(r'id="(congenial\.[\w.]+)"', text)}
+    assert {*import_module(name).__all__} - {"__version__"} <= there
+
+
+def test_a_dead_link_stops_the_site(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="the development set is not installed")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# A\n\n[one](gone.md)\n")
+    (tmp_path / "mkdocs.yml").write_text("site_name: A\n")
+    assert build(tmp_path / "mkdocs.yml", tmp_path / "site").returncode != 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_work_where_no_site_is_built(page: Path) -> None:
+    assert dead_links(page, DOCS) == []
+
+
+def test_a_dead_link_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "index.md"
+    page.write_text("# A\n\n[one](gone.md) [two](index.md#b) [good](index.md#a)\n")
+    assert dead_links(page, tmp_path) == ["gone.md", "index.md#b"]
 
 
 @pytest.mark.parametrize("page", TOP, ids=lambda page: page.name)

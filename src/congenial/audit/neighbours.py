@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from congenial.data.table import Table
 from congenial.errors import StructureError
@@ -247,6 +246,8 @@ class _Search:
 
 def _solve(cost: Floats, parts: list[Part], limit: Any = np.inf, whole: Any = 1) -> Ints | None:
     """Numbers in 0 .. limit of least cost, where asked for whole ones, or None; rounded."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     constraints = [
         LinearConstraint(sp.csr_matrix(matrix), low, high)
         for matrix, low, high in parts

@@ -196,6 +196,7 @@ UNIVERSES = (
         "empty group", _table(TWO_BY_THREE, [[0, 0, 0], [2, 0, 0]]), (total(by="g"),), ("g", "x")
     ),
 )
+"""Universes small enough to list, one per structure of figures and adjacency."""
 
 # Structures and adjacencies that the others leave out.
 FURTHER = (

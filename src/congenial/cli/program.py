@@ -29,6 +29,7 @@ from congenial.cli import (
     reassess,
     release,
     reproduce,
+    schema,
     sign,
     utility,
     verify,
@@ -74,14 +75,13 @@ app = typer.Typer(
     name="congenial",
     cls=Program,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, check, publish, release, sign, verify, explain, audit):
+for module in (init, schema, check, publish, release, sign, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
 for module in (reassess, infer, curve, utility, reproduce):

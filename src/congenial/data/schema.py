@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from congenial._notebook import grid
 from congenial.data.attribute import (
     MAX_LEVELS,
     REFUSE,
@@ -140,6 +141,20 @@ class Schema:
         pairs = list(self.to_dict().items())
         text = json.dumps(pairs, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (one.name, one.kind, len(one.levels), _some(one.levels), ", ".join(one.coarser))
+            for one in self.attributes
+        ]
+        title = f"Schema: {len(rows)} attribute{'s' if len(rows) > 1 else ''}"
+        return grid(title, ("attribute", "kind", "levels", "labels", "coarser names"), rows)
+
+
+def _some(labels: Sequence[str]) -> str:
+    """The first labels, as many as a line holds."""
+    shown = labels if len(labels) <= 8 else (*labels[:6], "...", labels[-1])
+    return ", ".join(shown)
 
 
 def _spec(one: Attribute) -> dict[str, Any]:

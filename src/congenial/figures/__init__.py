@@ -1,1 +1,63 @@
-"""What is published exactly: statements, their structure, and what they fix on a table."""
+"""What is published exactly: figures, their structure, and what they fix on a table.
+
+`publish(table, *statements)` computes figures once; the result is public and everything else is
+protected given it.
+
+>>> from congenial.figures import count, total
+>>> total(by="county").label, count("age >= 18").label
+('Population by county', 'age >= 18')
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial._exports import load_on_first_use
+
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants, publish
+    from congenial.figures.limits import Limits, conforming_tables, limits
+    from congenial.figures.statements import (
+        Statement,
+        at_least,
+        at_most,
+        count,
+        linear,
+        margin,
+        structural_zeros,
+        total,
+    )
+
+__all__ = [
+    "Invariants",
+    "Limits",
+    "Statement",
+    "at_least",
+    "at_most",
+    "conforming_tables",
+    "count",
+    "limits",
+    "linear",
+    "margin",
+    "publish",
+    "structural_zeros",
+    "total",
+]
+
+_HOMES = {
+    "Invariants": "figures.invariants",
+    "Limits": "figures.limits",
+    "Statement": "figures.statements",
+    "at_least": "figures.statements",
+    "at_most": "figures.statements",
+    "conforming_tables": "figures.limits",
+    "count": "figures.statements",
+    "limits": "figures.limits",
+    "linear": "figures.statements",
+    "margin": "figures.statements",
+    "publish": "figures.invariants",
+    "structural_zeros": "figures.statements",
+    "total": "figures.statements",
+}
+
+load_on_first_use(__name__, _HOMES)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from congenial._notebook import grid
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import MandateError
@@ -167,6 +168,19 @@ class Invariants:
                 found.append(statement.label)
             before = now
         return tuple(found)
+
+    def _repr_html_(self) -> str:
+        """What is published, without the figures themselves: they belong to `published.csv`."""
+        rows = [
+            (one.label, one.relation, ", ".join(one.by), self.schema.size(one.by), one.because)
+            for one in self.statements
+        ]
+        said = "with values" if self.values is not None else "values not computed"
+        return grid(
+            f"Published exactly: {len(rows)} statement{'s' if len(rows) != 1 else ''}, {said}",
+            ("figure", "relation", "by", "numbers", "because"),
+            rows,
+        )
 
     # ---- values ----------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.optimize import LinearConstraint, milp
 from scipy.sparse.csgraph import connected_components
 
 from congenial.errors import StructureError
@@ -228,6 +227,8 @@ def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
     """Whether some real x >= 0 has low <= matrix @ x <= high, by linear programming."""
+    from scipy.optimize import LinearConstraint, milp
+
     if 0 in matrix.shape:
         return bool(np.all(low <= 0) and np.all(high >= 0))
     found = milp(

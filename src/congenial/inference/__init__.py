@@ -9,27 +9,34 @@ a posterior that accounts for the noise and uses the published figures. It never
 
 from __future__ import annotations
 
-from congenial.errors import InferenceError
-from congenial.inference.hypothesis_tests import Family, OneSidedTest, one_sided, power
-from congenial.inference.inference import METHODS, Chain, infer
-from congenial.inference.models.counts import Binomial, NegativeBinomial, Poisson
-from congenial.inference.models.model import Model
-from congenial.inference.models.outcomes import Multinomial
-from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
-from congenial.inference.models.real_statistics import normal_mean, normal_mean_variance
-from congenial.inference.models.regressions import Linear, Logistic, Normal
-from congenial.inference.naive import Coverage, coverage, naive
-from congenial.inference.observation import Observation
-from congenial.inference.observing import observe
-from congenial.inference.options import MODELS, infer_from_options
-from congenial.inference.posterior import Posterior
-from congenial.inference.projected import (
-    ProjectionLoss,
-    poisson_rate,
-    share_of_total,
-    shares_of_total,
-)
-from congenial.inference.samplers.importance import Proposal
+from typing import TYPE_CHECKING
+
+from congenial._exports import load_on_first_use
+
+if TYPE_CHECKING:
+    from congenial.errors import InferenceError
+    from congenial.inference.hypothesis_tests import Family, OneSidedTest, one_sided, power
+    from congenial.inference.inference import METHODS, Chain, infer
+    from congenial.inference.models.counts import Binomial, NegativeBinomial, Poisson
+    from congenial.inference.models.model import Model
+    from congenial.inference.models.outcomes import Multinomial
+    from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
+    from congenial.inference.models.priors import GaussianPrior as Gaussian
+    from congenial.inference.models.real_statistics import normal_mean, normal_mean_variance
+    from congenial.inference.models.regressions import Linear, Logistic, Normal
+    from congenial.inference.naive import Coverage, coverage, naive
+    from congenial.inference.observation import Observation
+    from congenial.inference.observing import observe
+    from congenial.inference.odds_ratio import OddsRatioTest
+    from congenial.inference.options import MODELS, infer_from_options
+    from congenial.inference.posterior import Posterior
+    from congenial.inference.projected import (
+        ProjectionLoss,
+        poisson_rate,
+        share_of_total,
+        shares_of_total,
+    )
+    from congenial.inference.samplers.importance import Proposal
 
 __all__ = [
     "METHODS",
@@ -41,6 +48,7 @@ __all__ = [
     "Dirichlet",
     "Family",
     "Gamma",
+    "Gaussian",
     "GaussianPrior",
     "HalfNormal",
     "InferenceError",
@@ -51,6 +59,7 @@ __all__ = [
     "NegativeBinomial",
     "Normal",
     "Observation",
+    "OddsRatioTest",
     "OneSidedTest",
     "Poisson",
     "Posterior",
@@ -69,3 +78,46 @@ __all__ = [
     "share_of_total",
     "shares_of_total",
 ]
+
+_HOMES = {
+    "METHODS": "inference.inference",
+    "MODELS": "inference.options",
+    "Beta": "inference.models.priors",
+    "Binomial": "inference.models.counts",
+    "Chain": "inference.inference",
+    "Coverage": "inference.naive",
+    "Dirichlet": "inference.models.priors",
+    "Family": "inference.hypothesis_tests",
+    "Gamma": "inference.models.priors",
+    "Gaussian": "inference.models.priors:GaussianPrior",
+    "GaussianPrior": "inference.models.priors",
+    "HalfNormal": "inference.models.priors",
+    "InferenceError": "errors",
+    "Linear": "inference.models.regressions",
+    "Logistic": "inference.models.regressions",
+    "Model": "inference.models.model",
+    "Multinomial": "inference.models.outcomes",
+    "NegativeBinomial": "inference.models.counts",
+    "Normal": "inference.models.regressions",
+    "Observation": "inference.observation",
+    "OddsRatioTest": "inference.odds_ratio",
+    "OneSidedTest": "inference.hypothesis_tests",
+    "Poisson": "inference.models.counts",
+    "Posterior": "inference.posterior",
+    "ProjectionLoss": "inference.projected",
+    "Proposal": "inference.samplers.importance",
+    "coverage": "inference.naive",
+    "infer": "inference.inference",
+    "infer_from_options": "inference.options",
+    "naive": "inference.naive",
+    "normal_mean": "inference.models.real_statistics",
+    "normal_mean_variance": "inference.models.real_statistics",
+    "observe": "inference.observing",
+    "one_sided": "inference.hypothesis_tests",
+    "poisson_rate": "inference.projected",
+    "power": "inference.hypothesis_tests",
+    "share_of_total": "inference.projected",
+    "shares_of_total": "inference.projected",
+}
+
+load_on_first_use(__name__, _HOMES)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
 
 from congenial.data.selection import select
 from congenial.errors import InferenceError
@@ -41,6 +40,8 @@ class Family:
 
     def law(self, theta: float) -> Any:
         """The frozen law of the count."""
+        from scipy import stats
+
         inside = 0 < theta < 1 if self.name == "binomial" else theta > 0
         if not inside:
             raise InferenceError(f"{theta} is not a parameter of a {self.name} law.")

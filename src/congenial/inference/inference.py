@@ -38,6 +38,7 @@ from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 
 Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
 METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")
+"""Names that `infer(..., method=)` takes."""
 MOST_ROUNDS = 8  # a chain is continued up to this many times its first length
 
 

@@ -23,7 +23,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
 
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.support import support
@@ -135,6 +134,8 @@ class OddsRatioTest:
 
     def threshold(self, alpha: float, w: float = 1.0) -> float:
         """m with E_w F(H - m) = alpha."""
+        from scipy import optimize
+
         _check_probability("alpha", alpha)
         law = self.law(w)
 
@@ -273,11 +274,15 @@ def lemma_34_excess(phi: npt.ArrayLike, f: Tradeoff) -> float:
 
 
 def _log_choose(n: int, k: Floats) -> Floats:
+    from scipy import special
+
     return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
 
 
 def _crossing(rising: Callable[[float], float]) -> float:
     """Where a rising function of log w crosses zero; -inf or inf if it does not."""
+    from scipy import optimize
+
     if rising(-_FAR) >= 0:
         return -math.inf
     if rising(_FAR) <= 0:

@@ -35,6 +35,7 @@ MODELS: dict[str, Any] = {
     "linear": Linear,
     "logistic": Logistic,
 }
+"""Models by the names that `congenial infer --model` takes."""
 
 PRIORS: dict[str, Any] = {
     "gamma": Gamma,

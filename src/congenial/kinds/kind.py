@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from congenial.data.engines.parquet_count import Progress
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.data.unit import Unit
 from congenial.figures.invariants import Invariants
-from congenial.ledger.ledger import Ledger
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from congenial.data.engines.parquet_count import Progress
+    from congenial.ledger.ledger import Ledger
 
 
 class Setting(Protocol):

@@ -1,1 +1,47 @@
-"""What is spent: one ledger per population."""
+"""What is spent: one ledger per population.
+
+`Ledger.open(path, schema, budget=...)` opens or begins one; `reserve` a share, draw, `commit`.
+`reassess` says what an earlier release promises now that more has been published.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial._exports import load_on_first_use
+
+if TYPE_CHECKING:
+    from congenial.ledger.budget import Budget
+    from congenial.ledger.ledger import Ledger, Upgrade
+    from congenial.ledger.pricing import Preview
+    from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
+    from congenial.ledger.reservation import Reservation
+    from congenial.ledger.state import Entry
+
+__all__ = [
+    "Budget",
+    "Entry",
+    "Ledger",
+    "Old",
+    "Preview",
+    "Reassessed",
+    "Reservation",
+    "Upgrade",
+    "reassess",
+    "suppose",
+]
+
+_HOMES = {
+    "Budget": "ledger.budget",
+    "Entry": "ledger.state",
+    "Ledger": "ledger.ledger",
+    "Old": "ledger.reassessment",
+    "Preview": "ledger.pricing",
+    "Reassessed": "ledger.reassessment",
+    "Reservation": "ledger.reservation",
+    "Upgrade": "ledger.ledger",
+    "reassess": "ledger.reassessment",
+    "suppose": "ledger.reassessment",
+}
+
+load_on_first_use(__name__, _HOMES)

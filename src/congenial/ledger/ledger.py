@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from congenial._notebook import grid
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
@@ -63,6 +64,8 @@ from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
+
+_SHOWN = 20  # releases that a notebook shows
 
 
 class Upgrade(NamedTuple):
@@ -217,6 +220,13 @@ class Ledger:
         `reserve` and `record` ask again; this is for those who have work to do before.
         """
         refuse_release(self._state(), adjacency)
+
+    def _repr_html_(self) -> str:
+        state = self._state()
+        rows = [(one.name, one.status, one.at, one.who) for one in state.entries[-_SHOWN:]]
+        left = len(state.entries) - len(rows)
+        title = f"Ledger {self.where}: {account(state)}" + (f"; {left} earlier" if left else "")
+        return grid(title, ("release", "status", "at", "by"), rows)
 
     def _state(self) -> LedgerState:
         return self._fold(self._store.read())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from congenial.errors import LedgerError, MandateError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
 from congenial.ledger.roles import Role, check_grant
-from congenial.ledger.stores.store import Event
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import AnyDescription, read_description
+
+if TYPE_CHECKING:
+    from congenial.ledger.stores.store import Event
 
 Status = Literal["reserved", "drawn", "committed", "cancelled", "abandoned"]
 Unit = Literal["replace-one", "add-remove"]

@@ -1,1 +1,95 @@
-"""What is released: one family of mechanisms per file, all under one protocol."""
+"""What is released: one family of mechanisms per file, all under one protocol.
+
+`congenial.calibrate` builds a mechanism for a promise; `release(table)` is the only call that
+spends privacy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial._exports import load_on_first_use
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
+    from congenial.mechanisms.congenial_chain import CongenialChain
+    from congenial.mechanisms.distribution.choose import calibrate_distribution
+    from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs
+    from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+    from congenial.mechanisms.hierarchy import CongenialHierarchy
+    from congenial.mechanisms.kernel_gaussian import KernelGaussian
+    from congenial.mechanisms.knorm import KNorm
+    from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
+    from congenial.mechanisms.plain import (
+        PlainDiscreteGaussian,
+        PlainGaussian,
+        PlainGeometric,
+        PlainLaplace,
+    )
+    from congenial.mechanisms.projection.projection import project
+    from congenial.mechanisms.table_release import Interval, Release
+    from congenial.mechanisms.wasserstein.base_measure import prior_congenial
+    from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+    from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
+    from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
+    from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+
+__all__ = [
+    "Congenial",
+    "CongenialChain",
+    "CongenialCounts",
+    "CongenialGaussian",
+    "CongenialHierarchy",
+    "ErrorLaw",
+    "Interval",
+    "KNorm",
+    "KernelGaussian",
+    "Mechanism",
+    "PlainDiscreteGaussian",
+    "PlainGaussian",
+    "PlainGeometric",
+    "PlainLaplace",
+    "Release",
+    "StatisticsRelease",
+    "ValuesRelease",
+    "WassersteinExponential",
+    "WassersteinGradient",
+    "WassersteinReals",
+    "calibrate_distribution",
+    "fit_pairs",
+    "moment_pairs",
+    "prior_congenial",
+    "project",
+    "register",
+]
+
+_HOMES = {
+    "Congenial": "mechanisms.congenial",
+    "CongenialChain": "mechanisms.congenial_chain",
+    "CongenialCounts": "mechanisms.congenial",
+    "CongenialGaussian": "mechanisms.congenial",
+    "CongenialHierarchy": "mechanisms.hierarchy",
+    "ErrorLaw": "mechanisms.mechanism",
+    "Interval": "mechanisms.table_release",
+    "KNorm": "mechanisms.knorm",
+    "KernelGaussian": "mechanisms.kernel_gaussian",
+    "Mechanism": "mechanisms.mechanism",
+    "PlainDiscreteGaussian": "mechanisms.plain",
+    "PlainGaussian": "mechanisms.plain",
+    "PlainGeometric": "mechanisms.plain",
+    "PlainLaplace": "mechanisms.plain",
+    "Release": "mechanisms.table_release",
+    "StatisticsRelease": "mechanisms.distribution.statistics_release",
+    "ValuesRelease": "mechanisms.wasserstein.values_release",
+    "WassersteinExponential": "mechanisms.wasserstein.exponential",
+    "WassersteinGradient": "mechanisms.wasserstein.gradient",
+    "WassersteinReals": "mechanisms.wasserstein.real_exponential",
+    "calibrate_distribution": "mechanisms.distribution.choose",
+    "fit_pairs": "mechanisms.distribution.fit",
+    "moment_pairs": "mechanisms.distribution.fit",
+    "prior_congenial": "mechanisms.wasserstein.base_measure",
+    "project": "mechanisms.projection.projection",
+    "register": "mechanisms.mechanism",
+}
+
+load_on_first_use(__name__, _HOMES)

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from congenial.errors import StructureError
 from congenial.figures.support import FROZEN, Support
@@ -57,6 +56,8 @@ class SimulatedLaw:
 
     def interval(self, level: float) -> float:
         """h with P(|noise| <= h) >= level, up to the stated false-alarm rate."""
+        from scipy import stats
+
         if self.fixed:
             return 0
         # The k-th smallest of n is above the level quantile unless k or more fell below it.

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
+from congenial._notebook import facts
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.invariants import Invariants
@@ -87,6 +88,18 @@ class Mechanism(ABC):
 
     def refuse_unfit(self) -> None:  # noqa: B027 - most have nothing to refuse
         """Refuse a structure that cannot be drawn, before anything is published or spent."""
+
+    def _repr_html_(self) -> str:
+        promise = self.guarantee
+        rows = (
+            ("Table", " x ".join(self.description.table)),
+            ("Noise", f"{self.description.family}, scale {float(self.description.scale):.6g}"),
+            ("Published figures", "kept" if self.conditions else "not used"),
+            ("Promise", f"{promise.tradeoff.words}; {promise.adjacency.words}"),
+            ("Basis", promise.basis),
+            ("Source", self.citation),
+        )
+        return facts(f"Mechanism '{self.name}'", rows)
 
     @classmethod
     @abstractmethod

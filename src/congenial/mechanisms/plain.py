@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special, stats
 
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
@@ -143,6 +142,8 @@ class PlainContinuous(Mechanism):
     @cached_property
     def law(self) -> Any:
         """The frozen SciPy law of the noise in one cell."""
+        from scipy import stats
+
         if self.family == "laplace":
             return stats.laplace(scale=1 / float(self.description.scale))
         return stats.norm(scale=float(self.description.scale) ** 0.5)
@@ -226,6 +227,8 @@ class NormalSum:
 
     def interval(self, level: float) -> float:
         """Half-width of the symmetric interval."""
+        from scipy import stats
+
         return float(stats.norm.ppf(0.5 + level / 2) * self.variance**0.5)
 
 
@@ -241,6 +244,8 @@ class LaplaceSum:
 
         P(G1 - G2 > h) = E[ sf(h + G2) ] with G1, G2 Gamma(m), summed over equal slices of G2.
         """
+        from scipy import optimize, special
+
         if self.terms == 0:
             return 0.0
         m = self.terms

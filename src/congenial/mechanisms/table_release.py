@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -93,7 +94,7 @@ class Release:
         """The values as drawn, before any projection."""
         return self.values if self.raw is None else self.raw
 
-    @property
+    @cached_property
     def mechanism(self) -> Mechanism:
         """The mechanism rebuilt from its description."""
         from congenial.mechanisms.calibrate import rebuild

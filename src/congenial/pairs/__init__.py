@@ -1,1 +1,113 @@
-"""What must look alike: pairs of databases, of secrets, of laws."""
+"""What must look alike: pairs of databases, of secrets, of laws.
+
+A guarantee is about pairs. `SemiAdjacent(published)` is the usual kind: databases that agree with
+the published figures and differ in at most `records` people. `sensitivity` says how far tables of
+such a pair can be apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial._exports import load_on_first_use
+
+if TYPE_CHECKING:
+    from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
+    from congenial.pairs.distributions import DistributionPairs
+    from congenial.pairs.pairs import Pairs
+    from congenial.pairs.properties import Property, read_property, share, together
+    from congenial.pairs.scenarios.count_rules import (
+        BoundedCounts,
+        ConditionalNormal,
+        DependentCounts,
+        k_anonymity,
+        t_closeness,
+    )
+    from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
+    from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
+    from congenial.pairs.scenarios.statistic_laws import (
+        StatedBinomial,
+        StatedContinuous,
+        StatedDiscrete,
+        StatedNormal,
+        pmf,
+        sample,
+    )
+    from congenial.pairs.secrets import SecretPairs, may_add
+    from congenial.pairs.sensitive_values import SensitiveValues
+    from congenial.pairs.sensitivity import Sensitivity, sensitivity, side_by_side
+    from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
+
+__all__ = [
+    "AddRemove",
+    "Adjacency",
+    "BoundedCounts",
+    "ConditionalNormal",
+    "DependentCounts",
+    "DiscreteLaw",
+    "DistributionPairs",
+    "FiniteScenarios",
+    "GaussianLaw",
+    "IndependentRecords",
+    "Pairs",
+    "Property",
+    "ReplaceOne",
+    "Scenarios",
+    "SecretPairs",
+    "SemiAdjacent",
+    "SensitiveValues",
+    "Sensitivity",
+    "StatedBinomial",
+    "StatedContinuous",
+    "StatedDiscrete",
+    "StatedLaws",
+    "StatedNormal",
+    "k_anonymity",
+    "may_add",
+    "pmf",
+    "read_property",
+    "sample",
+    "sensitivity",
+    "share",
+    "side_by_side",
+    "t_closeness",
+    "together",
+]
+
+_HOMES = {
+    "AddRemove": "pairs.adjacency",
+    "Adjacency": "pairs.adjacency",
+    "BoundedCounts": "pairs.scenarios.count_rules",
+    "ConditionalNormal": "pairs.scenarios.count_rules",
+    "DependentCounts": "pairs.scenarios.count_rules",
+    "DiscreteLaw": "pairs.vector_laws",
+    "DistributionPairs": "pairs.distributions",
+    "FiniteScenarios": "pairs.scenarios.finite_scenarios",
+    "GaussianLaw": "pairs.vector_laws",
+    "IndependentRecords": "pairs.scenarios.scenarios",
+    "Pairs": "pairs.pairs",
+    "Property": "pairs.properties",
+    "ReplaceOne": "pairs.adjacency",
+    "Scenarios": "pairs.scenarios.scenarios",
+    "SecretPairs": "pairs.secrets",
+    "SemiAdjacent": "pairs.adjacency",
+    "SensitiveValues": "pairs.sensitive_values",
+    "Sensitivity": "pairs.sensitivity",
+    "StatedBinomial": "pairs.scenarios.statistic_laws",
+    "StatedContinuous": "pairs.scenarios.statistic_laws",
+    "StatedDiscrete": "pairs.scenarios.statistic_laws",
+    "StatedLaws": "pairs.scenarios.scenarios",
+    "StatedNormal": "pairs.scenarios.statistic_laws",
+    "k_anonymity": "pairs.scenarios.count_rules",
+    "may_add": "pairs.secrets",
+    "pmf": "pairs.scenarios.statistic_laws",
+    "read_property": "pairs.properties",
+    "sample": "pairs.scenarios.statistic_laws",
+    "sensitivity": "pairs.sensitivity",
+    "share": "pairs.properties",
+    "side_by_side": "pairs.sensitivity",
+    "t_closeness": "pairs.scenarios.count_rules",
+    "together": "pairs.properties",
+}
+
+load_on_first_use(__name__, _HOMES)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from congenial.figures.integers import Lattice, Missing, kernel, missing
 from congenial.figures.lattice import Ints
@@ -67,6 +66,8 @@ class _Programme:
 
     def solve(self, objective: tuple[Any, Any]) -> Ints | None:
         """The variables of a minimum, None if there is none."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
         at = np.repeat(np.arange(len(self.rows)), [len(c) for c, _ in self.rows])
         columns = np.concatenate([c for c, _ in self.rows])
         weights = np.concatenate([w for _, w in self.rows]).astype(float)

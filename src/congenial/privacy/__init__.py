@@ -1,1 +1,86 @@
-"""What is promised, and what has been spent."""
+"""What is promised: trade-off functions, guarantees, and how they compose.
+
+>>> from congenial.privacy import Pure
+>>> Pure(1).words
+'epsilon = 1'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial._exports import load_on_first_use
+
+if TYPE_CHECKING:
+    from congenial.privacy.accounting import Composition, compose
+    from congenial.privacy.composition import Loss, joint_loss
+    from congenial.privacy.conversion_table import Conversion, convert
+    from congenial.privacy.description import Description, RecordDescription, read_description
+    from congenial.privacy.guarantee import Guarantee
+    from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell, normaliser_price
+    from congenial.privacy.piecewise import PiecewiseLinear
+    from congenial.privacy.semantics import belief, belief_words, neighbourhood
+    from congenial.privacy.tradeoff import (
+        Approximate,
+        DiscreteTradeoff,
+        Gaussian,
+        Pure,
+        Tradeoff,
+        ZeroConcentrated,
+    )
+
+__all__ = [
+    "Approximate",
+    "Composition",
+    "Conditions",
+    "Conversion",
+    "Description",
+    "DiscreteTradeoff",
+    "Gaussian",
+    "Guarantee",
+    "Loss",
+    "PiecewiseLinear",
+    "Price",
+    "Pure",
+    "RecordDescription",
+    "Tradeoff",
+    "ZeroConcentrated",
+    "belief",
+    "belief_words",
+    "compose",
+    "convert",
+    "joint_loss",
+    "largest_eps_cell",
+    "neighbourhood",
+    "normaliser_price",
+    "read_description",
+]
+
+_HOMES = {
+    "Approximate": "privacy.tradeoff",
+    "Composition": "privacy.accounting",
+    "Conditions": "privacy.normaliser",
+    "Conversion": "privacy.conversion_table",
+    "Description": "privacy.description",
+    "DiscreteTradeoff": "privacy.tradeoff",
+    "Gaussian": "privacy.tradeoff",
+    "Guarantee": "privacy.guarantee",
+    "Loss": "privacy.composition",
+    "PiecewiseLinear": "privacy.piecewise",
+    "Price": "privacy.normaliser",
+    "Pure": "privacy.tradeoff",
+    "RecordDescription": "privacy.description",
+    "Tradeoff": "privacy.tradeoff",
+    "ZeroConcentrated": "privacy.tradeoff",
+    "belief": "privacy.semantics",
+    "belief_words": "privacy.semantics",
+    "compose": "privacy.accounting",
+    "convert": "privacy.conversion_table",
+    "joint_loss": "privacy.composition",
+    "largest_eps_cell": "privacy.normaliser",
+    "neighbourhood": "privacy.semantics",
+    "normaliser_price": "privacy.normaliser",
+    "read_description": "privacy.description",
+}
+
+load_on_first_use(__name__, _HOMES)

@@ -22,13 +22,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from congenial.errors import BundleError
-from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.bundled import Bundled
 from congenial.privacy.description import AnyDescription
 from congenial.publication import bundle
+
+if TYPE_CHECKING:
+    from congenial.ledger.ledger import Ledger
 
 TEXTS = 2**20  # bytes for a report with its pictures, README and citation
 NUMBERS = 72  # bytes of the numbers of one cell: CSV and Parquet, as published and as drawn

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from congenial.errors import BundleError, CongenialError, LedgerError, MandateError
 from congenial.kinds.kind import Offer
-from congenial.ledger.ledger import Ledger
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.sensitive_values import SensitiveValues
@@ -25,6 +24,9 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed, refuse_kept, room_for
 from congenial.publication.plan import Plan
+
+if TYPE_CHECKING:
+    from congenial.ledger.ledger import Ledger
 
 # What a budget counts, where that is more than the promise is about.
 FOR_WHAT: dict[type[Pairs], str] = {

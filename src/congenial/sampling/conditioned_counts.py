@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logsumexp
 
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR, Limits, no_limits
@@ -218,6 +217,8 @@ class ConditionedCounts:
 
     @cached_property
     def _log_Z_listed(self) -> float:
+        from scipy.special import logsumexp
+
         assert self._listed is not None
         return float(logsumexp(log_weight(self._law, self._listed - self._centre)))
 

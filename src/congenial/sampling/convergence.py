@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,6 +36,9 @@ def _split(draws: Floats) -> Floats:
 
 
 def _normal_scores(draws: Floats) -> Floats:
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
     chains, n, k = draws.shape
     ranks = rankdata(draws.reshape(-1, k), axis=0)
     return np.asarray(ndtri((ranks - 0.375) / (chains * n + 0.25)).reshape(draws.shape))
@@ -55,6 +55,8 @@ def _r_hat(draws: Floats) -> Floats:
 
 def _effective(draws: Floats) -> Floats:
     """chains * n / (1 + 2 sum of correlations), pairs summed while positive and not growing."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
     chains, n, k = draws.shape
     size = next_fast_len(2 * n, real=True)
     centred = draws - draws.mean(axis=1, keepdims=True)

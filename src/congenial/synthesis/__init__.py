@@ -1,6 +1,139 @@
 """Synthetic microdata from weighted posteriors: certified (proved) or local (an estimate).
 
-`certified.Synthesizer` is the default; its promise is a theorem because weights depend on one
-record alone, Theta is finite and fixed in advance, and theta is drawn exactly. `local` is the
+`Synthesizer` is the default; its promise is a theorem because weights depend on one record alone,
+Theta is finite and fixed in advance, and theta is drawn exactly. `synthesize_locally` is the
 paper's own mechanism, whose epsilon is an estimate.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from congenial._exports import load_on_first_use
+
+if TYPE_CHECKING:
+    from congenial.synthesis.adapters import NumpyroModel, log_likelihood_of
+    from congenial.synthesis.certified import Synthesizer
+    from congenial.synthesis.columns import Column
+    from congenial.synthesis.combine import Combined, combine
+    from congenial.synthesis.local import (
+        LocalEstimate,
+        LocalSynthesis,
+        estimate,
+        isolation,
+        min_max,
+        probabilistic,
+        scalar,
+        smooth,
+        synthesize_locally,
+        threshold,
+        truncated,
+        weight_spread,
+    )
+    from congenial.synthesis.mixture.gibbs_chains import Diagnostics, MixtureFit, Run
+    from congenial.synthesis.mixture.mixture import MixtureRegression, indicators
+    from congenial.synthesis.mixture.parameters import MixturePrior, Parameters
+    from congenial.synthesis.models import read_model
+    from congenial.synthesis.models.category_columns import MultinomialColumn, Spike
+    from congenial.synthesis.models.count_columns import BinomialColumn, PoissonColumn
+    from congenial.synthesis.models.normal_columns import LinearRegression, NormalColumn
+    from congenial.synthesis.raw import certified_law
+    from congenial.synthesis.record_model import Grid, LevelModel, RecordModel
+    from congenial.synthesis.risk import RecordRisk, record_risk
+    from congenial.synthesis.risk_utility import Measure, risk_utility_curve
+    from congenial.synthesis.synthetic_release import SyntheticRelease
+    from congenial.synthesis.utility_report import UtilityReport, utility_report
+
+__all__ = [
+    "BinomialColumn",
+    "Column",
+    "Combined",
+    "Diagnostics",
+    "Grid",
+    "LevelModel",
+    "LinearRegression",
+    "LocalEstimate",
+    "LocalSynthesis",
+    "Measure",
+    "MixtureFit",
+    "MixturePrior",
+    "MixtureRegression",
+    "MultinomialColumn",
+    "NormalColumn",
+    "NumpyroModel",
+    "Parameters",
+    "PoissonColumn",
+    "RecordModel",
+    "RecordRisk",
+    "Run",
+    "Spike",
+    "Synthesizer",
+    "SyntheticRelease",
+    "UtilityReport",
+    "certified_law",
+    "combine",
+    "estimate",
+    "indicators",
+    "isolation",
+    "log_likelihood_of",
+    "min_max",
+    "probabilistic",
+    "read_model",
+    "record_risk",
+    "risk_utility_curve",
+    "scalar",
+    "smooth",
+    "synthesize_locally",
+    "threshold",
+    "truncated",
+    "utility_report",
+    "weight_spread",
+]
+
+_HOMES = {
+    "BinomialColumn": "synthesis.models.count_columns",
+    "Column": "synthesis.columns",
+    "Combined": "synthesis.combine",
+    "Diagnostics": "synthesis.mixture.gibbs_chains",
+    "Grid": "synthesis.record_model",
+    "LevelModel": "synthesis.record_model",
+    "LinearRegression": "synthesis.models.normal_columns",
+    "LocalEstimate": "synthesis.local",
+    "LocalSynthesis": "synthesis.local",
+    "Measure": "synthesis.risk_utility",
+    "MixtureFit": "synthesis.mixture.gibbs_chains",
+    "MixturePrior": "synthesis.mixture.parameters",
+    "MixtureRegression": "synthesis.mixture.mixture",
+    "MultinomialColumn": "synthesis.models.category_columns",
+    "NormalColumn": "synthesis.models.normal_columns",
+    "NumpyroModel": "synthesis.adapters",
+    "Parameters": "synthesis.mixture.parameters",
+    "PoissonColumn": "synthesis.models.count_columns",
+    "RecordModel": "synthesis.record_model",
+    "RecordRisk": "synthesis.risk",
+    "Run": "synthesis.mixture.gibbs_chains",
+    "Spike": "synthesis.models.category_columns",
+    "Synthesizer": "synthesis.certified",
+    "SyntheticRelease": "synthesis.synthetic_release",
+    "UtilityReport": "synthesis.utility_report",
+    "certified_law": "synthesis.raw",
+    "combine": "synthesis.combine",
+    "estimate": "synthesis.local",
+    "indicators": "synthesis.mixture.mixture",
+    "isolation": "synthesis.local",
+    "log_likelihood_of": "synthesis.adapters",
+    "min_max": "synthesis.local",
+    "probabilistic": "synthesis.local",
+    "read_model": "synthesis.models",
+    "record_risk": "synthesis.risk",
+    "risk_utility_curve": "synthesis.risk_utility",
+    "scalar": "synthesis.local",
+    "smooth": "synthesis.local",
+    "synthesize_locally": "synthesis.local",
+    "threshold": "synthesis.local",
+    "truncated": "synthesis.local",
+    "utility_report": "synthesis.utility_report",
+    "weight_spread": "synthesis.local",
+}
+
+load_on_first_use(__name__, _HOMES)

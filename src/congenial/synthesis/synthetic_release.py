@@ -9,8 +9,6 @@ from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from congenial.data.attribute import Attribute, written
 from congenial.data.csv_text import rows_csv, table_csv
@@ -200,12 +198,16 @@ def records_table(
     Categories are text, whole numbers int64, other numbers float64. A value of a bin is uniform in
     it (its end, where it is open); a level without a number is null.
     """
+    import pyarrow as pa
+
     columns = {name: _column(schema.attribute(name), codes[name], generator) for name in names}
     return pa.table(columns)
 
 
 def expected_copy(file: str, schema: Schema, names: Sequence[str], records: int | None) -> Expected:
     """What the file of one copy must hold; None records: as many as it has."""
+    import pyarrow as pa
+
     attributes = [schema.attribute(name) for name in names]
     columns = pa.schema([(one.name, _arrow_type(one)) for one in attributes])
     labels = (label for one in attributes for label in one.levels)
@@ -216,12 +218,16 @@ def expected_copy(file: str, schema: Schema, names: Sequence[str], records: int 
 
 def _arrow_type(attribute: Attribute) -> Any:
     """Categories are text, whole numbers int64, other numbers float64."""
+    import pyarrow as pa
+
     if attribute.kind == "categorical":
         return pa.string()
     return pa.int64() if attribute.whole else pa.float64()
 
 
 def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -> Any:
+    import pyarrow as pa
+
     if attribute.kind == "categorical":
         labels = np.asarray(attribute.levels, dtype=object)
         return pa.array(labels[codes], type=pa.string())
@@ -231,6 +237,8 @@ def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -
 
 
 def _parquet(table: Any) -> bytes:
+    import pyarrow.parquet as pq
+
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()

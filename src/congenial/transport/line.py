@@ -18,7 +18,6 @@ from congenial.pairs.scenarios.statistic_laws import StatedDiscrete, StatedNorma
 from congenial.transport.certificates import Certificate, Coupling, Norm, ShiftedNormal, Side
 from congenial.transport.distance import Distance, empirical
 from congenial.transport.line_cells import LineCells, OneDimensional, of_one_total
-from congenial.transport.sorted_kernels import comonotone, greedy
 
 _GROUP = 64  # cells taken together for a first bracket
 
@@ -51,6 +50,8 @@ def least(left: LineCells, right: LineCells, need: int) -> float:
     A success shrinks the bracket to the largest distance used, a failure raises it to the least
     distance that was in the way, so the bracket closes on a distance that occurs.
     """
+    from congenial.transport.sorted_kernels import comonotone
+
     sums = int(left.masses.sum()), int(right.masses.sum())
     if sums[0] == sums[1] == need:
         kernel = comonotone.py_func if _big(left, right) else comonotone
@@ -85,6 +86,8 @@ def _bracket(left: LineCells, right: LineCells, need: int) -> tuple[float, float
 
 def _sweep(left: LineCells, right: LineCells, need: int, w: float, room: int = 0) -> Any:
     """One greedy sweep: matched mass, largest distance used, least distance in the way, pieces."""
+    from congenial.transport.sorted_kernels import greedy
+
     big = _big(left, right)
     spare = np.array(
         [int(c.masses.sum()) - need for c in (left, right)], dtype=object if big else np.int64

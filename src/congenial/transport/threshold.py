@@ -15,7 +15,6 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
 
 from congenial.errors import StructureError
 from congenial.pairs.scenarios.statistic_laws import Floats
@@ -112,6 +111,8 @@ class _Tree(_Neighbours):
     """By a k-d tree."""
 
     def __init__(self, y: Floats, norm: Norm) -> None:
+        from scipy.spatial import cKDTree
+
         super().__init__(y, norm)
         self.tree = cKDTree(y) if len(y) else None
 

@@ -16,10 +16,6 @@ import io
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from congenial.errors import BundleError
 
 FREE_VALUES = 2**24  # that a file of any size may hold
@@ -46,6 +42,8 @@ class Expected:
 
     def read(self, content: bytes, columns: list[str] | None = None) -> Any:
         """The file (or some columns of it) as an Arrow table; BundleError if it is another."""
+        import pyarrow as pa
+
         try:
             self._check(content)
             return self._decode(content, columns)
@@ -57,6 +55,8 @@ class Expected:
 
     def _check(self, content: bytes) -> None:
         """Footer and headers of pages; nothing is decoded."""
+        import pyarrow.parquet as pq
+
         file = pq.ParquetFile(io.BytesIO(content))
         found = file.metadata
         if not file.schema_arrow.equals(self.schema):
@@ -111,6 +111,10 @@ class Expected:
         return page
 
     def _decode(self, content: bytes, columns: list[str] | None) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
         names = columns if columns is not None else self.schema.names
         texts = [name for name in names if self.schema.field(name).type == pa.string()]
         file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)

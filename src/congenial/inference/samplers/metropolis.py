@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
 
 from congenial.inference.cell_noise import Floats
 
@@ -94,6 +93,7 @@ def begin(
     target: Target, start: Floats, chains: int, rng: np.random.Generator, fixed: bool = False
 ) -> Walk:
     """A walk that starts around the mode, wider than the target, with its covariance there."""
+    from scipy.optimize import minimize
 
     def down(theta: Floats) -> float:
         value = float(-target(theta[None])[0])

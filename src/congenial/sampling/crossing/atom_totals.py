@@ -14,13 +14,12 @@ import numpy as np
 from flint import arb
 
 from congenial.errors import StructureError
-from congenial.sampling.crossing import state_kernels
 from congenial.sampling.crossing.joining_order import Component, Step
 from congenial.sampling.discrete import Floats
 from congenial.sampling.inversion import Ints, _bernoulli, _Geometric
 from congenial.sampling.randomness import Randomness, uniform_below
-from congenial.sampling.tree import split_kernels
 from congenial.sampling.tree.messages import FACTOR, Node, steep
+from congenial.sampling.tree.split_constants import DONE, RARE, WHOLE
 from congenial.sampling.tree.split_law import geometric_pmf
 
 _MOST_STATES = 1 << 25  # entries of all messages of one component
@@ -44,7 +43,7 @@ class AtomTotals:
             self._eliminate(j, step)
         self.total = float(self.s[-1][0])  # with the units of all earlier steps
         self._outside = _Outside(self)
-        slack = len(self.steps) * (2.0 / split_kernels.RARE + 2.0**-44)
+        slack = len(self.steps) * (2.0 / RARE + 2.0**-44)
         self._check = (1 << 63) - math.ceil(slack * 2.0**63)
 
     @property
@@ -67,6 +66,8 @@ class AtomTotals:
             )
 
     def _eliminate(self, j: int, step: Step) -> None:
+        from congenial.sampling.crossing import state_kernels
+
         lo, size = _box_arrays(self._boxes[j + 1])
         s = np.empty(math.prod(size.tolist()))
         mode = np.zeros(s.size, dtype=np.int64)
@@ -90,6 +91,9 @@ class AtomTotals:
     @cached_property
     def _arrays(self) -> Any:
         """Steps, boxes and tables for the compiled loop."""
+        from congenial.sampling.crossing import state_kernels
+        from congenial.sampling.tree import split_kernels
+
         atoms = [self.atoms[s.atom] for s in self.steps]
         packed = [self._packed(j) for j in range(len(self.steps))]
         m_at = np.cumsum([0, *(len(m) for m in self.m)])
@@ -124,6 +128,8 @@ class AtomTotals:
 
     def fill(self, sums: Ints, randomness: Randomness) -> set[int]:
         """Write totals of every draw into the columns of sums; return the draws rejected."""
+        from congenial.sampling.crossing import state_kernels
+
         n, steps = len(sums), len(self.steps)
         out = np.zeros((n, steps + 1), dtype=np.int64)
         columns = np.array([*(s.atom for s in self.steps), steps], dtype=np.int64)
@@ -139,7 +145,7 @@ class AtomTotals:
             for draw, j, flat, i in flags[:kept].tolist():
                 if i < 0 or not self._accept(j, flat, i, out[draw], randomness):
                     rejected.add(draw)
-            if status == split_kernels.DONE:
+            if status == DONE:
                 break
             words = np.concatenate([words[used:], randomness.words(need // 8 + 64)])
             words.flags.writeable = False
@@ -168,10 +174,7 @@ class AtomTotals:
         def log_p() -> Any:
             total = arb(0)
             for j, flat, i in path:
-                if (
-                    self.steps[j].fixed is not None
-                    or self._weight(j, flat, i, row) >= split_kernels.RARE
-                ):
+                if self.steps[j].fixed is not None or self._weight(j, flat, i, row) >= RARE:
                     total += self._log_factor(j, flat, i, row)
             return total
 
@@ -213,7 +216,7 @@ class AtomTotals:
         before = float(self.m[j][self._flat(j, self._state(j, row))])
         q = arb(1)
         if step.fixed is None:
-            q = arb(self._weight(j, flat, i, row)) / 2**split_kernels.WHOLE
+            q = arb(self._weight(j, flat, i, row)) / 2**WHOLE
         return (arb(float(atom.m[i])) * arb(before) / (arb(float(self.s[j][flat])) * q)).log()
 
     def _accept(self, j: int, flat: int, i: int, row: Ints, randomness: Randomness) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from congenial.sampling.tree.split_kernels import DONE, OUT_OF_WORDS, RARE, WHOLE, scan
+from congenial.sampling.tree.split_constants import DONE, OUT_OF_WORDS, RARE, WHOLE
+from congenial.sampling.tree.split_kernels import scan
 
 # One step per atom, in order. Integer tables, one row per step: state coordinates before (c) and
 # after (c') the atom joins, c = (grid c')/scale - turn x total, the total itself given by

@@ -18,7 +18,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from congenial.sampling.tree.split_kernels import DONE, OUT_OF_WORDS, RARE, WHOLE, scan_beside
+from congenial.sampling.tree.split_constants import DONE, OUT_OF_WORDS, RARE, WHOLE
+from congenial.sampling.tree.split_kernels import scan_beside
 
 REST = 255  # stands for all outcomes of a row without a code of their own
 FREQUENT = 1 << 48  # the least weight of an outcome with a code

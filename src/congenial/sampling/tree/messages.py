@@ -38,7 +38,7 @@ from flint import arb
 from congenial.errors import StructureError
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, Floats
 from congenial.sampling.inversion import ball
-from congenial.sampling.tree import split_kernels
+from congenial.sampling.tree.split_constants import WHOLE
 
 Law = DoubleGeometric | DiscreteGaussian
 
@@ -46,7 +46,7 @@ _CUT = 80 * math.log(2)  # a window ends where a message falls below 2^-80 of it
 _WIDEST = 1 << 22  # largest window
 _UNIT = 2.0**-52
 _FUNCTION = 2.0**-45  # relative error of a float exp of an argument up to 67, rounded up
-FACTOR = 2.0**split_kernels.WHOLE * (1 + 2.0**-48)  # so that rounding never makes n too small
+FACTOR = 2.0**WHOLE * (1 + 2.0**-48)  # so that rounding never makes n too small
 _SLOPES = (0.99, 0.98, 0.96, 0.92)  # shares of the children's slope tried for a tail
 
 
@@ -245,6 +245,8 @@ def _chernoff(a: Node, b: Node, step: int, past: int, slope: float) -> tuple[flo
     The edge lies -past inside the sum of the children's edges; the slope of log S there is the best
     t where the children's tails allow it.
     """
+    from congenial.sampling.tree import split_kernels
+
     sides = [
         (n.m, 1 - len(n.m), (n.c_lo, n.t_lo, n.c_hi, n.t_hi))
         if step > 0

@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import FAR, Limits
@@ -238,6 +237,8 @@ class NestedGroups:
 
 def _cut_normal(mean: float, variance: float, low: float, high: float) -> tuple[float, float]:
     """Mean and variance of a normal law given low <= x <= high."""
+    from scipy.special import ndtr
+
     sd = math.sqrt(max(variance, 1e-12))
     a, b = (low - 0.5 - mean) / sd, (high + 0.5 - mean) / sd
     if a < -8 and b > 8:

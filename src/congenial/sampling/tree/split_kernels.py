@@ -10,9 +10,8 @@ from typing import Any
 import numba
 import numpy as np
 
-WHOLE = 62  # a row of integer weights fills at most 2^62
-RARE = 1 << 41  # an outcome with a smaller weight is checked on its own
-OUT_OF_WORDS, DONE = 0, 2
+from congenial.sampling.tree.split_constants import WHOLE
+
 _BYTE = WHOLE - 8
 
 

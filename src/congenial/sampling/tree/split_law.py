@@ -14,8 +14,8 @@ from flint import arb
 
 from congenial.sampling.inversion import _Geometric, ball
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree import split_kernels
 from congenial.sampling.tree.messages import FACTOR, Node, lumps_of
+from congenial.sampling.tree.split_constants import RARE, WHOLE
 
 
 class SplitLaw:
@@ -38,7 +38,7 @@ class SplitLaw:
 
     def is_likely(self, t: int, x: int, y: int) -> bool:
         """Whether the factor of this outcome is left to the decision over all of them."""
-        return self.weight(t, x, y) >= split_kernels.RARE
+        return self.weight(t, x, y) >= RARE
 
     def log_factor(self, t: int, x: int, y: int) -> Any:
         """log of the factor of one split: e^(-eps |x|) M_left M_right / (M 2^units q)."""
@@ -57,17 +57,19 @@ class SplitLaw:
     def chance(self, t: int, x: int, y: int) -> Any:
         """The exact probability with which y is proposed, as a ball."""
         n = self.weight(t, x, y)
-        return arb(n) / 2**split_kernels.WHOLE if n else self._chance_outside(t, x, y)
+        return arb(n) / 2**WHOLE if n else self._chance_outside(t, x, y)
 
     # --- a split in plain Python -----------------------------------------------------------------
 
     def draw(self, t: int, x: int, randomness: Randomness) -> int | None:
         """y given x at one node, wherever x is; None if rejected."""
+        from congenial.sampling.tree import split_kernels
+
         v = self.nodes[t]
         if not v.lo <= x <= v.hi:
             return self._draw_outside(t, x, randomness)
         a, b = self.nodes[v.left], self.nodes[v.right]
-        r = randomness.word() >> (64 - split_kernels.WHOLE)
+        r = randomness.word() >> (64 - WHOLE)
         j = x - a.lo - b.lo
         first, last = max(0, j - len(b.m) + 1), min(len(a.m) - 1, j)
         factor = FACTOR / float(v.s[x - v.lo])
@@ -97,7 +99,7 @@ class SplitLaw:
         """y given x beyond the window of its node: law ~ M_left(y) e^(t y), t Chernoff's."""
         parts = self._tilted(t, x)
         while True:
-            r = randomness.word() >> (64 - split_kernels.WHOLE)
+            r = randomness.word() >> (64 - WHOLE)
             for weight, rate, first, step in parts:
                 if r < weight:
                     if rate is None:
@@ -120,7 +122,7 @@ class SplitLaw:
                 slope = Fraction(rate) - Fraction(pull) * step
                 here = math.exp(pull * (edge - (a.hi if x > v.hi else a.lo)))
                 parts.append((c * here / math.expm1(float(slope)), slope, edge + step, step))
-        scale = 2.0**split_kernels.WHOLE * (1 - 2.0**-20) / math.fsum(p[0] for p in parts)
+        scale = 2.0**WHOLE * (1 - 2.0**-20) / math.fsum(p[0] for p in parts)
         return [(int(p[0] * scale) + 1, *p[1:]) for p in parts]
 
     def _chance_outside(self, t: int, x: int, y: int) -> Any:
@@ -131,7 +133,7 @@ class SplitLaw:
                 far = ((y if is_left else x - y) - edge) * step
                 if far >= 0:
                     total += weight * geometric_pmf(Fraction(rate), far)
-            return total / 2**split_kernels.WHOLE
+            return total / 2**WHOLE
         parts, total = self._tilted(t, x), arb(0)
         for weight, slope, first, step in parts:
             far = (y - first) * step

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from congenial.sampling.discrete import Floats
 from congenial.sampling.inversion import Ints
-from congenial.sampling.tree import alias_kernels, split_kernels
 from congenial.sampling.tree.messages import Node
 
 _MOST_ENTRIES = 5 << 20  # 60 MB of alias tables at most
@@ -36,6 +35,8 @@ class Flat:
     @classmethod
     def of(cls, nodes: list[Node]) -> Flat:
         """From messages, children before parents."""
+        from congenial.sampling.tree import split_kernels
+
         size = np.array([len(v.m) for v in nodes], dtype=np.int64)
         mode = np.zeros(int(size.sum()), np.int32)
         at = np.cumsum(size) - size
@@ -100,6 +101,8 @@ class Aliases:
     @classmethod
     def of(cls, nodes: list[Node], flat: Flat) -> Aliases:
         """Tables of all nodes, the smallest first as far as memory goes."""
+        from congenial.sampling.tree import alias_kernels
+
         tables = np.zeros((len(nodes), 5), np.int64)
         tables[:, [alias_kernels.FIRST, alias_kernels.ROWS]] = frequent_sums(nodes)
         rows = tables[:, alias_kernels.ROWS]

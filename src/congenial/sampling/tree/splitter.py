@@ -17,8 +17,8 @@ from flint import arb
 from congenial.errors import StructureError
 from congenial.sampling.inversion import Ints, _bernoulli
 from congenial.sampling.randomness import Randomness, Words
-from congenial.sampling.tree import alias_kernels, split_kernels
 from congenial.sampling.tree.messages import Forest
+from congenial.sampling.tree.split_constants import DONE, RARE
 from congenial.sampling.tree.split_law import SplitLaw
 from congenial.sampling.tree.split_tables import Aliases, Flat, frequent_sums
 
@@ -44,6 +44,8 @@ class Splitter:
         centre: Ints,
         bounds: tuple[Ints, Ints] | None = None,
     ) -> None:
+        from congenial.sampling.tree import split_kernels
+
         self.nodes, self.centre, self._bounds = forest.nodes, centre, bounds
         self.law = SplitLaw(self.nodes)
         self.roots: Ints = np.array(roots, dtype=np.int64)
@@ -61,7 +63,7 @@ class Splitter:
         self._block = max(1, min(_TOGETHER // self._plan[3], 256))
         self._count = 2 * max(1, self.order.size)
         slack = max(v.slack for v in self.nodes) if self.nodes else 0.0
-        self.slack = self._count * (slack + 1.0 / split_kernels.RARE)
+        self.slack = self._count * (slack + 1.0 / RARE)
         if self.slack >= 2.0**-17:
             raise StructureError(
                 f"a table of {centre.size} cells is too large for one draw.",
@@ -76,6 +78,8 @@ class Splitter:
         (a share of about 2^-25) is to be drawn again from scratch, together with whatever its sums
         were drawn from.
         """
+        from congenial.sampling.tree import alias_kernels
+
         n = len(out)
         if self.order.size == 0 or n == 0:
             out[:] = self.centre
@@ -91,7 +95,7 @@ class Splitter:
                 words, words.view(np.uint16), task, flags, saved,
             )  # fmt: skip
             rejected |= self._decide(out, flags[:kept], saved, randomness)
-            if status == split_kernels.DONE:
+            if status == DONE:
                 return np.array(sorted(rejected), dtype=np.int64)
             if done == task:  # too little room for what one block flags, or too few words
                 flags, saved = np.empty((2 * len(flags), 5), np.int64), np.repeat(saved, 2, axis=0)
@@ -141,6 +145,8 @@ class Splitter:
 
     def _decide(self, out: Ints, flags: Ints, saved: Ints, randomness: Randomness) -> set[int]:
         """Decide flagged draws, finish those that left the windows; return the rejected ones."""
+        from congenial.sampling.tree import alias_kernels
+
         rejected: set[int] = set()
         finished: dict[int, Ints] = {}
         for kind, draw, step, x, y in flags.tolist():

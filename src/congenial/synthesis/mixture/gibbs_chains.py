@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 from congenial.errors import GuaranteeError
 from congenial.synthesis.convergence_refusal import effective_draws, refuse_unconverged, split_r_hat
@@ -250,6 +249,8 @@ def functionals(p: Parameters, design: Floats, y: Floats) -> tuple[Floats, tuple
 
 def scores(chains: Floats) -> Floats:
     """Normal scores of the ranks of (chains, draws, functionals), over all chains together."""
+    from scipy.stats import rankdata
+
     pooled = chains.reshape(-1, chains.shape[2])
     rank = rankdata(pooled, axis=0)
     return np.asarray(ndtri((rank - 0.375) / (len(pooled) + 0.25))).reshape(chains.shape)

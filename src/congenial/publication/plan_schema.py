@@ -1,0 +1,72 @@
+"""The plan file as JSON Schema, for editors: which keys there are, their types and defaults.
+
+It describes shapes only. Whether a plan makes sense is for `congenial check`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from congenial._version import __version__
+from congenial.publication.plan import Plan
+
+_LABELS = {"type": "array", "items": {"type": ["string", "number"]}}
+_TEXT = {"type": "string"}
+_ATTRIBUTE: dict[str, Any] = {
+    "type": "object",
+    "description": "One attribute of a record.",
+    "properties": {
+        "levels": _LABELS,
+        "levels_file": _TEXT,
+        "edges": {"type": "array", "items": {"type": "number"}},
+        "integers": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+        "top": _TEXT,
+        "bottom": _TEXT,
+        "within": {"type": "object", "additionalProperties": _LABELS},
+        "missing": _TEXT,
+        "other": _TEXT,
+    },
+    "additionalProperties": False,
+}
+
+
+class _Shapes(GenerateJsonSchema):
+    """What is read into a class of ours is written as a table."""
+
+    def is_instance_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002
+        return {"type": "object"}
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of a plan.
+
+    >>> sorted(plan_schema()["properties"])
+    ['budget', 'data', 'publish', 'release', 'schema']
+    """
+    made: dict[str, Any] = _for_toml(Plan.model_json_schema(schema_generator=_Shapes))
+    del made["properties"]["folder"]  # where relative paths start: not a key of the file
+    made["properties"]["schema"] = {"type": "object", "additionalProperties": _ATTRIBUTE}
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Plan of congenial {__version__}",
+    }
+    return head | made
+
+
+def _for_toml(value: Any) -> Any:
+    """Without null, which TOML has not, and without titles that only repeat the key."""
+    if isinstance(value, list):
+        return [_for_toml(one) for one in value if one != {"type": "null"}]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _for_toml(one) for key, one in value.items() if not _repeats(key, one)}
+    choices = kept.pop("anyOf", None)
+    if choices is None:
+        return kept
+    return kept | (choices[0] if len(choices) == 1 else {"anyOf": choices})
+
+
+def _repeats(key: str, value: Any) -> bool:
+    return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)
