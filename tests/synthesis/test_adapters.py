@@ -79,8 +79,9 @@ def test_a_program_runs_in_local_mode():
         model, x, min_max(), draws=1000, copies=2, randomness=SeededRandomness(1)
     )
     shape, rate = 0.5 + run.weights @ x, 0.001 + run.weights.sum()
+    # 1000 draws of deviation 1.4 and more: five standard errors of a chain worth half of them
     assert run.theta.mean() == pytest.approx(shape / rate, abs=0.3)
-    assert run.theta.std() == pytest.approx(np.sqrt(shape) / rate, rel=0.2)
+    assert run.theta.std() == pytest.approx(np.sqrt(shape) / rate, rel=0.16)
     assert len(run.copies) == 2
 
 
