@@ -42,6 +42,14 @@ CASES = {
         (margin("g"), margin("x"), at_most(linear({"g = 'p' and x = 'b'": 3}), 7)),
         0,
     ),
+    "at least, of a cell with a weight": (
+        (total(by="g"), at_least(linear({"g = 'p' and x = 'b'": 3}), 4)),
+        0,
+    ),
+    "at most, of a cell with a negative weight": (
+        (total(by="g"), at_most(linear({"g = 'p' and x = 'b'": -2}), -3)),
+        0,
+    ),
     "impossible cells": ((total(), structural_zeros("x = 'c'"), at_most(count("g = 'p'"), 5)), 1),
 }
 WITHOUT_C = Table(SCHEMA, SCHEMA.names, np.array([[3, 1, 0], [1, 1, 0]]))

@@ -115,7 +115,8 @@ def test_naive_logistic_with_unknown_totals():
     release = release_of(made, [[30, 10], [20, 20]])
     wrong = naive(release, Logistic("s", covariates=("g",)), draws=2000, seed=SEED,
                   chain=Chain(10, 300))  # fmt: skip
-    assert wrong.mean("coefficient")[0] == pytest.approx(np.log(1 / 3), abs=0.15)
+    # 2000 draws of deviation .37 in a chain, and a mean that is .03 from the maximum
+    assert wrong.mean("coefficient")[0] == pytest.approx(np.log(1 / 3), abs=0.08)
 
 
 def test_coverage_needs_data_that_conform():

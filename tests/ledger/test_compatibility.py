@@ -102,6 +102,27 @@ def test_it_does_not_join_others(ledger: Ledger, kind: str) -> None:
         ledger.reserve(described(), promise(kind), "alone")
 
 
+@pytest.mark.parametrize("kind", [WHOLE_DATASET, "a kind of tomorrow"])
+def test_published_figures_refuse_what_does_not_count_them(ledger: Ledger, kind: str) -> None:
+    """No release is there; the exact figures alone are more than such a promise knows of."""
+    ledger.publish(COUNTIES)
+    with pytest.raises(LedgerError, match="exact figures of these data are published"):
+        ledger.reserve(described(), promise(kind), "alone")
+    assert ledger.entries() == ()
+
+
+def test_refusals_are_known_before_the_work(ledger: Ledger) -> None:
+    """`refuse_company` says what `reserve` would, and writes nothing."""
+    alone = promise(WHOLE_DATASET).adjacency.to_dict()
+    ledger.refuse_company(alone)
+    spend(ledger, described())
+    before = len(ledger.events())
+    with pytest.raises(LedgerError, match="this ledger counts the release 'r'"):
+        ledger.refuse_company(alone)
+    ledger.refuse_company(ledger.adjacency.to_dict())  # the control: what adds up may come
+    assert len(ledger.events()) == before
+
+
 @pytest.mark.parametrize(
     "pairs", [OfAKind("a kind of tomorrow"), OfAKind("replace-one", adds=False)], ids=str
 )

@@ -16,6 +16,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -35,8 +36,9 @@ from tests.mutation.mutators import Change, changes, functions
 SOURCE = Path(congenial.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).with_suffix(".toml")
+FAILING = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 SECONDS = 600  # after which a mutant counts as caught: it hangs, or is slower than any test allows
-CAUGHT, SURVIVED = "caught", "survived"
+CAUGHT, SURVIVED, BROKEN = "caught", "survived", "fails without it too"
 
 
 @dataclass(frozen=True)
@@ -122,14 +124,38 @@ def mutated(place: Path, mutant: Mutant) -> Iterator[None]:
 
 
 def outcome(place: Path, mutant: Mutant) -> tuple[str, str]:
-    """Whether a test notices the mutant, and the last lines of what was printed."""
+    """Whether a test notices the mutant, and the last lines of what was printed.
+
+    A test that fails without the mutant too notices nothing: the outcome is then BROKEN.
+    """
+    with mutated(place, mutant), _kernels_for(place, mutant) as kernels:
+        code, told = _tested(place, tests_of(mutant.file), kernels)
+    result = CAUGHT if code else SURVIVED
+    blamed = FAILING.findall(told)
+    if blamed and _tested(place, blamed, {})[0] in (1, 2):  # tests failed, or could not be read
+        result = BROKEN
+    return result, "\n".join(told.splitlines()[-4:])
+
+
+def _tested(place: Path, tests: list[str], kernels: dict[str, str]) -> tuple[int, str]:
     words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    words += ["-m", "not audit and not spark", *tests_of(mutant.file)]
     paths = os.pathsep.join([str(place), str(ROOT)])
-    environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    with mutated(place, mutant):
-        code, told = _run(words, environment)
-    return CAUGHT if code else SURVIVED, "\n".join(told.splitlines()[-4:])
+    environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"} | kernels
+    return _run([*words, "-m", "not audit and not spark", *tests], environment)
+
+
+@contextmanager
+def _kernels_for(place: Path, mutant: Mutant) -> Iterator[dict[str, str]]:
+    """Where kernels are compiled to: for a mutant of kernels a place of its own.
+
+    Numba does not see that a kernel of another file has changed: callers that are compiled already
+    would run without the mutant, and those compiled now would keep it.
+    """
+    if "njit" not in (place / "congenial" / mutant.file).read_text():
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield {"NUMBA_CACHE_DIR": folder}
 
 
 def _run(words: list[str], environment: dict[str, str]) -> tuple[int, str]:

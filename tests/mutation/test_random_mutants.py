@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,16 @@ import pytest
 
 from tests.mutation import random_mutants
 from tests.mutation.mutators import changes, functions
-from tests.mutation.random_mutants import CAUGHT, Mutant, copied, draw, outcome, settings
+from tests.mutation.random_mutants import (
+    BROKEN,
+    CAUGHT,
+    SURVIVED,
+    Mutant,
+    copied,
+    draw,
+    outcome,
+    settings,
+)
 
 MUTANTS = draw(settings()["number"], settings()["seed"])
 NAMED: dict[str, dict[str, Any]] = {one["mutant"]: one for one in settings()["survivor"]}
@@ -48,6 +59,46 @@ def test_the_draw_is_the_same_every_time_and_every_mutant_is_a_program() -> None
         ast.parse(mutant.change.applied(source))
 
 
+@pytest.mark.parametrize(
+    ("with_mutant", "without", "result"),
+    [(0, 0, SURVIVED), (1, 0, CAUGHT), (1, 1, BROKEN)],
+)
+def test_a_test_that_fails_anyway_notices_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, with_mutant: int, without: int, result: str
+) -> None:
+    """Stand-in for pytest: it fails or not while the source is changed, and afterwards."""
+    mutant = MUTANTS[0]
+    file = tmp_path / "congenial" / mutant.file
+    file.parent.mkdir(parents=True)
+    original = (random_mutants.SOURCE / mutant.file).read_text()
+    file.write_text(original)
+
+    def run(words: list[str], environment: dict[str, str]) -> tuple[int, str]:
+        code = with_mutant if file.read_text() != original else without
+        return code, "FAILED tests/test_one.py::test_it[a b] - assert 0\n" if code else "passed\n"
+
+    monkeypatch.setattr(random_mutants, "_run", run)
+    assert outcome(tmp_path, mutant)[0] == result
+    assert file.read_text() == original
+
+
+def test_mutants_of_kernels_are_compiled_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that no compiled caller runs without the mutant, or keeps it."""
+    seen: list[dict[str, str]] = []
+    monkeypatch.setattr(
+        random_mutants, "_run", lambda words, environment: (seen.append(environment), (0, ""))[1]
+    )
+    monkeypatch.setattr(random_mutants, "mutated", lambda *_: nullcontext())
+    kernel, plain = (
+        next(one for one in MUTANTS if ("_kernels" in one.file) == wanted)
+        for wanted in (True, False)
+    )
+    outcome(random_mutants.SOURCE.parent, kernel)
+    outcome(random_mutants.SOURCE.parent, plain)
+    assert seen[0].get("NUMBA_CACHE_DIR", "") != os.environ.get("NUMBA_CACHE_DIR", "")
+    assert seen[1].get("NUMBA_CACHE_DIR", "") == os.environ.get("NUMBA_CACHE_DIR", "")
+
+
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied(tmp_path_factory.mktemp("random") / "src")
@@ -63,4 +114,5 @@ def test_a_random_mutant(mutant: Mutant, place: Path, attempt: Callable[..., Non
     result, said = outcome(place, mutant)
     print(said)
     attempt("random mutants", drawn=1, changing=1, caught=int(result == CAUGHT))
+    assert result != BROKEN, f"mend the test first, it fails without {mutant} too"
     assert result == CAUGHT, f"no test notices {mutant}: test it, or name it with its reason"

@@ -233,6 +233,20 @@ def test_symmetric_difference_against_brute_force(name):
     assert attained
 
 
+def test_a_free_cell_attains_what_symmetric_difference_states():
+    """People of a cell that no figure counts come and go as they like, unless a bound holds them.
+
+    Then the same number is an upper bound: at most one of 'w = 2' cannot be two people more.
+    """
+    figure = (count("w = '0'"),)
+    for bounds in ((), (at_most(count("w = '2'"), 1),)):
+        public = Invariants(ONE, (*figure, *bounds))
+        told = SemiAdjacent(public, metric="symmetric difference")
+        assert not told.people_kept
+        assert told.linf(("w",)).value == told.records
+        assert told.linf(("w",)).exact == (not bounds)
+
+
 def test_readings_that_symmetric_difference_does_not_have_are_refused():
     with pytest.raises(StructureError, match="only defined when n is public"):
         SemiAdjacent(Invariants(TWO, (margin("x"),)), "existential", "symmetric difference")

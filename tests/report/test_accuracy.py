@@ -16,7 +16,7 @@ from congenial.figures.statements import count, margin, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.accuracy import Want, error_rows, less_noise, smallest
+from congenial.report.accuracy import Want, _round_up, error_rows, less_noise, smallest
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6
@@ -107,3 +107,19 @@ def test_less_noise_is_named_where_knorm_has_it() -> None:
     assert deviation < 0.85 * error_rows(ours)[-1].standard_deviation
     nested = SemiAdjacent(publish(table, total(by="a")))
     assert less_noise(calibrate("auto", Guarantee.pure(1, nested), schema.names)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [
+        ("99.5", "99.5"),  # three digits already
+        ("99.51", "99.6"),
+        ("100", "100"),
+        ("100.01", "101"),
+        ("999.5", "1000"),
+        ("1001", "1010"),
+        ("0.012341", "0.0124"),
+    ],
+)
+def test_an_epsilon_is_rounded_up_to_three_digits(value, rounded):
+    assert _round_up(Fraction(value)) == Fraction(rounded)

@@ -119,7 +119,9 @@ def test_large_totals_and_many_groups():
     assert m.min() >= 0
     assert (m.sum(axis=2) == 150_000).all()
     far = counts > 100  # cells that the bound does not reach: nearly unconditioned noise
-    assert np.mean((m - counts)[:, far] ** 2) == pytest.approx(LAPLACE.variance, rel=0.1)
+    squares = (m - counts)[:, far] ** 2
+    five_errors = 5 * np.sqrt(5 / squares.size)  # of a kurtosis of 6
+    assert np.mean(squares) == pytest.approx(LAPLACE.variance, rel=five_errors)
 
 
 def test_a_bound_that_binds_hard():

@@ -150,6 +150,22 @@ def test_full_check_accepts_and_rejects():
     assert not drawer._accept_all((1 << 64) - 1, values, more)
 
 
+@pytest.mark.parametrize("leaves", [(0, 0, 0, 0, 0), (1, 0, 2, -3, 0), (2, -1, -4, 1, 2)])
+def test_full_check_decides_at_the_product_of_the_common_factors(leaves):
+    """To one word of 2^64, from the factors of `attempt`'s law at 256 bits."""
+    drawer = ragged()._splitter
+    values, law = drawer.values(np.array(leaves)), drawer.law
+    with ctx.workprec(256):
+        likely = [v for v in drawer.splits(values) if law.is_likely(*v)]
+        product = sum((law.log_factor(t, x, y) for t, x, y in likely), arb(0))
+        product += sum((law.log_leaf(t, u) for t, u in drawer.ends(values)), arb(0))
+        at = int((product.exp() * arb(2) ** 64).floor().unique_fmpz())
+    assert 0 < at < 1 << 64
+    more = SeededRandomness(SEED)
+    assert drawer._accept_all(at - 1, values, more)
+    assert not drawer._accept_all(at + 1, values, more)
+
+
 def test_free_root_and_free_leaf(fits):
     """A root with a rate and no mandate; a leaf that is a root: plain double geometric."""
     noise = HierarchicalNoise([-1, 0, 0, -1], [Fraction(1), Fraction(2)], [0, 1, 1, 0], [False] * 4)

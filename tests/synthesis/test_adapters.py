@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from congenial.errors import DataError, GuaranteeError
+from congenial.sampling.convergence import split_r_hat
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.adapters import NumpyroModel, _weighted, log_likelihood_of
-from congenial.synthesis.convergence_refusal import effective_draws, refuse_unconverged, split_r_hat
+from congenial.synthesis.convergence_refusal import refuse_unconverged
 from congenial.synthesis.local import min_max, risks, synthesize_locally
 from congenial.synthesis.record_model import RecordModel
 
@@ -78,8 +79,9 @@ def test_a_program_runs_in_local_mode():
         model, x, min_max(), draws=1000, copies=2, randomness=SeededRandomness(1)
     )
     shape, rate = 0.5 + run.weights @ x, 0.001 + run.weights.sum()
+    # 1000 draws of deviation 1.4 and more: five standard errors of a chain worth half of them
     assert run.theta.mean() == pytest.approx(shape / rate, abs=0.3)
-    assert run.theta.std() == pytest.approx(np.sqrt(shape) / rate, rel=0.2)
+    assert run.theta.std() == pytest.approx(np.sqrt(shape) / rate, rel=0.16)
     assert len(run.copies) == 2
 
 
@@ -115,13 +117,6 @@ def chains(rho: float, shift: float = 0.0) -> np.ndarray:
         out[:, t, 0] = state
     out[0] += shift
     return out
-
-
-def test_effective_draws_of_an_autoregression():
-    """(1 - rho) / (1 + rho) of the draws."""
-    for rho in (0.0, 0.5, 0.9):
-        expected = 8000 * (1 - rho) / (1 + rho)
-        assert effective_draws(chains(rho))[0] == pytest.approx(expected, rel=0.25)
 
 
 def test_chains_that_did_not_converge_are_refused_with_diagnostics():

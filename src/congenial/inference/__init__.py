@@ -3,8 +3,14 @@
 `infer(release, model)` takes a release (or a bundle read with `congenial.read`), a model, and gives
 a posterior that accounts for the noise and uses the published figures. It never sees the table.
 
->>> from congenial.inference import Gamma, Poisson, infer
->>> infer(release, Poisson(by="county", prior=Gamma(1, 0.01)))            # doctest: +SKIP
+>>> from congenial.inference import Gamma, Observation, Poisson, infer
+>>> noisy = Observation.of_values([3, 400], "double_geometric", 0.5)  # or a release
+>>> posterior = infer(noisy, Poisson(prior=Gamma(1, 0.01)), draws=1000, seed=1)
+>>> posterior.mean("rate").shape
+(2,)
+>>> low, high = posterior.interval("rate")
+>>> bool(340 < low[1] < 400 < high[1] < 460)
+True
 """
 
 from __future__ import annotations

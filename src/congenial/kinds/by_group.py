@@ -61,9 +61,12 @@ _SPENT = (
 class ByGroup:
     """A release of the whole table of `mechanism`, drawn slice by slice over the axes `by`.
 
-    >>> # groups = ByGroup(mechanism, data, ["county"]); groups.check()
-    >>> # with ledger.reserve(...) as reservation:
-    >>> #     reservation.mark_drawn(); release = groups.release("sex-by-age")
+    With `data` on Spark, and a place in the ledger taken for the whole table:
+
+    >>> groups = ByGroup(mechanism, data, ["county"])    # doctest: +SKIP
+    >>> groups.check()                                   # doctest: +SKIP
+    >>> reservation.mark_drawn()                         # doctest: +SKIP
+    >>> release = groups.release("sex-by-age")           # doctest: +SKIP
     """
 
     mechanism: Mechanism

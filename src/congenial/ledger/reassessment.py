@@ -39,7 +39,7 @@ def by_distance(promise: Tradeoff, records: int) -> Tradeoff:
 
     >>> from congenial.privacy.tradeoff import ZeroConcentrated
     >>> by_distance(ZeroConcentrated("2.56"), 2).words
-    'rho = 256/25 (zero-concentrated)'
+    'rho = 10.24 (zero-concentrated)'
     """
     return promise.group(records) if records else Pure(0)
 
@@ -248,9 +248,9 @@ def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reasse
     >>> old = {"persons": ZeroConcentrated("2.56")}
     >>> for row in reassess(old, Invariants(schema, (total(by="state"),)))[0].rows(1e-10):
     ...     print(row["reading"], row["records"], row["promise"])
-    advertised None rho = 64/25 (zero-concentrated)
-    robust 2 rho = 256/25 (zero-concentrated)
-    existential 1 rho = 64/25 (zero-concentrated)
+    advertised None rho = 2.56 (zero-concentrated)
+    robust 2 rho = 10.24 (zero-concentrated)
+    existential 1 rho = 2.56 (zero-concentrated)
     """
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")

@@ -187,8 +187,16 @@ def read(folder: str | Path) -> Any:
 
     Returns a `Release` for a protected table, and the release of its own kind for anything else.
 
-    >>> release = read("bundles/sex-by-age")            # doctest: +SKIP
-    >>> release.interval("age >= 65", 0.90)             # doctest: +SKIP
+    >>> from tempfile import TemporaryDirectory
+    >>> from congenial import Guarantee, ReplaceOne, Schema, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> drawn = mechanism.release(Table(schema, ["sex"], [90, 110]), name="sex")
+    >>> with TemporaryDirectory() as folder:
+    ...     write(drawn, Path(folder) / "sex", "the promise", "the report").publish()
+    ...     release = read(Path(folder) / "sex")
+    >>> release.interval("sex = 'f'", 0.90) == drawn.interval("sex = 'f'", 0.90)
+    True
     """
     folder = Path(folder)
     index = read_index(folder)

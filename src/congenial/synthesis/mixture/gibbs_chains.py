@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from congenial.errors import GuaranteeError
-from congenial.synthesis.convergence_refusal import effective_draws, refuse_unconverged, split_r_hat
+from congenial.sampling.convergence import effective_draws, normal_scores, split_r_hat
+from congenial.synthesis.convergence_refusal import refuse_unconverged
 from congenial.synthesis.mixture import gibbs_kernels
 from congenial.synthesis.mixture.parameters import MixturePrior, Parameters
 from congenial.synthesis.record_model import Floats, Ints
@@ -247,19 +248,10 @@ def functionals(p: Parameters, design: Floats, y: Floats) -> tuple[Floats, tuple
     return np.column_stack([values for _, values in named]), tuple(name for name, _ in named)
 
 
-def scores(chains: Floats) -> Floats:
-    """Normal scores of the ranks of (chains, draws, functionals), over all chains together."""
-    from scipy.stats import rankdata
-
-    pooled = chains.reshape(-1, chains.shape[2])
-    rank = rankdata(pooled, axis=0)
-    return np.asarray(ndtri((rank - 0.375) / (len(pooled) + 0.25))).reshape(chains.shape)
-
-
 def diagnose(values: Floats, names: Sequence[str], chains: int) -> Diagnostics:
     """Diagnostics of functionals (draws of all chains, functionals)."""
     as_is = values.reshape(chains, -1, values.shape[1])
-    by_chain = scores(as_is)
+    by_chain = normal_scores(as_is)
     within = np.sqrt(as_is.var(axis=1).mean(axis=0))
     return Diagnostics(
         tuple(names),
@@ -276,5 +268,5 @@ def refuse(values: Floats, names: Sequence[str], run: Run) -> None:
     names = [name for name, one in zip(names, judged, strict=True) if one]
     by_chain = values[:, judged].reshape(run.chains, -1, len(names))
     if np.isfinite(by_chain).all():
-        by_chain = scores(by_chain)
+        by_chain = normal_scores(by_chain)
     refuse_unconverged(by_chain, names, run.r_hat, run.effective)

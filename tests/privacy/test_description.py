@@ -1,0 +1,52 @@
+"""Descriptions of a release's law are read as written, or not at all."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.errors import BundleError
+from congenial.figures.invariants import Invariants
+from congenial.privacy.description import Description, Family, read_description
+
+SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+NAMES: dict[Family, str] = {
+    "double_geometric": "eps_cell",
+    "laplace": "eps_cell",
+    "discrete_gaussian": "sigma_squared",
+    "gaussian": "sigma_squared",
+    "k_norm_2": "epsilon",
+}
+
+
+def written(family: Family) -> dict[str, Any]:
+    made = Description("made", ("sex",), family, Fraction(3, 7), Invariants(SCHEMA))
+    return made.to_dict()
+
+
+@pytest.mark.parametrize("family", NAMES)
+def test_the_parameter_is_read_under_its_name(family: Family) -> None:
+    told = written(family)
+    assert told["parameter"] == {NAMES[family]: "3/7"}
+    assert read_description(SCHEMA, told).to_dict() == told
+
+
+@pytest.mark.parametrize("family", NAMES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told, name: {**told, "rho": "1/1000"},  # a second number for a reader to believe
+        lambda told, name: {"sd": told[name]},
+        lambda told, name: {},
+    ],
+    ids=["one more", "another", "none"],
+)
+def test_any_other_parameter_is_refused(family: Family, change: Any) -> None:
+    told = written(family)
+    name = NAMES[family]
+    told["parameter"] = change(told["parameter"], name)
+    with pytest.raises(BundleError, match=f"has the parameter '{name}' and no other"):
+        Description.from_dict(SCHEMA, told)
