@@ -21,6 +21,7 @@ from congenial.cli.output import (
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
+    from congenial.ledger.repair import Malformed
     from congenial.ledger.state import Entry
     from congenial.ledger.stores.store import Event
 
@@ -58,12 +59,14 @@ def _open(where: str) -> Ledger:
 def show(where: Where, as_json: Json = False) -> None:
     """Show releases, published figures and what is spent of the budget."""
     ledger = _open(where)
+    unread = {one.id for one in ledger.malformed()}
     document = _summary(ledger) | {
         "published": [
             {"at": event.at, "who": event.who, "labels": _labels(event.payload)}
             for event in ledger.events()
-            if event.kind == "mandates"
+            if event.kind == "mandates" and event.id not in unread
         ],
+        "unreadable": [_unreadable(one) for one in ledger.malformed()],
         "releases": [_entry(entry) for entry in ledger.entries()],
         "roles": ledger.roles,
     }
@@ -79,6 +82,7 @@ def show(where: Where, as_json: Json = False) -> None:
         table(("when (UTC)", "who", "figures"), rows)
     heading("Releases")
     _show_entries(document["releases"])
+    _show_unreadable(document["unreadable"])
     if document["roles"]:
         heading("Roles")
         table(("who", "role"), list(document["roles"].items()))
@@ -212,6 +216,48 @@ def grant(
         table(("who", "role"), list(ledger.roles.items()))
 
 
+@app.command(
+    epilog=examples(
+        "congenial ledger repair ledger.sqlite",
+        'congenial ledger repair ledger.sqlite 7 0123456789ab --because "written by hand"',
+    )
+)
+def repair(
+    where: Where,
+    event: Annotated[
+        int | None, typer.Argument(metavar="EVENT", help="The event's number; none lists them.")
+    ] = None,
+    digest: Annotated[
+        str, typer.Argument(metavar="DIGEST", help="Its digest, or 12 digits of it or more.")
+    ] = "",
+    because: Annotated[str, typer.Option(help="Why it is voided; stays in the history.")] = "",
+    nothing_drawn: Annotated[
+        bool,
+        typer.Option(
+            "--nothing-drawn", help="An owner's word that nothing was drawn or published by it."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List events that cannot be read, or void one; owners only.
+
+    The event stays in the history. It counts as nothing if nothing can have been drawn or published
+    by it. Otherwise what it spent is unknown, and the budget allows nothing more until an owner
+    says with --nothing-drawn that nothing was.
+    """
+    ledger = _open(where)
+    if event is not None:
+        ledger.repair(event, digest, because, nothing_drawn=nothing_drawn)
+    found = [_unreadable(one) for one in ledger.malformed()]
+    if as_json:
+        emit(_summary(ledger) | {"unreadable": found})
+        return
+    if not found:
+        paragraph("Every event can be read.")
+    _show_unreadable(found)
+    facts({name.capitalize(): _summary(ledger)[name] for name in ("budget", "spent", "left")})
+
+
 @app.command(epilog=examples("congenial ledger upgrade ledger.sqlite"))
 def upgrade(where: Where, as_json: Json = False) -> None:
     """Bring a ledger of an older version to the current format; a file is copied first."""
@@ -267,24 +313,56 @@ def export(
 
 def _event(event: Event) -> Document:
     """One event: what is in every event, the digests it names, its payload as text and as data."""
-    payload = event.payload
+    try:
+        payload = event.payload
+    except ValueError:  # one that `repair` lists; its text is exported all the same
+        payload = {}
+    if not isinstance(payload, dict):
+        payload = {}
     named = {key: payload.get(key, "") for key in ("name", "plan_digest", "bundle_digest")}
     return vars(event) | named | {"payload": payload}
 
 
 def _summary(ledger: Ledger) -> Document:
-    limit, spent = ledger.budget, ledger.spent()
+    limit = ledger.budget
     return {
         "ledger": ledger.where,
         "budget": "not set" if limit is None else limit.words,
         "spent": ledger.spent_words(),
-        "left": "not limited" if limit is None else limit.left(spent),
+        "left": ledger.left_words(),
     }
+
+
+def _unreadable(one: Malformed) -> Document:
+    return {
+        "event": one.id,
+        "kind": one.kind,
+        "at": one.at,
+        "who": one.who,
+        "digest": one.digest,
+        "counts": one.counts,
+    }
+
+
+def _show_unreadable(events: list[Document]) -> None:
+    if not events:
+        return
+    heading("Events that cannot be read")
+    rows = [
+        (str(one["event"]), one["kind"], one["at"][:19], one["who"], one["counts"] or "not voided")
+        for one in events
+    ]
+    table(("event", "kind", "when (UTC)", "who", "counts as"), rows)
+    for one in events:
+        if one["counts"] is None:
+            what = f"congenial ledger repair LEDGER {one['event']} {one['digest'][:16]}"
+            line("An owner voids it", f"{what} --because REASON")
 
 
 def _entry(entry: Entry) -> Document:
     from congenial.privacy.tradeoff import Tradeoff
 
+    promised = entry.guarantee.get("tradeoff")  # the oldest ledgers did not write it
     return {
         "id": entry.id,
         "name": entry.name,
@@ -292,7 +370,7 @@ def _entry(entry: Entry) -> Document:
         "who": entry.who,
         "status": entry.status,
         "counted": entry.counted,
-        "promise": Tradeoff.from_dict(entry.guarantee["tradeoff"]).words,
+        "promise": Tradeoff.from_dict(promised).words if promised else "not recorded",
         "persons": getattr(entry.description, "persons", True),
         "table": list(getattr(entry.description, "table", ())),
         "bundle_digest": entry.bundle_digest,

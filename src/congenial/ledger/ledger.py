@@ -11,6 +11,7 @@ One ledger is one population. It is a history of events; the state is what they 
     abandon   given up: refunded if nothing was drawn, otherwise spent all the same
     grant     somebody's role: none, reader, releaser, publisher, owner
     upgrade   its format was brought up to date
+    repair    an owner voided an event that cannot be read (see `repair`)
 
 Releases are priced together, over the databases that agree with everything published so far, by the
 joint supremum (docs/explanation/ledger.md), so a later mandate re-prices earlier releases. The
@@ -23,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from congenial.data.schema import Schema
@@ -38,17 +39,20 @@ from congenial.ledger.pricing import (
     check_description,
     check_schema,
     footing,
+    left,
     refusal,
     reprice,
     say,
     too_weak,
 )
+from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
 from congenial.ledger.reservation import Recordable, Reservation
 from congenial.ledger.roles import Role, check_grant, check_role
 from congenial.ledger.state import (
     Entry,
     LedgerState,
     Unit,
+    check_event,
     check_figures,
     check_step,
     fold,
@@ -56,22 +60,12 @@ from congenial.ledger.state import (
     opening,
     refuse_other,
 )
-from congenial.ledger.stores.postgres import SCHEMES, PostgresStore
-from congenial.ledger.stores.sqlite import SqliteStore
+from congenial.ledger.stores.place import Upgrade, store_at
 from congenial.ledger.stores.store import VERSION, Event, Log, Store
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
-
-
-class Upgrade(NamedTuple):
-    """What `Ledger.upgrade` did: versions before and after, and the file it copied, if any."""
-
-    where: str
-    before: int
-    after: int
-    backup: str
 
 
 class Ledger:
@@ -110,7 +104,7 @@ class Ledger:
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
         every fault of the file or server; waits at most `timeout` seconds for other processes.
         """
-        store = _store(where, timeout, who)
+        store = store_at(where, timeout, who)
         if not store.exists():
             if schema is None or not create:
                 raise LedgerError(
@@ -129,7 +123,7 @@ class Ledger:
     @staticmethod
     def exists(where: str | Path, timeout: float = 10.0) -> bool:
         """Whether there is anything at `where`; LedgerError when that cannot be found out."""
-        return _store(where, timeout).exists()
+        return store_at(where, timeout).exists()
 
     @staticmethod
     def upgrade(where: str | Path, timeout: float = 10.0, who: str | None = None) -> Upgrade:
@@ -138,7 +132,7 @@ class Ledger:
         The whole upgrade happens or none of it. A SQLite file is copied beside itself first; on a
         server it takes the user who owns the tables, and backups are the server's.
         """
-        store = _store(where, timeout, who)
+        store = store_at(where, timeout, who)
         if not store.exists():
             raise LedgerError(f"there is no ledger at '{store.where}'.", remedy="Check the place.")
         before, backup = store.upgrade()
@@ -188,18 +182,32 @@ class Ledger:
         """Releases reserved or drawn and neither committed nor abandoned."""
         return tuple(entry for entry in self.entries() if entry.pending)
 
+    def malformed(self) -> tuple[Malformed, ...]:
+        """Events that cannot be read, those an owner has voided included."""
+        return self._state().malformed
+
     def spent(self) -> Loss:
-        """Joint loss of every counted release over the current universe."""
-        return self._state().spent
+        """Joint loss of every counted release over the current universe.
+
+        LedgerError while an event cannot be read: the total could be too little.
+        """
+        state = self._state()
+        refuse_unread(state)
+        return state.spent
 
     def spent_words(self) -> str:
         """What is spent, in the budget's unit: "epsilon = 1.5", and what of it is not proved."""
         state = self._state()
         return say(state, state.spent) + footing(state)
 
+    def left_words(self) -> str:
+        """What the budget still allows, in words."""
+        return left(self._state())
+
     def preview(self, description: AnyDescription) -> Preview:
         """What one more release would cost, and whether the budget allows it; writes nothing."""
         state = self._state()
+        refuse_unknown(state)
         check_description(state, description)
         after = state.with_release(description)
         return Preview(state.spent, after, state.budget is None or state.budget.allows(after))
@@ -244,6 +252,7 @@ class Ledger:
         with self._store.writing() as log:
             state = self._fold(log.events)
             check_role(state.roles, log.who, kind)
+            log.check = lambda event: check_event(self._fold(log.events), event)
             yield log, state
 
     def grant(self, who: str, role: str) -> None:
@@ -266,6 +275,20 @@ class Ledger:
             if state.budget != budget:
                 log.append("budget", None, budget.to_dict())
 
+    def repair(
+        self, event: int, digest: str, because: str, *, nothing_drawn: bool = False
+    ) -> Malformed:
+        """Void an event that cannot be read, named by its number and digest; owners only.
+
+        It counts as nothing where nothing can have been drawn or published by it, and otherwise as
+        unknown, after which the budget allows nothing more. `nothing_drawn` is the owner's word
+        that nothing was; it may be given later, for an event voided before.
+        """
+        with self._writing("repair") as (log, state):
+            one = named(state, event, digest)
+            void(log, one, because, nothing_drawn)
+        return next(each for each in self.malformed() if each.id == event)
+
     def publish(
         self, invariants: Invariants, accept_weaker: bool = False, plan_digest: str = ""
     ) -> Repricing:
@@ -278,6 +301,7 @@ class Ledger:
         keeping figures exact has no proof.
         """
         with self._writing("mandates") as (log, state):
+            refuse_unread(state)
             check_schema(state, invariants.schema)
             if state.max_rows is not None and invariants.statements:
                 raise LedgerError(
@@ -306,6 +330,7 @@ class Ledger:
         when the promise cannot stand beside those that are counted.
         """
         with self._writing("reserve") as (log, state):
+            refuse_unknown(state)
             pairs = guarantee.adjacency
             refuse_release(state, pairs.to_dict(), pairs.composes)
             why = refusal(state, description, name)
@@ -325,6 +350,7 @@ class Ledger:
         with self._writing("reserve") as (log, state):
             why: CongenialError | None = refusal(state, release.description, release.name)
             try:
+                refuse_unknown(state)
                 pairs = release.guarantee.adjacency
                 refuse_release(state, pairs.to_dict(), pairs.composes)
             except LedgerError as error:
@@ -348,6 +374,8 @@ class Ledger:
 
     def _step(self, release: str, kind: str, payload: dict[str, Any] | None = None) -> None:
         with self._writing(kind) as (log, state):
+            if kind == "draw":
+                refuse_unknown(state)
             check_step(state.entry(release), kind)
             log.append(kind, release, payload or {})
 
@@ -364,20 +392,3 @@ def _append_reserve(
     }
     log.append("reserve", release, payload)
     return release
-
-
-def _store(where: str | Path, timeout: float, who: str | None = None) -> Store:
-    if str(where).startswith(SCHEMES):
-        if who is not None:
-            raise LedgerError(
-                "in PostgreSQL the writer is the database user; another cannot be named.",
-                remedy="Leave `who` out, and connect as that user.",
-            )
-        return PostgresStore(str(where), timeout)
-    text = str(where).removeprefix("sqlite:///")
-    if "://" in text or text.startswith(":memory:") or not text:
-        raise LedgerError(
-            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
-            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
-        )
-    return SqliteStore(Path(text).absolute(), timeout, who)
