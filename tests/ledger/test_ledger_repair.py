@@ -155,14 +155,14 @@ def test_the_database_takes_no_empty_reservation(team: As) -> None:
 def test_what_an_old_ledger_holds_is_voided_conservatively(team: As) -> None:
     without_the_check(team)
     bob = team("bob")
-    for event in (
+    forged: list[tuple[str, str | None, Any]] = [
         ("reserve", "undrawn", {}),
         ("reserve", "drawn", {}),
         ("draw", "drawn", {}),
         ("draw", "waiting", []),
         ("mandates", None, {}),
-    ):
-        assert forge(bob, *event)
+    ]
+    assert all(forge(bob, *event) for event in forged)
     ann = team("ann")
     events: dict[int, Event] = {event.id: event for event in ann.events()}
     counts = {

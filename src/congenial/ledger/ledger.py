@@ -146,6 +146,11 @@ class Ledger:
         return self._store.where
 
     @property
+    def identity(self) -> str:
+        """What tells this ledger from any other, wherever it is kept."""
+        return self._state().identity
+
+    @property
     def schema(self) -> Schema:
         """What a record of this population is."""
         return self._state().schema

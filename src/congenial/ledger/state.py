@@ -86,6 +86,7 @@ class LedgerState:
     entries: tuple[Entry, ...] = ()
     roles: dict[str, Role] = field(default_factory=dict)
     malformed: tuple[Malformed, ...] = ()
+    identity: str = ""  # digest of the first event
 
     @property
     def unit(self) -> str:
@@ -262,7 +263,7 @@ def fold(events: Iterable[Event], state: LedgerState | None = None) -> LedgerSta
             if state is not None and event.kind in RELEASE_EVENTS:
                 _follow(releases, state, event)
             else:
-                state = _opened(event.payload) if state is None else _after(state, event)
+                state = _opened(event) if state is None else _after(state, event)
         except _UNREADABLE:
             if state is None:
                 raise LedgerError(
@@ -293,10 +294,11 @@ def _passed_over(state: LedgerState, releases: dict[str, Entry], event: Event) -
     return replace(state, malformed=(*state.malformed, Malformed(*told, known is not None)))
 
 
-def _opened(payload: dict[str, Any]) -> LedgerState:
-    schema = Schema.from_dict(payload["schema"])
-    unit = payload["adjacency"]
-    return LedgerState(schema, rows_of(unit["kind"], unit["max_rows"]), Invariants(schema))
+def _opened(event: Event) -> LedgerState:
+    schema = Schema.from_dict(event.payload["schema"])
+    unit = event.payload["adjacency"]
+    rows = rows_of(unit["kind"], unit["max_rows"])
+    return LedgerState(schema, rows, Invariants(schema), identity=event.digest)
 
 
 def _after(state: LedgerState, event: Event) -> LedgerState:
