@@ -12,7 +12,8 @@ import pytest
 
 from congenial.errors import BudgetError, LedgerError
 from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger, _append_reserve
+from congenial.ledger.ledger import Ledger
+from congenial.ledger.reservation import append_reserve
 from congenial.ledger.stores import postgres as postgres_module
 from congenial.ledger.stores.store import Log
 from tests.ledger.conftest import Postgres
@@ -322,7 +323,7 @@ def test_a_writer_who_passes_the_lock_by_cannot_fork_the_history(
     def slip_in() -> None:
         with ledger._writing("reserve") as (log, _):
             spend(Ledger.open(url), described(), "first")
-            _append_reserve(log, described(), promise(ledger), "second", "")
+            append_reserve(log, described(), promise(ledger), "second", "")
 
     assert "refused a change" in str(refused(slip_in))
     assert [entry.name for entry in ledger.entries()] == ["first"]

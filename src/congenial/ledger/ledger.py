@@ -25,13 +25,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
 from congenial.ledger.compatibility import refuse_figures, refuse_release
+from congenial.ledger.present import Prices, prices
 from congenial.ledger.pricing import (
     Preview,
     Repricing,
@@ -46,7 +46,7 @@ from congenial.ledger.pricing import (
     too_weak,
 )
 from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
-from congenial.ledger.reservation import Recordable, Reservation
+from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import Role, check_grant, check_role
 from congenial.ledger.state import (
     Entry,
@@ -205,6 +205,10 @@ class Ledger:
         state = self._state()
         return say(state, state.spent) + footing(state)
 
+    def prices(self) -> Prices:
+        """Every counted release: its own loss when it was reserved, and now."""
+        return prices(self._state())
+
     def left_words(self) -> str:
         """What the budget still allows, in words."""
         return left(self._state())
@@ -341,7 +345,7 @@ class Ledger:
             why = refusal(state, description, name)
             if why is not None:
                 raise why
-            release = _append_reserve(log, description, guarantee, name, plan_digest)
+            release = append_reserve(log, description, guarantee, name, plan_digest)
         return Reservation(self, release)
 
     def record(self, release: Recordable) -> str:
@@ -360,7 +364,7 @@ class Ledger:
                 refuse_release(state, pairs.to_dict(), pairs.composes)
             except LedgerError as error:
                 why = error
-            one = _append_reserve(log, release.description, release.guarantee, release.name, "")
+            one = append_reserve(log, release.description, release.guarantee, release.name, "")
             log.append("draw", one, {})
             if why is None:
                 log.append("commit", one, {"bundle_digest": ""})
@@ -383,17 +387,3 @@ class Ledger:
                 refuse_unknown(state)
             check_step(state.entry(release), kind)
             log.append(kind, release, payload or {})
-
-
-def _append_reserve(
-    log: Log, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str
-) -> str:
-    release = uuid4().hex[:12]
-    payload = {
-        "name": name,
-        "description": description.to_dict(),
-        "guarantee": guarantee.to_dict(),
-        "plan_digest": plan_digest,
-    }
-    log.append("reserve", release, payload)
-    return release

@@ -58,6 +58,7 @@ class Entry:
     guarantee: dict[str, Any] = field(repr=False)
     plan_digest: str = ""
     bundle_digest: str = ""
+    published: Invariants | None = field(default=None, repr=False)  # when it was reserved
 
     @property
     def pairs(self) -> dict[str, Any]:
@@ -348,6 +349,7 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
         description=description,
         guarantee=_promised(payload["guarantee"]),
         plan_digest=_text(payload["plan_digest"]),
+        published=state.mandates,
     )
 
 

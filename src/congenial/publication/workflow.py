@@ -59,7 +59,9 @@ class PlanCheck:
     mandates: Invariants
     published: bool
     releases: list[ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck]
+    ledger: Ledger | None
     spent: Loss | None
+    made: tuple[str, ...] = ()  # releases of the plan that are drawn already
 
     @property
     def basis(self) -> str:
@@ -87,8 +89,11 @@ def kind(section: NamedSection) -> Any:
     return import_module(f"congenial.kinds.{KINDS[type(section)]}")
 
 
-def check(plan: Plan, want: str | None = None) -> PlanCheck:
-    """Structure, adjacency, sensitivity, guarantee and expected error, without the data."""
+def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCheck:
+    """Structure, adjacency, sensitivity, guarantee and expected error, without the data.
+
+    What was drawn already is named and not worked out, unless `again`.
+    """
     ledger = open_ledger(plan, create=False)
     mandates = exact_figures(plan, ledger)
     published = bool(plan.statements) and mandates.values is not None
@@ -96,7 +101,10 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
     if wish is not None and wish.condition:
         parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
     rows = []
+    done = () if again or wish is not None else _made(plan, ledger)
     for section in plan.release:
+        if section.name in done:
+            continue
         asked = {"wish": wish} if isinstance(section, ReleaseSection) else {}
         rows.append(kind(section).check(plan, section, mandates, **asked))
     told = ("wanted", "unanswered")
@@ -106,7 +114,14 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
             remedy="Ask about the axes of a released table, or coarser ones.",
         )
     spent = None if ledger is None else ledger.spent()
-    return PlanCheck(plan, mandates, published, rows, spent)
+    return PlanCheck(plan, mandates, published, rows, ledger, spent, done)
+
+
+def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
+    """Names of the plan's releases that the ledger counts as drawn."""
+    entries = () if ledger is None else ledger.entries()
+    drawn = {one.name for one in entries if one.counted and one.status != "reserved"}
+    return tuple(section.name for section in plan.release if section.name in drawn)
 
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
