@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from congenial import Schema, Table, publish, total
-from congenial.ledger.ledger import Ledger, _append_reserve
+from congenial.ledger.ledger import Ledger
+from congenial.ledger.reservation import append_reserve
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 
@@ -31,7 +32,7 @@ def history(file: Path, releases: int) -> None:
     words = Guarantee.pure(1, under=ledger.adjacency)
     with ledger._store.writing() as log:
         for i in range(releases):
-            release = _append_reserve(log, law, words, f"r{i}", "")
+            release = append_reserve(log, law, words, f"r{i}", "")
             log.append("draw", release, {})
             log.append("commit", release, {"bundle_digest": ""})
 

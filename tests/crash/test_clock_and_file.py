@@ -116,7 +116,7 @@ def test_a_ledger_that_lost_its_journal_is_noticed_or_whole(spent: Population) -
     truth = reads_as(place)
     ledger = Ledger.open(place)
     with ledger._store.writing() as log:
-        log.append("budget", None, {"epsilon": "9"})
+        log.append("budget", None, {"epsilon": "9", "delta": None, "rho": None})
         log._connection.exec_driver_sql("PRAGMA cache_spill = 1")
         middle = place.read_bytes()
     after = reads_as(place)

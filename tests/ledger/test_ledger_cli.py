@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.stores.store import Event
+from congenial.ledger.stores.store import VERSION, Event
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise
 
 
@@ -98,11 +98,13 @@ def test_grant_shows_in_show_and_refuses_unknown_words(place: str, ledger: Ledge
 def test_upgrade_says_what_it_did(place: str, ledger: Ledger) -> None:
     with closing(sqlite3.connect(place)) as raw:
         raw.executescript(
-            "DROP VIEW roles; DROP TRIGGER events_are_allowed; UPDATE ledger SET version = 1"
+            "DROP VIEW roles; DROP TRIGGER events_are_allowed; DROP TRIGGER events_are_well_formed;"
+            "DROP INDEX events_of_a_release; DROP INDEX events_that_grant;"
+            "UPDATE ledger SET version = 1"
         )
     assert "congenial ledger upgrade" in run("show", place, code=4).stderr
     done = json.loads(run("upgrade", place, "--json").stdout)
-    assert (done["before"], done["after"]) == (1, 2)
+    assert (done["before"], done["after"]) == (1, VERSION)
     assert Path(done["backup"]).exists()
     assert "already" in run("upgrade", place).stdout
     assert "sex" in run("show", place).stdout

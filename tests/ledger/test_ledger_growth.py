@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from congenial.figures.invariants import Invariants
-from congenial.ledger.ledger import Ledger, _append_reserve
+from congenial.ledger.ledger import Ledger
+from congenial.ledger.reservation import append_reserve
 from congenial.privacy.description import _support
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise
 
@@ -20,7 +21,7 @@ def test_figures_that_releases_share_are_checked_once(
     law, words = described("county", "sex", support=ledger.mandates), promise(ledger)
     with ledger._store.writing() as log:
         for i in range(60):
-            log.append("draw", _append_reserve(log, law, words, f"r{i}", ""), {})
+            log.append("draw", append_reserve(log, law, words, f"r{i}", ""), {})
     checked = []
     usual = Invariants.refuse_clash
     monkeypatch.setattr(Invariants, "refuse_clash", lambda one: (checked.append(1), usual(one)))

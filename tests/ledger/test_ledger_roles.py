@@ -16,7 +16,6 @@ from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import ROLES, allowed, role_of
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise, spend
 
-KINDS = ("reserve", "draw", "commit", "abandon", "mandates", "budget", "grant", "upgrade", "new")
 ODD = """o'neil "x" %s :y"""  # a name that must be quoted everywhere
 As = Callable[[str], Ledger]
 
@@ -139,15 +138,33 @@ class Undo(Exception):
     """Ends a transaction without a trace."""
 
 
+RESERVE = {"name": "r", "description": {}, "guarantee": {}, "plan_digest": ""}
+BUDGET: dict[str, object] = {"epsilon": "9", "delta": None, "rho": None}
+WELL_FORMED: dict[str, dict[str, object]] = {
+    "reserve": RESERVE,
+    "draw": {},
+    "commit": {"bundle_digest": ""},
+    "abandon": {},
+    "mandates": {"statements": []},
+    "budget": BUDGET,
+    "grant": {"who": "bob", "role": "owner"},
+    "upgrade": {"before": 1, "after": 2},
+    "repair": {"event": 1, "counts": "nothing", "because": "a test"},
+}
+BEFORE = {"draw": ["reserve"], "commit": ["reserve", "draw"], "abandon": ["reserve"]}
+
+
 def database_allows(ledger: Ledger, role: str, who: str, kind: str) -> bool:
     """Whether the database takes such an event from bob, once his role is this; then undo all."""
     passed = True
     with suppress(Undo), ledger._store.writing() as log:
+        for step in BEFORE.get(kind, []):
+            log.append(step, "r", WELL_FORMED[step])
         if role != "owner":
             log.append("grant", None, {"who": "bob", "role": role})
         log.who = who
         try:
-            log.append(kind, None, {"who": "bob", "role": "owner"})
+            log.append(kind, "r", WELL_FORMED[kind] | {"digest": log.events[0].digest})
         except DBAPIError:
             passed = False
         raise Undo
@@ -160,7 +177,7 @@ def test_the_database_agrees_with_the_program(as_user: As, role: str) -> None:
     as_user("ann").grant("bob", "owner")
     bob = as_user("bob")
     roles = {"ann": "owner", "bob": role}
-    for kind in KINDS:
+    for kind in WELL_FORMED:
         assert database_allows(bob, role, "bob", kind) == allowed(roles, "bob", kind)
     # In PostgreSQL nobody writes in another's name; a file cannot tell.
     in_a_file = not bob.where.startswith("postgresql")

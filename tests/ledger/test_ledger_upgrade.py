@@ -1,4 +1,4 @@
-"""Ledgers of version 1, in both databases, and their explicit upgrade."""
+"""Ledgers of older versions, in both databases, and their explicit upgrade."""
 
 from __future__ import annotations
 
@@ -42,9 +42,15 @@ def store_at(place: str) -> Store:
     return SqliteStore(Path(place), 10.0)
 
 
+@pytest.fixture(params=[1, 2])
+def version(request: pytest.FixtureRequest) -> int:
+    """Each version that was ever published, but the current one."""
+    return int(request.param)
+
+
 @pytest.fixture
-def old(place: str) -> str:
-    """A ledger of version 1 with a budget and a release that was drawn."""
+def old(place: str, version: int) -> str:
+    """A ledger of an old version with a budget and a release that was drawn."""
     store = store_at(place)
     if isinstance(store, SqliteStore):
         with closing(sqlite3.connect(place)) as raw:
@@ -52,6 +58,8 @@ def old(place: str) -> str:
     with store._begin(write=True) as connection:
         if isinstance(store, PostgresStore):
             migrate(connection, 0, 1)
+        if version > 1:
+            migrate(connection, 1, version)
         log = Log(connection, (), store._writer(connection))
         log.append("open", None, opening(SCHEMA, None, None))
         log.append("budget", None, Budget(epsilon=2).to_dict())
@@ -81,17 +89,17 @@ def shape(place: str) -> set[tuple[str, ...]]:
         return {tuple(row) for row in connection.exec_driver_sql(listed)}
 
 
-def test_an_old_ledger_is_refused_untouched_and_told_how_to_upgrade(old: str) -> None:
+def test_an_old_ledger_is_refused_untouched_and_told_how_to_upgrade(old: str, version: int) -> None:
     before = store_at(old).read()
-    with pytest.raises(LedgerError, match=r"version 1.*congenial ledger upgrade"):
+    with pytest.raises(LedgerError, match=rf"version {version}.*congenial ledger upgrade"):
         Ledger.open(old, SCHEMA)
     assert store_at(old).read() == before
 
 
-def test_upgrade_keeps_history_and_spending(old: str) -> None:
+def test_upgrade_keeps_history_and_spending(old: str, version: int) -> None:
     before = store_at(old).read()
     done = Ledger.upgrade(old)
-    assert (done.before, done.after) == (1, VERSION)
+    assert (done.before, done.after) == (version, VERSION)
     ledger = Ledger.open(old, SCHEMA, budget=Budget(epsilon=2))
     assert ledger.events()[:-1] == before
     assert ledger.events()[-1].kind == "upgrade"
@@ -133,14 +141,14 @@ def test_a_failed_upgrade_changes_nothing(old: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-def test_a_file_is_copied_before_it_is_changed(old: str) -> None:
+def test_a_file_is_copied_before_it_is_changed(old: str, version: int) -> None:
     whole = store_at(old).read()
     backup = Ledger.upgrade(old).backup
     assert Path(backup).parent == Path(old).parent
     assert store_at(backup).read() == whole
-    with pytest.raises(LedgerError, match="version 1"):
+    with pytest.raises(LedgerError, match=f"version {version}"):
         Ledger.open(backup)
-    assert Ledger.upgrade(backup).before == 1  # the copy is a ledger like any other
+    assert Ledger.upgrade(backup).before == version  # the copy is a ledger like any other
     assert Ledger.open(backup).spent().epsilon == 1
 
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from congenial.errors import LedgerError
+from congenial.ledger.ledger import Ledger
+from congenial.ledger.stores.postgres import PostgresStore
 from congenial.publication import workflow
+from congenial.publication.recorded import note
 from tests.crash.population import Population
+
+
+def people(folder: Path) -> None:
+    folder.mkdir()
+    rows = "".join(f"{i},{'AB'[i % 2]},{'fm'[i % 3 % 2]},{i}\n" for i in range(60))
+    (folder / "people.csv").write_text("id,county,sex,age\n" + rows)
 
 
 @pytest.mark.parametrize("again", ["ledger.sqlite", "./ledger.sqlite", "other.sqlite"])
 def test_figures_recorded_in_a_ledger_refuse_a_fresh_one(tmp_path: Path, again: str) -> None:
     folder = tmp_path / "population"
-    folder.mkdir()
-    rows = "".join(f"{i},{'AB'[i % 2]},{'fm'[i % 3 % 2]},{i}\n" for i in range(60))
-    (folder / "people.csv").write_text("id,county,sex,age\n" + rows)
+    people(folder)
     workflow.publish(Population(folder, "ledger.sqlite", 3).plan("first"))
     (folder / "ledger.sqlite").unlink()
     plan = Population(folder, again, 3).plan("first")
@@ -24,3 +32,45 @@ def test_figures_recorded_in_a_ledger_refuse_a_fresh_one(tmp_path: Path, again: 
         with pytest.raises(LedgerError, match="what was spent is unknown"):
             call()
     assert not (folder / again).exists()
+
+
+@pytest.mark.parametrize("old_note", [False, True])
+def test_another_ledger_that_exists_is_not_a_fresh_budget(tmp_path: Path, old_note: bool) -> None:
+    folder, elsewhere = tmp_path / "population", tmp_path / "elsewhere"
+    people(folder)
+    people(elsewhere)
+    workflow.publish(Population(folder, "ledger.sqlite", 3).plan("first"))
+    plan = Population(folder, "other.sqlite", 3).plan("first")
+    Ledger.open(
+        folder / "other.sqlite", plan.schema, adjacency="replace-one", budget=plan.budget.budget()
+    )
+    file = folder / "published" / "published.json"
+    if old_note:  # version 0.1.0 wrote the place only
+        read = json.loads(file.read_text())
+        del read["ledger"]
+        file.write_text(json.dumps(read))
+    for call in (
+        lambda: workflow.check(plan),
+        lambda: workflow.publish(plan),
+        lambda: workflow.release(plan, "first"),
+    ):
+        with pytest.raises(LedgerError, match="recorded in another ledger"):
+            call()
+    # The ledger itself may be moved, and be spelled in any way.
+    (folder / "ledger.sqlite").rename(folder / "moved.sqlite")
+    for again in ("moved.sqlite", "./moved.sqlite", "sqlite:///moved.sqlite"):
+        assert workflow.check(Population(folder, again, 3).plan("first")).published
+    workflow.release(Population(folder, "moved.sqlite", 3).plan("first"), "first")
+
+
+def test_the_note_of_the_ledger_holds_no_secret(tmp_path: Path) -> None:
+    folder = tmp_path / "population"
+    people(folder)
+    plan = Population(folder, "postgresql://ann@host/base?sslkey=hush&host=h", 3).plan("first")
+
+    class Elsewhere:
+        where = PostgresStore(plan.ledger.replace("ann@", "ann:hush@"), 1.0).where
+        identity = "d" * 64
+
+    told = note(plan, Elsewhere())  # type: ignore[arg-type]
+    assert told == {"recorded_in": "postgresql://ann@host/base?host=h", "ledger": "d" * 64}

@@ -111,7 +111,7 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
     from congenial.privacy.semantics import neighbourhood
     from congenial.publication import workflow
 
-    result = workflow.check(plan, want)
+    result = workflow.check(plan, want, again=bool(suppose))
     mandates = result.mandates
     adjacency = plan.adjacency(mandates)
     return {
@@ -139,8 +139,9 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
         "basis": result.basis,
         "want": want,
         "releases": [_examined(one) for one in result.releases],
+        "already_released": list(result.made),
         "supposed": _supposed(result, suppose) if suppose else None,
-        "budget": _budget(result, workflow.open_ledger(plan, create=False)),
+        "budget": _budget(result, result.ledger),
     }
 
 
@@ -254,7 +255,11 @@ def show(document: Document) -> None:
     """The check for people."""
     if not document["releases"] or any(r["kind"] != "statistics" for r in document["releases"]):
         _show_mandates(document)
-    if not document["releases"]:
+    if document["already_released"]:
+        paragraph("")
+        names = ", ".join(f"'{name}'" for name in document["already_released"])
+        paragraph(f"Released already, and not worked out again: {names}.")
+    elif not document["releases"]:
         paragraph("")
         paragraph("Nothing else is released: everything but these figures is suppressed.")
     for one in document["releases"]:

@@ -34,7 +34,7 @@ def of_plan(path: Path) -> Document:
     from congenial.publication import workflow
     from congenial.publication.plan import Plan
 
-    result = workflow.check(Plan.load(path))
+    result = workflow.check(Plan.load(path), again=True)
     promises = [
         {
             "name": one.section.name,

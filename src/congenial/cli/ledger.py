@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from congenial.cli import ledger_documents as documents
 from congenial.cli.output import (
-    Document,
     Json,
     emit,
     examples,
@@ -21,8 +21,6 @@ from congenial.cli.output import (
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
-    from congenial.ledger.state import Entry
-    from congenial.ledger.stores.store import Event
 
 Where = Annotated[
     str,
@@ -58,13 +56,15 @@ def _open(where: str) -> Ledger:
 def show(where: Where, as_json: Json = False) -> None:
     """Show releases, published figures and what is spent of the budget."""
     ledger = _open(where)
-    document = _summary(ledger) | {
+    unread = {one.id for one in ledger.malformed()}
+    document = documents.summary(ledger) | {
         "published": [
-            {"at": event.at, "who": event.who, "labels": _labels(event.payload)}
+            {"at": event.at, "who": event.who, "labels": documents.labels(event.payload)}
             for event in ledger.events()
-            if event.kind == "mandates"
+            if event.kind == "mandates" and event.id not in unread
         ],
-        "releases": [_entry(entry) for entry in ledger.entries()],
+        "unreadable": [documents.unreadable(one) for one in ledger.malformed()],
+        **documents.priced(ledger),
         "roles": ledger.roles,
     }
     if as_json:
@@ -78,7 +78,9 @@ def show(where: Where, as_json: Json = False) -> None:
         ]
         table(("when (UTC)", "who", "figures"), rows)
     heading("Releases")
-    _show_entries(document["releases"])
+    documents.show_entries(document["releases"])
+    documents.show_prices(document)
+    documents.show_unreadable(document["unreadable"])
     if document["roles"]:
         heading("Roles")
         table(("who", "role"), list(document["roles"].items()))
@@ -87,11 +89,11 @@ def show(where: Where, as_json: Json = False) -> None:
 @app.command(epilog=examples("congenial ledger pending ledger.sqlite"))
 def pending(where: Where, as_json: Json = False) -> None:
     """List releases that were reserved or drawn and never finished, as after a crash."""
-    entries = [_entry(entry) for entry in _open(where).pending()]
+    entries = [documents.entry_document(entry) for entry in _open(where).pending()]
     if as_json:
         emit({"pending": entries})
         return
-    _show_entries(entries)
+    documents.show_entries(entries)
     if entries:
         paragraph(
             "Reserved ones are refunded by `congenial ledger abandon`. Drawn ones are spent: "
@@ -119,7 +121,7 @@ def finish(
     ledger = _open(where)
     folder = Path(where if "://" not in where else ".").parent / "bundles" if out is None else out
     done = finish_all(ledger, folder)
-    left = [_entry(entry) for entry in ledger.pending()]
+    left = [documents.entry_document(entry) for entry in ledger.pending()]
     if as_json:
         finished = [
             {"name": one.name, "folder": str(one.folder), "digest": one.digest} for one in done
@@ -134,7 +136,7 @@ def finish(
         paragraph(f"Nothing that was drawn is kept in '{folder}'.")
     if left:
         heading("Still pending")
-        _show_entries(left)
+        documents.show_entries(left)
 
 
 @app.command(epilog=examples("congenial ledger abandon ledger.sqlite 0123456789ab"))
@@ -147,7 +149,7 @@ def abandon(
     ledger = _open(where)
     ledger.abandon(release)
     entry = next(one for one in ledger.entries() if one.id == release)
-    document = _summary(ledger) | {"release": _entry(entry)}
+    document = documents.summary(ledger) | {"release": documents.entry_document(entry)}
     if as_json:
         emit(document)
         return
@@ -176,7 +178,7 @@ def budget(
         from congenial.ledger.budget import Budget
 
         ledger.set_budget(Budget(epsilon, delta, rho))
-    document = _summary(ledger)
+    document = documents.summary(ledger)
     if as_json:
         emit(document)
     else:
@@ -210,6 +212,49 @@ def grant(
         emit({"ledger": ledger.where, "roles": ledger.roles})
     else:
         table(("who", "role"), list(ledger.roles.items()))
+
+
+@app.command(
+    epilog=examples(
+        "congenial ledger repair ledger.sqlite",
+        'congenial ledger repair ledger.sqlite 7 0123456789ab --because "written by hand"',
+    )
+)
+def repair(
+    where: Where,
+    event: Annotated[
+        int | None, typer.Argument(metavar="EVENT", help="The event's number; none lists them.")
+    ] = None,
+    digest: Annotated[
+        str, typer.Argument(metavar="DIGEST", help="Its digest, or 12 digits of it or more.")
+    ] = "",
+    because: Annotated[str, typer.Option(help="Why it is voided; stays in the history.")] = "",
+    nothing_drawn: Annotated[
+        bool,
+        typer.Option(
+            "--nothing-drawn", help="An owner's word that nothing was drawn or published by it."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List events that cannot be read, or void one; owners only.
+
+    The event stays in the history. It counts as nothing if nothing can have been drawn or published
+    by it. Otherwise what it spent is unknown, and the budget allows nothing more until an owner
+    says with --nothing-drawn that nothing was.
+    """
+    ledger = _open(where)
+    if event is not None:
+        ledger.repair(event, digest, because, nothing_drawn=nothing_drawn)
+    found = [documents.unreadable(one) for one in ledger.malformed()]
+    if as_json:
+        emit(documents.summary(ledger) | {"unreadable": found})
+        return
+    if not found:
+        paragraph("Every event can be read.")
+    documents.show_unreadable(found)
+    document = documents.summary(ledger)
+    facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
 
 
 @app.command(epilog=examples("congenial ledger upgrade ledger.sqlite"))
@@ -249,68 +294,16 @@ def export(
     and what they add up to: budget, spent, releases, roles.
     """
     ledger = _open(where)
-    events = [_event(event) for event in ledger.events()]
+    events = [documents.event_document(event) for event in ledger.events()]
     if as_json or kind == "json":
-        releases = [_entry(entry) for entry in ledger.entries()]
-        emit(_summary(ledger) | {"releases": releases, "roles": ledger.roles, "events": events})
+        releases = [documents.entry_document(entry) for entry in ledger.entries()]
+        emit(
+            documents.summary(ledger)
+            | {"releases": releases, "roles": ledger.roles, "events": events}
+        )
         return
     from congenial.data.csv_text import rows_csv
 
     columns = [name for name in events[0] if name != "payload"]
     rows = [[event[name] for name in columns] for event in events]
     typer.echo(rows_csv([columns, *rows]), nl=False)
-
-
-def _event(event: Event) -> Document:
-    """One event: what is in every event, the digests it names, its payload as text and as data."""
-    payload = event.payload
-    named = {key: payload.get(key, "") for key in ("name", "plan_digest", "bundle_digest")}
-    return vars(event) | named | {"payload": payload}
-
-
-def _summary(ledger: Ledger) -> Document:
-    limit, spent = ledger.budget, ledger.spent()
-    return {
-        "ledger": ledger.where,
-        "budget": "not set" if limit is None else limit.words,
-        "spent": ledger.spent_words(),
-        "left": "not limited" if limit is None else limit.left(spent),
-    }
-
-
-def _entry(entry: Entry) -> Document:
-    from congenial.privacy.tradeoff import Tradeoff
-
-    return {
-        "id": entry.id,
-        "name": entry.name,
-        "at": entry.at,
-        "who": entry.who,
-        "status": entry.status,
-        "counted": entry.counted,
-        "promise": Tradeoff.from_dict(entry.guarantee["tradeoff"]).words,
-        "persons": getattr(entry.description, "persons", True),
-        "table": list(getattr(entry.description, "table", ())),
-        "bundle_digest": entry.bundle_digest,
-        "plan_digest": entry.plan_digest,
-    }
-
-
-def _show_entries(entries: list[Document]) -> None:
-    if not entries:
-        paragraph("None.")
-        return
-    rows = [
-        (one["id"], one["name"], one["at"][:19], one["who"], one["status"], _promised(one))
-        for one in entries
-    ]
-    table(("id", "release", "when (UTC)", "who", "status", "promise"), rows)
-
-
-def _promised(one: Document) -> str:
-    """What a release promised, and what it was about where not about persons."""
-    return one["promise"] if one["persons"] else f"{one['promise']}, not about persons"
-
-
-def _labels(payload: Document) -> list[str]:
-    return [str(statement["label"]) for statement in payload["statements"]]

@@ -72,6 +72,11 @@ def refuse_figures(state: LedgerState, figures: Invariants, accepted: bool) -> N
             )
 
 
+def ended(state: LedgerState, pairs: Mapping[str, Any], new: Sequence[Statement]) -> bool:
+    """Whether statements published since have ended a promise about these pairs."""
+    return bool(new) and bool(_void(state, pairs, new))
+
+
 def _void(state: LedgerState, pairs: Mapping[str, Any], new: Sequence[Statement]) -> str:
     """What a promise about these pairs is of, and the first statement that ends it; or ""."""
     if pairs["metric"] == SECRETS:

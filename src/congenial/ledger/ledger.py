@@ -11,6 +11,7 @@ One ledger is one population. It is a history of events; the state is what they 
     abandon   given up: refunded if nothing was drawn, otherwise spent all the same
     grant     somebody's role: none, reader, releaser, publisher, owner
     upgrade   its format was brought up to date
+    repair    an owner voided an event that cannot be read (see `repair`)
 
 Releases are priced together, over the databases that agree with everything published so far, by the
 joint supremum (docs/explanation/ledger.md), so a later mandate re-prices earlier releases. The
@@ -23,8 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
-from uuid import uuid4
+from typing import Any
 
 from congenial._notebook import grid
 from congenial.data.schema import Schema
@@ -32,6 +32,7 @@ from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
 from congenial.ledger.compatibility import refuse_figures, refuse_release
+from congenial.ledger.present import Prices, prices
 from congenial.ledger.pricing import (
     Preview,
     Repricing,
@@ -39,17 +40,20 @@ from congenial.ledger.pricing import (
     check_description,
     check_schema,
     footing,
+    left,
     refusal,
     reprice,
     say,
     too_weak,
 )
-from congenial.ledger.reservation import Recordable, Reservation
+from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
+from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import Role, check_grant, check_role
 from congenial.ledger.state import (
     Entry,
     LedgerState,
     Unit,
+    check_event,
     check_figures,
     check_step,
     fold,
@@ -57,8 +61,7 @@ from congenial.ledger.state import (
     opening,
     refuse_other,
 )
-from congenial.ledger.stores.postgres import SCHEMES, PostgresStore
-from congenial.ledger.stores.sqlite import SqliteStore
+from congenial.ledger.stores.place import Upgrade, store_at
 from congenial.ledger.stores.store import VERSION, Event, Log, Store
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
@@ -66,15 +69,6 @@ from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 
 _SHOWN = 20  # releases that a notebook shows
-
-
-class Upgrade(NamedTuple):
-    """What `Ledger.upgrade` did: versions before and after, and the file it copied, if any."""
-
-    where: str
-    before: int
-    after: int
-    backup: str
 
 
 class Ledger:
@@ -113,7 +107,7 @@ class Ledger:
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
         every fault of the file or server; waits at most `timeout` seconds for other processes.
         """
-        store = _store(where, timeout, who)
+        store = store_at(where, timeout, who)
         if not store.exists():
             if schema is None or not create:
                 raise LedgerError(
@@ -132,7 +126,7 @@ class Ledger:
     @staticmethod
     def exists(where: str | Path, timeout: float = 10.0) -> bool:
         """Whether there is anything at `where`; LedgerError when that cannot be found out."""
-        return _store(where, timeout).exists()
+        return store_at(where, timeout).exists()
 
     @staticmethod
     def upgrade(where: str | Path, timeout: float = 10.0, who: str | None = None) -> Upgrade:
@@ -141,7 +135,7 @@ class Ledger:
         The whole upgrade happens or none of it. A SQLite file is copied beside itself first; on a
         server it takes the user who owns the tables, and backups are the server's.
         """
-        store = _store(where, timeout, who)
+        store = store_at(where, timeout, who)
         if not store.exists():
             raise LedgerError(f"there is no ledger at '{store.where}'.", remedy="Check the place.")
         before, backup = store.upgrade()
@@ -153,6 +147,11 @@ class Ledger:
     def where(self) -> str:
         """The ledger's file, or its URL without any password."""
         return self._store.where
+
+    @property
+    def identity(self) -> str:
+        """What tells this ledger from any other, wherever it is kept."""
+        return self._state().identity
 
     @property
     def schema(self) -> Schema:
@@ -191,18 +190,36 @@ class Ledger:
         """Releases reserved or drawn and neither committed nor abandoned."""
         return tuple(entry for entry in self.entries() if entry.pending)
 
+    def malformed(self) -> tuple[Malformed, ...]:
+        """Events that cannot be read, those an owner has voided included."""
+        return self._state().malformed
+
     def spent(self) -> Loss:
-        """Joint loss of every counted release over the current universe."""
-        return self._state().spent
+        """Joint loss of every counted release over the current universe.
+
+        LedgerError while an event cannot be read: the total could be too little.
+        """
+        state = self._state()
+        refuse_unread(state)
+        return state.spent
 
     def spent_words(self) -> str:
         """What is spent, in the budget's unit: "epsilon = 1.5", and what of it is not proved."""
         state = self._state()
         return say(state, state.spent) + footing(state)
 
+    def prices(self) -> Prices:
+        """Every counted release: its own loss when it was reserved, and now."""
+        return prices(self._state())
+
+    def left_words(self) -> str:
+        """What the budget still allows, in words."""
+        return left(self._state())
+
     def preview(self, description: AnyDescription) -> Preview:
         """What one more release would cost, and whether the budget allows it; writes nothing."""
         state = self._state()
+        refuse_unknown(state)
         check_description(state, description)
         after = state.with_release(description)
         return Preview(state.spent, after, state.budget is None or state.budget.allows(after))
@@ -254,6 +271,7 @@ class Ledger:
         with self._store.writing() as log:
             state = self._fold(log.events)
             check_role(state.roles, log.who, kind)
+            log.check = lambda event: check_event(self._fold(log.events), event)
             yield log, state
 
     def grant(self, who: str, role: str) -> None:
@@ -276,6 +294,20 @@ class Ledger:
             if state.budget != budget:
                 log.append("budget", None, budget.to_dict())
 
+    def repair(
+        self, event: int, digest: str, because: str, *, nothing_drawn: bool = False
+    ) -> Malformed:
+        """Void an event that cannot be read, named by its number and digest; owners only.
+
+        It counts as nothing where nothing can have been drawn or published by it, and otherwise as
+        unknown, after which the budget allows nothing more. `nothing_drawn` is the owner's word
+        that nothing was; it may be given later, for an event voided before.
+        """
+        with self._writing("repair") as (log, state):
+            one = named(state, event, digest)
+            void(log, one, because, nothing_drawn)
+        return next(each for each in self.malformed() if each.id == event)
+
     def publish(
         self, invariants: Invariants, accept_weaker: bool = False, plan_digest: str = ""
     ) -> Repricing:
@@ -288,6 +320,7 @@ class Ledger:
         keeping figures exact has no proof.
         """
         with self._writing("mandates") as (log, state):
+            refuse_unread(state)
             check_schema(state, invariants.schema)
             if state.max_rows is not None and invariants.statements:
                 raise LedgerError(
@@ -316,12 +349,13 @@ class Ledger:
         when the promise cannot stand beside those that are counted.
         """
         with self._writing("reserve") as (log, state):
+            refuse_unknown(state)
             pairs = guarantee.adjacency
             refuse_release(state, pairs.to_dict(), pairs.composes)
             why = refusal(state, description, name)
             if why is not None:
                 raise why
-            release = _append_reserve(log, description, guarantee, name, plan_digest)
+            release = append_reserve(log, description, guarantee, name, plan_digest)
         return Reservation(self, release)
 
     def record(self, release: Recordable) -> str:
@@ -335,11 +369,12 @@ class Ledger:
         with self._writing("reserve") as (log, state):
             why: CongenialError | None = refusal(state, release.description, release.name)
             try:
+                refuse_unknown(state)
                 pairs = release.guarantee.adjacency
                 refuse_release(state, pairs.to_dict(), pairs.composes)
             except LedgerError as error:
                 why = error
-            one = _append_reserve(log, release.description, release.guarantee, release.name, "")
+            one = append_reserve(log, release.description, release.guarantee, release.name, "")
             log.append("draw", one, {})
             if why is None:
                 log.append("commit", one, {"bundle_digest": ""})
@@ -358,36 +393,7 @@ class Ledger:
 
     def _step(self, release: str, kind: str, payload: dict[str, Any] | None = None) -> None:
         with self._writing(kind) as (log, state):
+            if kind == "draw":
+                refuse_unknown(state)
             check_step(state.entry(release), kind)
             log.append(kind, release, payload or {})
-
-
-def _append_reserve(
-    log: Log, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str
-) -> str:
-    release = uuid4().hex[:12]
-    payload = {
-        "name": name,
-        "description": description.to_dict(),
-        "guarantee": guarantee.to_dict(),
-        "plan_digest": plan_digest,
-    }
-    log.append("reserve", release, payload)
-    return release
-
-
-def _store(where: str | Path, timeout: float, who: str | None = None) -> Store:
-    if str(where).startswith(SCHEMES):
-        if who is not None:
-            raise LedgerError(
-                "in PostgreSQL the writer is the database user; another cannot be named.",
-                remedy="Leave `who` out, and connect as that user.",
-            )
-        return PostgresStore(str(where), timeout)
-    text = str(where).removeprefix("sqlite:///")
-    if "://" in text or text.startswith(":memory:") or not text:
-        raise LedgerError(
-            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
-            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
-        )
-    return SqliteStore(Path(text).absolute(), timeout, who)

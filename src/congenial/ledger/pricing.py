@@ -9,6 +9,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BudgetError, GuaranteeError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import amount, beside, in_words
+from congenial.ledger.repair import doubt
 from congenial.ledger.state import LedgerState, join_mandates
 from congenial.privacy.composition import Loss
 from congenial.privacy.description import AnyDescription
@@ -128,7 +129,11 @@ def grows(before: Loss, after: Loss) -> bool:
 
 
 def footing(state: LedgerState) -> str:
-    """What of the total is not proved, as a clause to add; empty where everything is."""
+    """What of the total is not known or not proved, as a clause to add; empty where all is."""
+    return doubt(state) + _uncertified(state)
+
+
+def _uncertified(state: LedgerState) -> str:
     weak = [e for e in state.counted if e.guarantee.get("basis") == "uncertified chain"]
     if not weak:
         return ""
@@ -142,6 +147,14 @@ def account(state: LedgerState, for_what: str = "") -> str:
     of = "" if budget is None else f" of {budget.words}"
     said = amount(spent) if budget is None else budget.amount(spent)
     return f"{said}{for_what}{of}{beside(spent)}{footing(state)}"
+
+
+def left(state: LedgerState) -> str:
+    """What the budget still allows, in words; unknown beside an event whose spending is."""
+    if state.budget is None:
+        return "not limited"
+    unknown = any(one.counts != "nothing" for one in state.malformed)
+    return "unknown" if unknown else state.budget.left(state.spent)
 
 
 def say(state: LedgerState, loss: Loss) -> str:

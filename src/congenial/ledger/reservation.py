@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
+from uuid import uuid4
 
 from congenial.errors import LedgerError
+from congenial.ledger.stores.store import Log
 from congenial.privacy.description import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 
@@ -82,3 +84,18 @@ class Reservation:
         else:  # the first error is the one to see; a share not given back is merely counted
             with suppress(LedgerError):
                 self._ledger.abandon(self.id)
+
+
+def append_reserve(
+    log: Log, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str
+) -> str:
+    """Add the event that gives a release its share, and return the release's id."""
+    release = uuid4().hex[:12]
+    payload = {
+        "name": name,
+        "description": description.to_dict(),
+        "guarantee": guarantee.to_dict(),
+        "plan_digest": plan_digest,
+    }
+    log.append("reserve", release, payload)
+    return release

@@ -4,7 +4,7 @@
     reader     read
     releaser   also reserve, draw, commit and abandon releases
     publisher  also publish exact figures, which nothing protects
-    owner      also set the budget, grant roles and upgrade the format
+    owner      also set the budget, grant roles, upgrade the format and void unreadable events
 
 On PostgreSQL a person is a database user, and the database enforces this. In a SQLite file it is
 the operating system's user as the program sees it: a guard against accidents, not an access
@@ -30,6 +30,7 @@ _NEEDS: dict[str, tuple[Role, str]] = {
     "budget": ("owner", "set the budget"),
     "grant": ("owner", "grant roles"),
     "upgrade": ("owner", "upgrade the format"),
+    "repair": ("owner", "void an event that cannot be read"),
 }
 
 

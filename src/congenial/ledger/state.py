@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from congenial._version import __version__
 from congenial.data.schema import Schema
-from congenial.errors import LedgerError, MandateError
+from congenial.errors import CongenialError, LedgerError, MandateError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
+from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import AnyDescription, read_description
+from congenial.privacy.tradeoff import Tradeoff
 
 if TYPE_CHECKING:
     from congenial.ledger.stores.store import Event
@@ -33,6 +35,8 @@ STEPS: dict[tuple[Status, str], Status] = {
     ("drawn", "commit"): "committed",
     ("drawn", "abandon"): "abandoned",
 }
+# What a release counts as if noise may have been drawn although no step allowed it.
+_IF_DRAWN: dict[Status, Status] = {"reserved": "drawn", "cancelled": "abandoned"}
 RELEASE_EVENTS = ("reserve", "draw", "commit", "abandon")
 _NEXT = {
     "reserved": "Mark it as drawn first, or abandon it.",
@@ -56,6 +60,7 @@ class Entry:
     guarantee: dict[str, Any] = field(repr=False)
     plan_digest: str = ""
     bundle_digest: str = ""
+    published: Invariants | None = field(default=None, repr=False)  # when it was reserved
 
     @property
     def pairs(self) -> dict[str, Any]:
@@ -83,6 +88,8 @@ class LedgerState:
     budget: Budget | None = None
     entries: tuple[Entry, ...] = ()
     roles: dict[str, Role] = field(default_factory=dict)
+    malformed: tuple[Malformed, ...] = ()
+    identity: str = ""  # digest of the first event
 
     @property
     def unit(self) -> str:
@@ -235,29 +242,66 @@ def check_figures(mandates: Invariants) -> None:
         )
 
 
+# Whatever reading a payload that somebody made up can raise.
+_UNREADABLE = (
+    CongenialError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
 def fold(events: Iterable[Event], state: LedgerState | None = None) -> LedgerState:
-    """Read a history, or what follows `state`; LedgerError where an event is not understood."""
+    """Read a history, or what follows `state`.
+
+    An event that is not understood is listed under `malformed` and passed over; LedgerError if it
+    is the first one, which says what population this is.
+    """
     releases = {} if state is None else {entry.id: entry for entry in state.entries}
     for event in events:
         try:
             if state is not None and event.kind in RELEASE_EVENTS:
-                _follow(releases, state.schema, event)
+                _follow(releases, state, event)
             else:
-                state = _opened(event.payload) if state is None else _after(state, event)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise LedgerError(
-                f"event {event.id} ('{event.kind}') of the ledger cannot be read.",
-                remedy="Use the version of congenial that wrote it, or restore a good copy.",
-            ) from None
+                state = _opened(event) if state is None else _after(state, event)
+        except _UNREADABLE:
+            if state is None:
+                raise LedgerError(
+                    f"event {event.id} ('{event.kind}') of the ledger cannot be read.",
+                    remedy="Use the version of congenial that wrote it, or restore a good copy.",
+                ) from None
+            state = _passed_over(state, releases, event)
     if state is None:
         raise LedgerError("the ledger has no events.", remedy="Restore the last good copy.")
     return replace(state, entries=tuple(releases.values()))
 
 
-def _opened(payload: dict[str, Any]) -> LedgerState:
-    schema = Schema.from_dict(payload["schema"])
-    unit = payload["adjacency"]
-    return LedgerState(schema, rows_of(unit["kind"], unit["max_rows"]), Invariants(schema))
+def check_event(state: LedgerState, event: Event) -> None:
+    """LedgerError when an event could not be read after it was written."""
+    if len(fold([event], state).malformed) > len(state.malformed):
+        raise LedgerError(
+            f"this '{event.kind}' could not be read back from the ledger; it was not written.",
+            remedy="Report this with the plan: the program wrote what it does not understand.",
+        )
+
+
+def _passed_over(state: LedgerState, releases: dict[str, Entry], event: Event) -> LedgerState:
+    """The state behind an event that cannot be read; a release it may have drawn is counted."""
+    known = releases.get(str(event.release)) if event.kind in RELEASE_EVENTS else None
+    if known is not None and event.kind in ("draw", "commit"):
+        releases[known.id] = replace(known, status=_IF_DRAWN.get(known.status, known.status))
+    told = (event.id, event.kind, event.digest, event.release, event.who, event.at)
+    return replace(state, malformed=(*state.malformed, Malformed(*told, known is not None)))
+
+
+def _opened(event: Event) -> LedgerState:
+    schema = Schema.from_dict(event.payload["schema"])
+    unit = event.payload["adjacency"]
+    rows = rows_of(unit["kind"], unit["max_rows"])
+    return LedgerState(schema, rows, Invariants(schema), identity=event.digest)
 
 
 def _after(state: LedgerState, event: Event) -> LedgerState:
@@ -273,33 +317,57 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
         return replace(state, roles=state.roles | {who: role})
     if event.kind == "upgrade":
         return state
+    if event.kind == "repair":
+        return replace(state, malformed=voided(state.malformed, payload))
     raise ValueError(event.kind)
 
 
-def _follow(releases: dict[str, Entry], schema: Schema, event: Event) -> None:
+def _follow(releases: dict[str, Entry], state: LedgerState, event: Event) -> None:
     """Add a release, or move it on; releases keep the order of their reservation."""
-    payload, release = event.payload, str(event.release)
+    payload, release = event.payload, _text(event.release)
     if event.kind == "reserve":
-        if release in releases:
+        if not release or release in releases:
             raise ValueError(release)
-        releases[release] = _reserved(schema, event, payload)
+        releases[release] = _reserved(state, event, payload)
         return
     old = releases[release]
     releases[release] = replace(
         old,
         status=STEPS[old.status, event.kind],
-        bundle_digest=payload.get("bundle_digest", old.bundle_digest),
+        bundle_digest=_text(payload.get("bundle_digest", old.bundle_digest)),
     )
 
 
-def _reserved(schema: Schema, event: Event, payload: dict[str, Any]) -> Entry:
+def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entry:
+    description = read_description(state.schema, payload["description"])
+    if not set(description.support.statements) <= set(state.mandates.statements):
+        raise ValueError("noise given figures that are not published has no price")
     return Entry(
-        id=str(event.release),
-        name=payload["name"],
+        id=_text(event.release),
+        name=_text(payload["name"]),
         at=event.at,
         who=event.who,
         status="reserved",
-        description=read_description(schema, payload["description"]),
-        guarantee=payload["guarantee"],
-        plan_digest=payload["plan_digest"],
+        description=description,
+        guarantee=_promised(payload["guarantee"]),
+        plan_digest=_text(payload["plan_digest"]),
+        published=state.mandates,
     )
+
+
+def _promised(guarantee: dict[str, Any]) -> dict[str, Any]:
+    """What was promised, if later readers can say it; the oldest ledgers wrote less."""
+    if "tradeoff" in guarantee:
+        Tradeoff.from_dict(guarantee["tradeoff"])
+    pairs = guarantee.get("adjacency")
+    if pairs is not None:
+        _text(pairs["metric"])
+        if pairs.get("reading") not in (None, *get_args(Reading)):
+            raise ValueError(pairs["reading"])
+    return guarantee
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(type(value))
+    return value

@@ -254,7 +254,7 @@ class Plan(Section):
     @property
     def ledger(self) -> str:
         """Where the ledger is: a path, or a URL without a password."""
-        where = self.budget.ledger
+        where = self.budget.ledger.removeprefix("sqlite:///")
         _refuse_password("budget.ledger", where)
         return where if "://" in where else str(self.folder / where)
 

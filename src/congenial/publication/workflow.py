@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, LedgerError, MandateError, PlanError, StructureError
+from congenial.errors import BudgetError, MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import tabulate
@@ -35,6 +35,12 @@ from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.drawing import ReleaseResult, carry_out
 from congenial.publication.plan import Plan
+from congenial.publication.recorded import (
+    PUBLISHED,
+    note,
+    refuse_fresh_start,
+    refuse_other_ledger,
+)
 from congenial.report.accuracy import Want
 from congenial.sampling.randomness import Randomness
 
@@ -43,8 +49,6 @@ if TYPE_CHECKING:
     from congenial.kinds.single_table import ReleaseCheck
     from congenial.kinds.statistics import StatisticsCheck
     from congenial.kinds.synthetic import SyntheticCheck
-
-PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,9 @@ class PlanCheck:
     mandates: Invariants
     published: bool
     releases: list[ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck]
+    ledger: Ledger | None
     spent: Loss | None
+    made: tuple[str, ...] = ()  # releases of the plan that are drawn already
 
     @property
     def basis(self) -> str:
@@ -83,8 +89,11 @@ def kind(section: NamedSection) -> Any:
     return import_module(f"congenial.kinds.{KINDS[type(section)]}")
 
 
-def check(plan: Plan, want: str | None = None) -> PlanCheck:
-    """Structure, adjacency, sensitivity, guarantee and expected error, without the data."""
+def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCheck:
+    """Structure, adjacency, sensitivity, guarantee and expected error, without the data.
+
+    What was drawn already is named and not worked out, unless `again`.
+    """
     ledger = open_ledger(plan, create=False)
     mandates = exact_figures(plan, ledger)
     published = bool(plan.statements) and mandates.values is not None
@@ -92,7 +101,10 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
     if wish is not None and wish.condition:
         parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
     rows = []
+    done = () if again or wish is not None else _made(plan, ledger)
     for section in plan.release:
+        if section.name in done:
+            continue
         asked = {"wish": wish} if isinstance(section, ReleaseSection) else {}
         rows.append(kind(section).check(plan, section, mandates, **asked))
     told = ("wanted", "unanswered")
@@ -102,7 +114,14 @@ def check(plan: Plan, want: str | None = None) -> PlanCheck:
             remedy="Ask about the axes of a released table, or coarser ones.",
         )
     spent = None if ledger is None else ledger.spent()
-    return PlanCheck(plan, mandates, published, rows, spent)
+    return PlanCheck(plan, mandates, published, rows, ledger, spent, done)
+
+
+def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
+    """Names of the plan's releases that the ledger counts as drawn."""
+    entries = () if ledger is None else ledger.entries()
+    drawn = {one.name for one in entries if one.counted and one.status != "reserved"}
+    return tuple(section.name for section in plan.release if section.name in drawn)
 
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
@@ -110,8 +129,8 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
     if not Ledger.exists(plan.ledger, timeout):
         if not create:
             return None
-        _refuse_fresh_start(plan)
-    return Ledger.open(
+        refuse_fresh_start(plan)
+    ledger = Ledger.open(
         plan.ledger,
         schema=plan.schema,
         adjacency="replace-one" if plan.data.max_rows is None else "add-remove",
@@ -119,23 +138,8 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
         budget=plan.budget.budget(),
         timeout=timeout,
     )
-
-
-def _refuse_fresh_start(plan: Plan) -> None:
-    """A ledger that went missing must not become a fresh budget: figures say where they are."""
-    file = plan.folder / PUBLISHED / "published.json"
-    try:
-        recorded = json.loads(file.read_text(encoding="utf-8")).get("recorded_in")
-    except (OSError, ValueError, AttributeError):
-        return
-    if recorded is None:
-        return
-    raise LedgerError(
-        f"there is no ledger at '{plan.ledger}', but '{file}' was recorded in "
-        "a ledger: what was spent is unknown.",
-        remedy="Restore that ledger (the file names it under recorded_in) and name it in the plan; "
-        "for another population, use another folder.",
-    )
+    refuse_other_ledger(plan, ledger)
+    return ledger
 
 
 def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
@@ -203,7 +207,7 @@ def publish(
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
-    _write_published(figures, folder, plan.budget.ledger)
+    _write_published(figures, folder, note(plan, ledger))
     new = tuple(one for one in figures.statements if one not in known.statements)
     return PublishResult(figures, folder, repricing, new)
 
@@ -216,14 +220,14 @@ def _released_bases(plan: Plan) -> set[str]:
     return {plan.schema.axis(name).base for name in shown}
 
 
-def _write_published(figures: Invariants, folder: Path, ledger: str) -> None:
+def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]) -> None:
     """Plain files, replaced one by one through a temporary name; the ledger already has the
     record.
     """
     content = {
         "published.csv": bundle.published_csv(figures),
         "published.json": json.dumps(
-            {"recorded_in": ledger, "schema": figures.schema.to_dict()} | figures.to_dict(),
+            recorded | {"schema": figures.schema.to_dict()} | figures.to_dict(),
             indent=1,
         ),
     }
@@ -245,7 +249,7 @@ def published_so_far(plan: Plan) -> Invariants:
     """Everything published exactly of these data; refused while the plan's own figures are not."""
     ledger = open_ledger(plan, create=False)
     if ledger is None:
-        _refuse_fresh_start(plan)
+        refuse_fresh_start(plan)
     mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
     missing = [s.label for s in plan.statements if s not in mandates.statements]
     if missing:

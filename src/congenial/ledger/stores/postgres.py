@@ -1,8 +1,9 @@
 """A ledger in PostgreSQL, for a team: one per schema of a database, named by a URL.
 
-Writers hold one advisory lock, one at a time and for the length of a transaction, so nobody comes
-between the check of the budget and the record. Whoever passes the lock by still cannot fork the
-chain of events: the later of the two is refused. The writer of an event is the database user.
+Writers lock the one row of the table `writers`, one at a time and for the length of a transaction,
+so nobody comes between the check of the budget and the record. The lock takes the privilege to
+update that row, which only roles that write have. Whoever passes it by still cannot fork the chain
+of events: the later of the two is refused. The writer of an event is the database user.
 
 The password is read from the URL, or better from ~/.pgpass or PGPASSWORD, and is never repeated: no
 message of the driver is shown, since some quote the connection's parameters.
@@ -36,9 +37,17 @@ SELECT set_config('lock_timeout', :wait, true),
        set_config('tcp_keepalives_interval', '10', true),
        set_config('tcp_keepalives_count', '3', true)
 """
-_TAKE_LOCK = """
-SELECT pg_advisory_xact_lock(:lock, CAST(oid AS integer))
+_TAKE_LOCK = "SELECT place FROM writers FOR UPDATE"
+# Where that row is not there yet: ledgers before version 3, which the owner of the tables upgrades;
+# and no ledger at all, when two may be starting it.
+_LOCK_ALL = "LOCK TABLE events IN EXCLUSIVE MODE"
+_LOCK_SCHEMA = f"""
+SELECT pg_advisory_xact_lock({_LOCK}, CAST(oid AS integer))
 FROM pg_catalog.pg_namespace WHERE nspname = current_schema()
+"""
+_THERE = """
+SELECT to_regclass(format('%I.writers', current_schema())) IS NOT NULL,
+       to_regclass(format('%I.events', current_schema())) IS NOT NULL
 """
 
 
@@ -92,7 +101,9 @@ class PostgresStore(Store):
             if write:
                 wait = {"wait": f"{max(1, round(1000 * self.timeout))}ms"}
                 connection.execute(sa.text(_WRITE), wait)
-                connection.execute(sa.text(_TAKE_LOCK), {"lock": _LOCK})
+                row, table = connection.execute(sa.text(_THERE)).one()
+                lock = _TAKE_LOCK if row else _LOCK_ALL if table else _LOCK_SCHEMA
+                connection.exec_driver_sql(lock)
             yield connection
 
     def _writer(self, connection: sa.Connection) -> str:
@@ -136,7 +147,7 @@ _FAULTS = {
     ),
     "23": (
         "the ledger '{where}' refused a change to its history.",
-        "Events are only ever added, one writer at a time; open the ledger again.",
+        "Events are only ever added, well-formed, one writer at a time; open the ledger again.",
     ),
     "40": (
         "the server of '{where}' ended the transaction in favour of another.",

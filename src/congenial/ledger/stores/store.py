@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
 
-VERSION = 2
+VERSION = 3
 START = "0" * 64  # stands for the digest before the first event
 
 First = Sequence[tuple[str, Mapping[str, Any]]]
@@ -68,6 +68,7 @@ class Log:
         self._connection = connection
         self._events = list(events)
         self.who = who
+        self.check: Callable[[Event], None] = lambda _: None  # raises for what must not be written
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -88,6 +89,7 @@ class Log:
             digest="",
         )
         event = Event(**(vars(bare) | {"digest": bare.expected_digest}))
+        self.check(event)
         row = dict(vars(event))
         row["payload"] = row.pop("text")
         self._connection.execute(_EVENTS.insert().values(row))

@@ -1,0 +1,38 @@
+"""The store of a ledger by where it is, a path or a URL; and what an upgrade there did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from congenial.errors import LedgerError
+from congenial.ledger.stores.postgres import SCHEMES, PostgresStore
+from congenial.ledger.stores.sqlite import SqliteStore
+from congenial.ledger.stores.store import Store
+
+
+class Upgrade(NamedTuple):
+    """What an upgrade did: versions before and after, and the file it copied, if any."""
+
+    where: str
+    before: int
+    after: int
+    backup: str
+
+
+def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store:
+    """The store at a place; `who` writes, by default the system's user, in a file."""
+    if str(where).startswith(SCHEMES):
+        if who is not None:
+            raise LedgerError(
+                "in PostgreSQL the writer is the database user; another cannot be named.",
+                remedy="Leave `who` out, and connect as that user.",
+            )
+        return PostgresStore(str(where), timeout)
+    text = str(where).removeprefix("sqlite:///")
+    if "://" in text or text.startswith(":memory:") or not text:
+        raise LedgerError(
+            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
+            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
+        )
+    return SqliteStore(Path(text).absolute(), timeout, who)
