@@ -69,3 +69,22 @@ def test_a_downward_import_would_be_noticed(tmp_path):
     bad = tmp_path / "bad.py"
     bad.write_text("def f():\n    from congenial.publication import plan\n")
     assert imported(bad) == {"publication"}
+
+
+def test_no_module_name_stands_for_two_things():
+    """A command of cli/ may carry the name of its room, and a room's first module the room's."""
+    rooms = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    named: dict[str, list[Path]] = {}
+    for path in modules():
+        if not (path.parent.name == "cli" and path.stem in rooms):
+            named.setdefault(path.stem, []).append(path)
+    assert [paths for name, paths in named.items() if len(paths) > 1 and name[0] != "_"] == []
+
+
+def test_no_class_name_stands_for_two_things():
+    named: dict[str, list[Path]] = {}
+    for path in modules():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                named.setdefault(node.name, []).append(path)
+    assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.data.schema import KEYS
 from congenial.publication.demo_population import PLAN
-from congenial.publication.plan_schema import plan_schema
+from congenial.publication.json_schema import plan_schema
 
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra `report`")
 

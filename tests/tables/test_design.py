@@ -15,7 +15,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import margin
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.tables.aims import LargestRatio, PowerMean
-from congenial.tables.certificate import Certificate, certify
+from congenial.tables.certificate import DesignCertificate, certify
 from congenial.tables.design import (
     Even,
     Keep,
@@ -340,5 +340,5 @@ def test_a_bound_can_be_designed_for():
     exact = design(work, difference_types(ReplaceOne(schema), work), model, HALF)
     assert found.feasible()
     assert sum(found.parameters) < sum(exact.parameters)
-    assert isinstance(found.certificate, Certificate)
+    assert isinstance(found.certificate, DesignCertificate)
     assert "at the price used" in found.words

@@ -25,11 +25,11 @@ from congenial.cli import (
     infer,
     init,
     ledger,
+    plan_schema,
     publish,
     reassess,
     release,
     reproduce,
-    schema,
     sign,
     utility,
     verify,
@@ -81,7 +81,7 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, schema, check, publish, release, sign, verify, explain, audit):
+for module in (init, plan_schema, check, publish, release, sign, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
 for module in (reassess, infer, curve, utility, reproduce):

@@ -12,11 +12,12 @@ from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
     from congenial.ledger.budget import Budget
-    from congenial.ledger.ledger import Ledger, Upgrade
+    from congenial.ledger.ledger import Ledger
     from congenial.ledger.pricing import Preview
     from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
     from congenial.ledger.reservation import Reservation
     from congenial.ledger.state import Entry
+    from congenial.ledger.stores.place import Upgrade
 
 __all__ = [
     "Budget",
@@ -39,7 +40,7 @@ _HOMES = {
     "Preview": "ledger.pricing",
     "Reassessed": "ledger.reassessment",
     "Reservation": "ledger.reservation",
-    "Upgrade": "ledger.ledger",
+    "Upgrade": "ledger.stores.place",
     "reassess": "ledger.reassessment",
     "suppose": "ledger.reassessment",
 }

@@ -20,7 +20,7 @@ from congenial.tables.optimise import Problem
 
 
 @dataclass(frozen=True)
-class Certificate:
+class DesignCertificate:
     """Multipliers that prove how near a design is to the best of its class.
 
     `share`: no design of the class has less than this share of the error. `types`: one multiplier
@@ -56,7 +56,7 @@ class Certificate:
         return bool(np.all(factors[at] > 0) and (weights[at] / factors[at]).sum() <= 1 + 1e-9)
 
 
-def certify(problem: Problem, x: Floats) -> Certificate:
+def certify(problem: Problem, x: Floats) -> DesignCertificate:
     """The certificate of parameters x of Gaussian noise, as tight as duality gives."""
     if isinstance(problem.objective, LargestRatio):
         tables = _mean_of_ratios(problem, x)
@@ -66,7 +66,7 @@ def certify(problem: Problem, x: Floats) -> Certificate:
         gain = problem.gains(x, problem.objective.weights(problem.variances(x)))
         kept = None
     multipliers = _cheapest(problem.types, gain)
-    draft = Certificate(0.0, tuple(multipliers.tolist()), kept)
+    draft = DesignCertificate(0.0, tuple(multipliers.tolist()), kept)
     return replace(draft, share=draft.recomputed(problem, x))
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from congenial.errors import PlanError, StructureError
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
-from congenial.tables.certificate import Certificate, certify
+from congenial.tables.certificate import DesignCertificate, certify
 from congenial.tables.difference_types import DifferenceTypes
 from congenial.tables.information import Floats, VarianceModel
 from congenial.tables.keep import alone, finest_tables, given_finest, kept_shares
@@ -89,7 +89,7 @@ class Design:
     variances: tuple[float, ...]
     single: tuple[float, ...]
     objective: Objective
-    certificate: Certificate | None
+    certificate: DesignCertificate | None
 
     @cached_property
     def relative_errors(self) -> tuple[float, ...]:

@@ -21,7 +21,7 @@ Rests = Literal["exact", "bound", "approximation"]
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class TableInterval:
     """Low and high ends, and what they rest on: exact, bound (sub-Gaussian), approximation."""
 
     low: Floats
@@ -46,19 +46,19 @@ def half_width(level: float, basis: Rests = "approximation") -> float:
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
-def normal(estimates: Any, deviations: Any, level: float) -> Interval:
+def normal(estimates: Any, deviations: Any, level: float) -> TableInterval:
     """Intervals as if errors were normal; called an approximation."""
     half = half_width(level) * np.asarray(deviations)
-    return Interval(estimates - half, estimates + half, "approximation")
+    return TableInterval(estimates - half, estimates + half, "approximation")
 
 
-def sub_gaussian(estimates: Any, deviations: Any, level: float) -> Interval:
+def sub_gaussian(estimates: Any, deviations: Any, level: float) -> TableInterval:
     """Intervals that hold for discrete Gaussian noise on any lattice."""
     half = half_width(level, "bound") * np.asarray(deviations)
-    return Interval(estimates - half, estimates + half, "bound")
+    return TableInterval(estimates - half, estimates + half, "bound")
 
 
-def of_law(estimates: Any, law: Pmf, level: float) -> Interval:
+def of_law(estimates: Any, law: Pmf, level: float) -> TableInterval:
     """Intervals from the exact law of the error."""
     half = law.interval(level)
-    return Interval(np.asarray(estimates) - half, np.asarray(estimates) + half, "exact")
+    return TableInterval(np.asarray(estimates) - half, np.asarray(estimates) + half, "exact")

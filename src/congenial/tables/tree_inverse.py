@@ -25,7 +25,7 @@ Contrasts = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ContrastPasses:
     """One set of contrasts: the passes, and the partition of the chain that its leaves are."""
 
     leaf: int
@@ -38,7 +38,7 @@ class TreeInverse:
 
     measurements: Measurements
     separation: Separation
-    parts: dict[Contrasts, Part] = field(init=False)
+    parts: dict[Contrasts, ContrastPasses] = field(init=False)
 
     def __post_init__(self) -> None:
         parts = {}
@@ -71,7 +71,7 @@ class TreeInverse:
         found = {subset for margin in margins for subset in self.separation.subsets(margin)}
         return sorted(found, key=lambda one: (len(one), one))
 
-    def _part(self, contrasts: Contrasts) -> Part:
+    def _part(self, contrasts: Contrasts) -> ContrastPasses:
         separation, width = self.separation, prod(self.separation.core_shape)
         chain = separation.chain
         information = [np.zeros((width, width)) for _ in chain]
@@ -87,7 +87,7 @@ class TreeInverse:
         ]
         fixed = [separation.fixed(contrasts, level) for level in range(leaf, len(chain))]
         passes = TreePasses(chain[leaf].size, parents, information[leaf:], fixed)
-        return Part(leaf, passes)
+        return ContrastPasses(leaf, passes)
 
     def _core_margin(self, margin: Margin) -> Margin:
         return Margin(tuple(margin.partitions[at] for at in self.separation.core))

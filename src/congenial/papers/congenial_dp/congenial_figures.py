@@ -18,7 +18,7 @@ from congenial.papers.congenial_dp.example import (
 from congenial.papers.congenial_dp.gamma import normaliser
 from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
 from congenial.papers.item import Study
-from congenial.papers.post_processing.methods import METHODS, Setting
+from congenial.papers.post_processing.methods import METHODS, MethodSetting
 from congenial.sampling.randomness import SeededRandomness
 
 FOUR = (  # the paper's four methods: name, method, eps per cell
@@ -36,7 +36,7 @@ def figure1(study: Study) -> dict[str, Any]:
     for number, counts in enumerate(simulated(tables, study.seed)):
         study.progress(f"table {number + 1} of {tables}")
         for words, method, eps in FOUR:
-            setting = Setting(counts, published(counts)[1], eps)
+            setting = MethodSetting(counts, published(counts)[1], eps)
             error = METHODS[method].draw(setting, randomness, releases) - counts
             l1, l2 = np.abs(error).sum(axis=1).mean(), np.sqrt((error**2).sum(axis=1)).mean()
             rows += [[number + 1, words, "l1", float(l1)], [number + 1, words, "l2", float(l2)]]

@@ -25,7 +25,7 @@ from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.congenial_dp.example import EDGES
 from congenial.papers.item import Study
 from congenial.papers.post_processing.comparison import error_rows
-from congenial.papers.post_processing.methods import METHODS, Setting
+from congenial.papers.post_processing.methods import METHODS, MethodSetting
 from congenial.privacy.normaliser import Conditions, largest_eps_cell
 from congenial.sampling.randomness import SeededRandomness
 
@@ -71,14 +71,14 @@ def county_table(counts: dict[str, Any]) -> Table:
     return Table(schema, schema.names, np.stack(list(counts.values())))
 
 
-def settings(table: Table, statements: Sequence[Statement]) -> dict[str, Setting]:
+def settings(table: Table, statements: Sequence[Statement]) -> dict[str, MethodSetting]:
     """Each method under the mandates, calibrated to EPSILON per person."""
     mandates = publish(table, *statements)
     known = support(mandates, table.names)
     delta = SemiAdjacent(mandates).l1(table.names).value
     signed = largest_eps_cell(EPSILON, Conditions.of(mandates, table.names, int(delta)))
     return {
-        name: Setting(
+        name: MethodSetting(
             table.counts, known, signed if name == "condition_nonnegative" else EPSILON / delta
         )
         for name in SHOWN
@@ -86,7 +86,7 @@ def settings(table: Table, statements: Sequence[Statement]) -> dict[str, Setting
 
 
 @lru_cache(maxsize=1)
-def _errors(study: Study) -> list[tuple[str, str, Setting, Any]]:
+def _errors(study: Study) -> list[tuple[str, str, MethodSetting, Any]]:
     """(mandates, method, setting, one draw) for every pair; cached, since two items show it."""
     counts = read_p12(study.file(SF1), "fips")
     if study.quick:
@@ -182,11 +182,11 @@ def beside_topdown(study: Study) -> dict[str, Any]:
     released = np.stack([theirs[f"0500000US{code}"] for code in truth]).reshape(1, -1)
     table, randomness, rows = county_table(truth), SeededRandomness(study.seed), []
     known = support(publish(table, total()), table.names)
-    census = Setting(table.counts, known, Fraction(1))
+    census = MethodSetting(table.counts, known, Fraction(1))
     rows += _topdown_rows("Census Bureau, TopDown", None, census, released)
     for epsilon in (1, 4) if study.quick else (Fraction(1, 4), Fraction(1, 2), 1, 2, 4):
         # over the national universe with state totals mandated: a* = 2, Delta_1 = 4
-        setting = Setting(table.counts, known, Fraction(epsilon) / 4)
+        setting = MethodSetting(table.counts, known, Fraction(epsilon) / 4)
         drawn = METHODS["condition_project"].draw(setting, randomness, 1 if study.quick else 5)
         words = f"ours, epsilon = {float(epsilon):g}"
         rows += _topdown_rows(words, float(epsilon), setting, drawn)
@@ -215,7 +215,7 @@ def beside_topdown(study: Study) -> dict[str, Any]:
 
 
 def _topdown_rows(
-    words: str, epsilon: float | None, setting: Setting, drawn: Any
+    words: str, epsilon: float | None, setting: MethodSetting, drawn: Any
 ) -> list[list[Any]]:
     return [
         [words, epsilon, *(row[c] for c in CELL_COLUMNS)]

@@ -24,7 +24,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
 from congenial.figures.support import Support, support
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.papers.post_processing.methods import METHODS, Setting
+from congenial.papers.post_processing.methods import METHODS, MethodSetting
 from congenial.privacy.normaliser import Conditions, largest_eps_cell
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
@@ -121,13 +121,13 @@ def errors(
     """`compare` with the noise per cell given for each method."""
     rows: list[dict[str, Any]] = []
     for name, eps in eps_cell.items():
-        setting = Setting(truth, known, eps)
+        setting = MethodSetting(truth, known, eps)
         drawn = METHODS[name].draw(setting, randomness, draws)
         rows += error_rows(METHODS[name].words, setting, drawn)
     return Comparison(tuple(rows))
 
 
-def error_rows(words: str, setting: Setting, drawn: Any) -> list[dict[str, Any]]:
+def error_rows(words: str, setting: MethodSetting, drawn: Any) -> list[dict[str, Any]]:
     """One row over all cells and one per class of size that occurs."""
     truth, eps_cell = setting.truth, setting.eps_cell
     error = np.asarray(drawn, dtype=float) - truth

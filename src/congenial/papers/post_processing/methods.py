@@ -33,7 +33,7 @@ _AT_ONCE = 20_000  # cells projected by one programme
 
 
 @dataclass(frozen=True)
-class Setting:
+class MethodSetting:
     """One confidential table, what is published about it, and the noise per cell.
 
     CONFIDENTIAL: `truth`, one count per cell of the support's table.
@@ -97,28 +97,28 @@ class Method:
     words: str
     keeps: bool  # the mandated figures
     nonnegative: bool
-    draw: Callable[[Setting, Randomness, int], Any]
+    draw: Callable[[MethodSetting, Randomness, int], Any]
 
 
 def _after_plain(how: Callable[[Any, ConformingTables, Randomness], Any]) -> Any:
-    def draw(setting: Setting, randomness: Randomness, draws: int) -> Any:
+    def draw(setting: MethodSetting, randomness: Randomness, draws: int) -> Any:
         return setting.projected(setting.plain(randomness, draws), how, randomness)
 
     return draw
 
 
-def _condition_project(setting: Setting, randomness: Randomness, draws: int) -> Any:
+def _condition_project(setting: MethodSetting, randomness: Randomness, draws: int) -> Any:
     return setting.projected(setting.conditioned(randomness, draws), nearest_in, randomness)
 
 
-def _absolute(setting: Setting, randomness: Randomness, draws: int) -> Any:
+def _absolute(setting: MethodSetting, randomness: Randomness, draws: int) -> Any:
     # One table at a time: the order of cells is what the family is about.
     drawn = setting.plain(randomness, draws)
     return np.stack([least_absolute(y, setting.conforming) for y in drawn])
 
 
 METHODS: dict[str, Method] = {
-    "plain": Method("plain noise", False, False, Setting.plain),
+    "plain": Method("plain noise", False, False, MethodSetting.plain),
     "least_squares": Method(
         "plain, then nonnegative least squares",
         True,
@@ -128,11 +128,11 @@ METHODS: dict[str, Method] = {
     "least_absolute": Method("plain, then least absolute (beta = 1/2)", True, True, _absolute),
     "project": Method("plain, then nearest whole table", True, True, _after_plain(nearest_in)),
     "topdown": Method("plain, then TopDown's two stages", True, True, _after_plain(topdown)),
-    "condition": Method("conditioned on the figures", True, False, Setting.conditioned),
+    "condition": Method("conditioned on the figures", True, False, MethodSetting.conditioned),
     "condition_project": Method(
         "conditioned on the figures, then nearest whole table", True, True, _condition_project
     ),
     "condition_nonnegative": Method(
-        "conditioned on figures and signs", True, True, Setting.conditioned_on_signs
+        "conditioned on figures and signs", True, True, MethodSetting.conditioned_on_signs
     ),
 }

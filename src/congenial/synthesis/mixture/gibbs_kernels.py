@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from congenial.synthesis.mixture.covariance import stretch_column, update_column
+from congenial.synthesis.mixture.covariance_kernels import stretch_column, update_column
 from congenial.synthesis.mixture.step_kernels import (
     backward,
     cholesky,

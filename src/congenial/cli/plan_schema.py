@@ -14,6 +14,6 @@ def add_to(app: typer.Typer) -> None:
 
 def schema() -> None:
     """Print the plan file's JSON Schema, with which editors complete and check keys."""
-    from congenial.publication.plan_schema import plan_schema
+    from congenial.publication.json_schema import plan_schema
 
     emit(plan_schema())
