@@ -117,9 +117,13 @@ def _given(t: int, parts: list[tuple[int, Pmf, Pmf]]) -> tuple[int, Floats] | No
         first, last = max(p.lo, d * t - q.hi), min(p.hi, d * t - q.lo)
         if first > last:
             return None
-        own = p.probs[first - p.lo : last - p.lo + 1]
-        rest = q.probs[d * t - last - q.lo : d * t - first - q.lo + 1][::-1]
-        weights = np.convolve(weights, own * rest)
+        if first == last:  # all cells of the group, or none: the sum is moved, not spread
+            weights = weights * (p.probs[first - p.lo] * q.probs[d * t - first - q.lo])
+        else:
+            own = p.probs[first - p.lo : last - p.lo + 1]
+            rest = q.probs[d * t - last - q.lo : d * t - first - q.lo + 1][::-1]
+            spread = own * rest
+            weights = weights * spread if len(weights) == 1 else np.convolve(weights, spread)
         lo += first
     return lo, weights
 
