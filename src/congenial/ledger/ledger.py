@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
@@ -111,6 +112,8 @@ class Ledger:
         every fault of the file or server; waits at most `timeout` seconds for other processes.
         """
         store = _store(where, timeout, who)
+        expect(schema, (Schema, type(None)), "the schema", "Give a Schema.", LedgerError)
+        expect(budget, (Budget, type(None)), "the budget", "Give a Budget.", LedgerError)
         if not store.exists():
             if schema is None or not create:
                 raise LedgerError(
@@ -252,6 +255,8 @@ class Ledger:
         Until the first grant everybody who can write the ledger may do everything; whoever makes
         it becomes an owner by it. The last owner stays one.
         """
+        expect(who, str, "who", "Give the name of a user.", LedgerError)
+        expect(role, str, "the role", "Give its name.", LedgerError)
         with self._writing("grant") as (log, state):
             roles = dict(state.roles)
             if not roles and who != log.who:
@@ -262,6 +267,7 @@ class Ledger:
 
     def set_budget(self, budget: Budget) -> None:
         """Set or change the budget. Raising it is allowed and stays in the history."""
+        expect(budget, Budget, "the budget", "Give for example Budget(epsilon=1).", LedgerError)
         with self._writing("budget") as (log, state):
             if state.budget != budget:
                 log.append("budget", None, budget.to_dict())
@@ -277,6 +283,7 @@ class Ledger:
         figures, any beside a promise about the whole dataset, and any under add-remove, for which
         keeping figures exact has no proof.
         """
+        expect(invariants, Invariants, "what is published", "Use publish(...).", LedgerError)
         with self._writing("mandates") as (log, state):
             check_schema(state, invariants.schema)
             if state.max_rows is not None and invariants.statements:
@@ -305,6 +312,8 @@ class Ledger:
         Reserves nothing and raises BudgetError when the total would exceed the budget, LedgerError
         when the promise cannot stand beside those that are counted.
         """
+        expect(guarantee, Guarantee, "the promise", "Give a Guarantee.", LedgerError)
+        expect(name, str, "the name", "Give text.", LedgerError)
         with self._writing("reserve") as (log, state):
             pairs = guarantee.adjacency
             refuse_release(state, pairs.to_dict(), pairs.composes)
@@ -322,6 +331,9 @@ class Ledger:
         published. A release that cannot be priced (another
         schema, or given figures that are not published) is not recorded and must not be published.
         """
+        if not all(hasattr(release, name) for name in ("description", "guarantee", "name")):
+            kind = type(release).__name__
+            raise LedgerError(f"{kind} is no release.", remedy="Give what was released.")
         with self._writing("reserve") as (log, state):
             why: CongenialError | None = refusal(state, release.description, release.name)
             try:
@@ -367,6 +379,8 @@ def _append_reserve(
 
 
 def _store(where: str | Path, timeout: float, who: str | None = None) -> Store:
+    expect(where, PATH, "the place of the ledger", "Give a path or an address.", LedgerError)
+    expect(timeout, NUMBER, "timeout", "Give seconds.", LedgerError)
     if str(where).startswith(SCHEMES):
         if who is not None:
             raise LedgerError(

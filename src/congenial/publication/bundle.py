@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from congenial._version import __version__
+from congenial.data.arguments import PATH, expect
 from congenial.data.csv_text import is_formula, rows_csv
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
@@ -190,6 +191,7 @@ def read(folder: str | Path) -> Any:
     >>> release = read("bundles/sex-by-age")            # doctest: +SKIP
     >>> release.interval("age >= 65", 0.90)             # doctest: +SKIP
     """
+    expect(folder, PATH, "the folder", "Give its path.", BundleError)
     folder = Path(folder)
     index = read_index(folder)
     return assemble(index, lambda name: _parse(folder / name), _FilesOf(folder, index), folder)
