@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial._notebook import grid
+from congenial.data.arguments import expect, texts
 from congenial.data.attribute import (
     MAX_LEVELS,
     REFUSE,
@@ -68,6 +69,9 @@ class Schema:
     _axes: Mapping[str, Axis] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        expect(self.attributes, (tuple, list), "the schema", "Use Schema.from_dict.", SchemaError)
+        for one in self.attributes:
+            expect(one, Attribute, "an attribute", "Use Schema.from_dict.", SchemaError)
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise SchemaError("the schema has no attributes.", remedy="Declare at least one.")
@@ -93,6 +97,7 @@ class Schema:
 
     def axis(self, name: str) -> Axis:
         """The axis called `name`, an attribute's name or a coarser name."""
+        expect(name, str, "the name of an axis", "Give text.", SchemaError)
         found = self._axes.get(name)
         if found is None:
             raise SchemaError(
@@ -103,9 +108,7 @@ class Schema:
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
         """The axes of a table; each attribute may occur once, at one resolution."""
-        if isinstance(names, str):
-            names = (names,)
-        axes = tuple(self.axis(name) for name in names)
+        axes = tuple(self.axis(name) for name in texts(names, "the list of axes", SchemaError))
         refuse_repeats([axis.base for axis in axes], "in one table, the attribute")
         return axes
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, PredicateError
@@ -17,6 +18,7 @@ def select(condition: str, schema: Schema, names: tuple[str, ...]) -> Any:
     An empty condition selects everything. Refused when the condition needs an attribute the table
     does not show, or cuts a cell of a coarser axis.
     """
+    expect(condition, str, "the condition", 'Give text such as "age >= 65".', PredicateError)
     axes = schema.axes(names)
     shape = tuple(len(axis.levels) for axis in axes)
     if not condition.strip():

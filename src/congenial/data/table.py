@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from congenial.data.arguments import expect
 from congenial.data.schema import Axis, Schema
 from congenial.errors import DataError, SchemaError
 
@@ -38,6 +39,7 @@ class Table:
     __array_ufunc__ = None
 
     def __init__(self, schema: Schema, names: Sequence[str], counts: ArrayLike) -> None:
+        expect(schema, Schema, "the schema", "Give a Schema.", DataError)
         axes = schema.axes(names)
         array = _whole_counts(counts)
         shape = tuple(axis.size for axis in axes)

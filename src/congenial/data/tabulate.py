@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute, Axis
 from congenial.data.schema import Schema
 from congenial.data.source import Source, guarded, open_source
@@ -68,6 +69,8 @@ class Microdata:
         "2020-04-01"; floating-point columns are refused because their text form is not unique.
         Nothing else is fetched from a network.
         """
+        expect(schema, Schema, "the schema", "Give a Schema.", DataError)
+        expect(unit, (Unit, type(None)), "the unit", 'Give for example Unit("id").', DataError)
         unit = unit or Unit()
         columns = [*schema.names]
         if unit.column is not None and unit.column not in columns:

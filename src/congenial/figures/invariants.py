@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial._notebook import grid
+from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import MandateError
@@ -47,6 +48,9 @@ class Invariants:
     values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        expect(self.schema, Schema, "the schema", "Give a Schema.", MandateError)
+        if self.values is not None:
+            _check_figures(self.values)
         statements, values = without_repeats(self.statements, self.values)
         object.__setattr__(self, "statements", statements)
         object.__setattr__(self, "values", values)
@@ -404,6 +408,14 @@ def _allowed(statement: Statement, figures: Ints) -> bool:
     return not np.any(figures)
 
 
+def _check_figures(values: object) -> None:
+    expect(values, (tuple, list), "the figures", "Give one entry per mandate.", MandateError)
+    for one in values:  # type: ignore[attr-defined]
+        if one is not None:
+            expect(one, (np.ndarray, np.generic), "a figure", "Give an array.", MandateError)
+
+
 def publish(table: Table, *statements: Statement) -> Invariants:
     """Compute mandated statistics exactly from the confidential table; public from here on."""
+    expect(table, Table, "the table", "Give what tabulate(data, schema) returns.", MandateError)
     return Invariants(table.schema, statements).evaluate(table)

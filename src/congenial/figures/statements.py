@@ -14,9 +14,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.arguments import expect, texts
 from congenial.errors import MandateError
 
 Relation = Literal["=", ">=", "<=", "zero"]
+
+
+CONDITION = 'Give text such as "age >= 18".'
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,13 @@ class Statement:
     because: str = ""
 
     def __post_init__(self) -> None:
+        expect(self.label, str, "the label of a mandate", "Give text.", MandateError)
         if not self.label.strip():
             raise MandateError("a mandate has no label.", remedy="Say in words what it publishes.")
         if not self.terms:
             raise MandateError(f"mandate '{self.label}' has no terms.", remedy="Give a condition.")
         for condition, weight in self.terms:
+            expect(condition, str, "a condition", CONDITION, MandateError)
             if isinstance(weight, bool) or not isinstance(weight, int) or weight == 0:
                 raise MandateError(
                     f"mandate '{self.label}': weight {weight!r} of '{condition or 'everybody'}' is "
@@ -110,6 +116,7 @@ def total(by: str | Sequence[str] = ()) -> Statement:
 
 def margin(*axes: str) -> Statement:
     """The marginal table over `axes`: the same as `total(by=axes)`."""
+    axes = texts(axes, "margin(...)", MandateError)
     if not axes:
         raise MandateError("margin() names no axis.", remedy="Use total() for the grand total.")
     return Statement(_label("Margin", axes), (("", 1),), axes)
@@ -124,6 +131,7 @@ def count(condition: str, by: str | Sequence[str] = ()) -> Statement:
 def linear(weights: Mapping[str, int], by: str | Sequence[str] = ()) -> Statement:
     """An integer-weighted sum of counts, `{condition: weight}`; "" stands for everybody."""
     axes = _names(by)
+    expect(weights, Mapping, "weights", 'Give for example {"age < 18": 2, "": 1}.', MandateError)
     text = " + ".join(f"{weight} x ({cond or 'everybody'})" for cond, weight in weights.items())
     return Statement(_label(text, axes), tuple(weights.items()), axes)
 
@@ -135,6 +143,7 @@ def structural_zeros(condition: str) -> Statement:
 
 def at_least(statistic: Statement, bound: int) -> Statement:
     """A public lower bound on a statistic."""
+    _check_bound(statistic, bound)
     return replace(
         statistic, label=f"{statistic.label}: at least {bound}", relation=">=", bound=bound
     )
@@ -142,13 +151,19 @@ def at_least(statistic: Statement, bound: int) -> Statement:
 
 def at_most(statistic: Statement, bound: int) -> Statement:
     """A public upper bound on a statistic."""
+    _check_bound(statistic, bound)
     return replace(
         statistic, label=f"{statistic.label}: at most {bound}", relation="<=", bound=bound
     )
 
 
+def _check_bound(statistic: object, bound: object) -> None:
+    expect(statistic, Statement, "what is bounded", "Give for example total().", MandateError)
+    expect(bound, int, "the bound", "Give a whole number.", MandateError)
+
+
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
-    return (by,) if isinstance(by, str) else tuple(by)
+    return texts(by, "by", MandateError)
 
 
 def _label(what: str, axes: Sequence[str]) -> str:
@@ -162,6 +177,7 @@ def without_repeats(
     statements: Sequence[Statement], values: Figures | None
 ) -> tuple[tuple[Statement, ...], Figures | None]:
     """Each statement once, with its figures; MandateError where a repeat has others."""
+    expect(statements, (tuple, list), "the list of mandates", "Give a tuple.", MandateError)
     for one in statements:
         if not isinstance(one, Statement):
             raise MandateError(

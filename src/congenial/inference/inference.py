@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.arguments import WHOLE, expect
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.counts import Counts
@@ -68,6 +69,7 @@ class Chain:
 
 
 DEFAULT_CHAIN = Chain()
+MOST_DRAWS = 10**9
 
 
 def infer(
@@ -94,13 +96,20 @@ def infer(
     Source: partially-private-data, Algorithms 1 and 2, corrected; data augmentation after Ju, Awan,
     Gong and Rao (2022).
     """
+    expect(method, str, "the method", f"Use one of {', '.join(METHODS)}.", InferenceError)
+    expect(draws, WHOLE, "draws", "Use a whole number, at least 100.", InferenceError)
     if method not in METHODS:
         raise InferenceError(
             f"method '{method}' is not known.", remedy=f"Use one of {', '.join(METHODS)}."
         )
     if draws < 100:
         raise InferenceError(f"{draws} draws say nothing about tails.", remedy="Use at least 100.")
+    if draws > MOST_DRAWS:
+        raise InferenceError("draws is above a billion.", remedy="4000 serve most purposes.")
     bound = bind(release, model, public)
+    expect(seed, (int, type(None)), "the seed", "Give a whole number.", InferenceError)
+    if seed is not None and seed < 0:
+        raise InferenceError("the seed is below 0.", remedy="Give a whole number from 0 on.")
     rng = np.random.default_rng(seed)
     if method == "auto":
         method = "exact" if _can_be_exact(bound) else "augmentation"

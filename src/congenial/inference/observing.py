@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import texts
 from congenial.data.table import Table
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
@@ -60,7 +61,7 @@ def observe(
     if isinstance(release, ValuesRelease):
         return _of_values(release, by, public)
     _refuse_without_density(release)
-    names = release.table if by is None else ((by,) if isinstance(by, str) else tuple(by))
+    names = release.table if by is None else texts(by, "by", InferenceError)
     mechanism = release.mechanism
     plain = isinstance(mechanism, PlainDiscrete | PlainContinuous)
     if not public and not plain:
@@ -92,7 +93,7 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
     """Counts released given public information: l1 noise with a normaliser, or an l2 density."""
     if "base_measure" not in release.description.law:
         raise _no_density()
-    names = release.table if by is None else ((by,) if isinstance(by, str) else tuple(by))
+    names = release.table if by is None else texts(by, "by", InferenceError)
     if names != release.table or (not public and release.base.kind != "naive"):
         raise OtherCells(
             release,

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial._notebook import grid
+from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
@@ -108,6 +109,8 @@ class Ledger:
         every fault of the file or server; waits at most `timeout` seconds for other processes.
         """
         store = store_at(where, timeout, who)
+        expect(schema, (Schema, type(None)), "the schema", "Give a Schema.", LedgerError)
+        expect(budget, (Budget, type(None)), "the budget", "Give a Budget.", LedgerError)
         if not store.exists():
             if schema is None or not create:
                 raise LedgerError(
@@ -280,6 +283,8 @@ class Ledger:
         Until the first grant everybody who can write the ledger may do everything; whoever makes
         it becomes an owner by it. The last owner stays one.
         """
+        expect(who, str, "who", "Give the name of a user.", LedgerError)
+        expect(role, str, "the role", "Give its name.", LedgerError)
         with self._writing("grant") as (log, state):
             roles = dict(state.roles)
             if not roles and who != log.who:
@@ -290,6 +295,7 @@ class Ledger:
 
     def set_budget(self, budget: Budget) -> None:
         """Set or change the budget. Raising it is allowed and stays in the history."""
+        expect(budget, Budget, "the budget", "Give for example Budget(epsilon=1).", LedgerError)
         with self._writing("budget") as (log, state):
             if state.budget != budget:
                 log.append("budget", None, budget.to_dict())
@@ -319,6 +325,7 @@ class Ledger:
         figures, any beside a promise about the whole dataset, and any under add-remove, for which
         keeping figures exact has no proof.
         """
+        expect(invariants, Invariants, "what is published", "Use publish(...).", LedgerError)
         with self._writing("mandates") as (log, state):
             refuse_unread(state)
             check_schema(state, invariants.schema)
@@ -348,6 +355,8 @@ class Ledger:
         Reserves nothing and raises BudgetError when the total would exceed the budget, LedgerError
         when the promise cannot stand beside those that are counted.
         """
+        expect(guarantee, Guarantee, "the promise", "Give a Guarantee.", LedgerError)
+        expect(name, str, "the name", "Give text.", LedgerError)
         with self._writing("reserve") as (log, state):
             refuse_unknown(state)
             pairs = guarantee.adjacency
@@ -366,6 +375,9 @@ class Ledger:
         published. A release that cannot be priced (another
         schema, or given figures that are not published) is not recorded and must not be published.
         """
+        if not all(hasattr(release, name) for name in ("description", "guarantee", "name")):
+            kind = type(release).__name__
+            raise LedgerError(f"{kind} is no release.", remedy="Give what was released.")
         with self._writing("reserve") as (log, state):
             why: CongenialError | None = refusal(state, release.description, release.name)
             try:

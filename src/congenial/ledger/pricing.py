@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
+from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, GuaranteeError, LedgerError
 from congenial.figures.invariants import Invariants
@@ -53,6 +54,9 @@ class Repricing:
         return grows(self.before, self.after) or any(one.weaker for one in self.releases)
 
 
+DESCRIPTION = "Give the description of a mechanism or a release."
+
+
 def check_schema(state: LedgerState, schema: Schema) -> None:
     """Refuse what belongs to another population."""
     if schema.digest != state.schema.digest:
@@ -64,6 +68,7 @@ def check_schema(state: LedgerState, schema: Schema) -> None:
 
 def check_description(state: LedgerState, description: AnyDescription) -> None:
     """Refuse a release of another population, or given other figures than those published."""
+    expect(description, get_args(AnyDescription), "the description", DESCRIPTION, LedgerError)
     check_schema(state, description.support.schema)
     join_mandates(state.mandates, description.support)
 

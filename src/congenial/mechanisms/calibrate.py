@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from congenial.data.arguments import expect, texts
 from congenial.errors import PlanError, StructureError
 from congenial.mechanisms import (  # noqa: F401 - entering the registry
     congenial,
@@ -40,8 +41,11 @@ def calibrate(
     `mechanism` is a class, a registered name, or "auto": exact integer noise of the kind the target
     asks for, conditioned on the mandates when there are any. `table` defaults to all attributes.
     """
+    expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
     refuse_absurd(target.tradeoff)
-    names = tuple(table) if table is not None else target.adjacency.schema.names
+    names = target.adjacency.schema.names if table is None else texts(table, "the table")
+    if not (isinstance(mechanism, str) or _is_mechanism(mechanism)):
+        expect(mechanism, str, "the mechanism", "Give 'auto', a registered name or a class.")
     if mechanism == AUTO:
         return _choose(target).calibrate(target, names)
     if isinstance(mechanism, str):
@@ -52,6 +56,10 @@ def calibrate(
             )
         mechanism = REGISTRY[mechanism]
     return mechanism.calibrate(target, names)
+
+
+def _is_mechanism(given: object) -> bool:
+    return isinstance(given, type) and issubclass(given, Mechanism)
 
 
 def _choose(target: Guarantee) -> type[Mechanism]:

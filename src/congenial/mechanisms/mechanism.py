@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 
 from congenial._notebook import facts
+from congenial.data.arguments import expect, flags, texts
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.invariants import Invariants
@@ -109,7 +110,8 @@ class Mechanism(ABC):
     @classmethod
     def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
         """Build the mechanism that just meets the target on the table over `table`."""
-        names, adjacency = tuple(table), cls._fitting(target, tuple(table))
+        names = texts(table, "the table")
+        adjacency = cls._fitting(target, names)
         scale = cls.scale_for(target.tradeoff, adjacency, names)
         support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
         told = Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative)
@@ -118,6 +120,7 @@ class Mechanism(ABC):
     @classmethod
     def _fitting(cls, target: Guarantee, names: tuple[str, ...]) -> Adjacency:
         """The target's adjacency; refused where this mechanism cannot meet such a target."""
+        expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
         adjacency = target.adjacency
         if not isinstance(adjacency, Adjacency):
             raise GuaranteeError(
@@ -175,6 +178,7 @@ class Mechanism(ABC):
     ) -> Release:
         """Draw once and add: the only call that spends privacy."""
         randomness = SystemRandomness() if randomness is None else randomness
+        expect(randomness, Randomness, "randomness", "Leave it out.")
         self.check(table)
         truth = self.query(table)
         values = self.draw(truth, randomness, 1)[0]
@@ -189,6 +193,7 @@ class Mechanism(ABC):
 
     def check(self, table: Table) -> None:
         """Refuse data that do not agree with the published figures, before anything is drawn."""
+        expect(table, Table, "the table", "Give what tabulate(data, schema) returns.")
         mandates = self.adjacency.mandates
         if mandates.values is not None and not mandates.holds_for(table):
             raise MandateError(
@@ -239,7 +244,8 @@ class Mechanism(ABC):
 
     def error_law(self, cells: Any) -> ErrorLaw:
         """Law of the noise in the sum over `cells` (boolean array of the table's shape)."""
-        return self.error_laws(np.where(cells, 0, -1), 1)[0]
+        marked = flags(cells, self.shape, "the cells", StructureError)
+        return self.error_laws(np.where(marked, 0, -1), 1)[0]
 
 
 REGISTRY: dict[str, type[Mechanism]] = {}

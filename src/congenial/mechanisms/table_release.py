@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from congenial.data.arguments import NUMBER, expect, texts
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
@@ -157,6 +158,7 @@ class Release:
         return pa.table(columns)
 
     def _check_level(self, level: float) -> None:
+        expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
         if not 0 < level < 1:
             raise InferenceError(
                 f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95."
@@ -273,10 +275,10 @@ def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval
 
 def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
     """Axis names, whether they were given one by one or as a list."""
-    found: list[str] = []
-    for one in names:
-        found.extend([one] if isinstance(one, str) else one)
-    return tuple(found)
+    found = tuple(name for one in names for name in texts(one, "the list of axes", InferenceError))
+    if not found:
+        raise InferenceError("no axis is named.", remedy="Name one, or use count('') for the sum.")
+    return found
 
 
 def _plain(value: Any) -> float:

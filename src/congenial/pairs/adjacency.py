@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import MandateError, StructureError
 from congenial.figures import lattice
@@ -100,6 +101,8 @@ class AddRemove(Adjacency):
     max_rows: int = 1
 
     def __post_init__(self) -> None:
+        expect(self.schema, Schema, "the schema", "Give a Schema.", MandateError)
+        expect(self.max_rows, int, "max_rows", "Give a whole number, 1 or more.", MandateError)
         if self.max_rows < 1:
             raise MandateError(
                 f"max_rows = {self.max_rows} is not a positive number.", remedy="Use 1 or more."
@@ -174,6 +177,11 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     within: int | None = None
 
     def __post_init__(self) -> None:
+        expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
+        for one in (self.reading, self.metric):
+            expect(one, str, "reading or metric", "Give text, or leave it out.", StructureError)
+        if self.within is not None:
+            expect(self.within, int, "within", "Give a whole number.", StructureError)
         least = int(self.reach.star.value)
         if self.within is not None and self.within < least:
             raise StructureError(

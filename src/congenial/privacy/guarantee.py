@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.reading_pairs import read_pairs
@@ -124,6 +125,7 @@ class Guarantee:
 
     def compose(self, other: Guarantee) -> Guarantee:
         """Both releases together, over the same pairs; refused with the reason otherwise."""
+        expect(other, Guarantee, "the other promise", "Give a Guarantee.", GuaranteeError)
         if not (self.adjacency.composes and other.adjacency.composes):
             raise GuaranteeError(
                 f"promises about {self.adjacency.metric} never simply add up.",
@@ -148,6 +150,7 @@ class Guarantee:
 
     def explain(self, spent: str = "") -> str:
         """The promise as one paragraph; every clause comes from a field, or from the ledger."""
+        expect(spent, str, "what was spent", "Give text.", GuaranteeError)
         clauses = [
             self.published_clause(),
             f"For the rest: take {self.adjacency.words}. {self.likelihood_clause()}",

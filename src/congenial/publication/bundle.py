@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from congenial._version import __version__
+from congenial.data.arguments import PATH, expect
 from congenial.data.csv_text import is_formula, rows_csv
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
@@ -198,6 +199,7 @@ def read(folder: str | Path) -> Any:
     >>> release.interval("sex = 'f'", 0.90) == drawn.interval("sex = 'f'", 0.90)
     True
     """
+    expect(folder, PATH, "the folder", "Give its path.", BundleError)
     folder = Path(folder)
     index = read_index(folder)
     return assemble(index, lambda name: _parse(folder / name), _FilesOf(folder, index), folder)

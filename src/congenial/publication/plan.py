@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from congenial.data.arguments import PATH, expect
 from congenial.data.schema import Schema
 from congenial.data.source import resolve
 from congenial.data.unit import Unit
@@ -174,6 +175,7 @@ class Plan(Section):
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read and validate a plan file; relative paths in it start at its folder."""
+        expect(path, PATH, "the plan", "Give the path of a file.", PlanError)
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from congenial.data.arguments import PATH, expect
 from congenial.errors import BundleError
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def public_keys(source: str | Path) -> set[bytes]:
     Lines for other namespaces, authorities and keys with dates are left out: this software does not
     judge them.
     """
+    expect(source, PATH, "the signer", "Give the path of a public key.", BundleError)
     lines = _content(Path(source)).decode("utf-8", "replace").splitlines()
     found = {key for line in lines if (key := _public(line.strip())) is not None}
     if not found:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import PATH, expect
 from congenial.data.csv_text import same_but_neutral, table_csv
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.limits import limits
@@ -68,6 +69,8 @@ def verify(
     digest: one published elsewhere. signer: file of the publisher's public key, or of allowed
     signers; a bundle that none of them signed then fails.
     """
+    expect(folder, PATH, "the folder", "Give its path.", BundleError)
+    expect(digest, (str, type(None)), "the digest", "Give its text.", BundleError)
     folder = Path(folder)
     keys = None if signer is None else public_keys(signer)
     index = read_index(folder)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arguments import NUMBER, WHOLE, expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.sampling.randomness import Randomness
@@ -81,7 +82,10 @@ class Grid:
     spacing: Literal["even", "log"] = "even"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+        for name in ("low", "high"):
+            expect(getattr(self, name), NUMBER, name, "Give a number.", GuaranteeError)
+        expect(self.points, WHOLE, "points", "Give a whole number.", GuaranteeError)
+        if not (abs(self.low) < math.inf and abs(self.high) < math.inf):
             raise GuaranteeError(
                 f"Theta is not compact: a parameter runs from {self.low} to {self.high}.",
                 remedy="Give two finite ends, fixed without looking at the data.",

@@ -10,7 +10,9 @@ returned is never too small: it is rounded up, and a proof comes with it.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import get_args
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.statistic_laws import (
     Law,
@@ -42,6 +44,9 @@ def distance(
     On the line l1, l2 and linf agree; "hamming" counts the coordinates that change.
     """
     share = probability(delta, "delta")
+    for law in (left, right):
+        expect(law, get_args(Law), "a law", "Give for example pmf(points, masses).", GuaranteeError)
+    expect(norm, str, "norm", f"Use {', '.join(NORMS)}.", GuaranteeError)
     if norm not in NORMS:
         raise GuaranteeError(f"norm '{norm}' is not known.", remedy=f"Use {', '.join(NORMS)}.")
     if share == 1:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import numbers as as_numbers
+from congenial.data.arguments import texts
 from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
@@ -24,7 +26,7 @@ def per_cell(value: Any, observation: Observation, what: str) -> Floats:
     """
     if isinstance(value, str):
         return _published(value, observation, what)
-    given = np.asarray(value, dtype=float)
+    given = as_numbers(value, what, InferenceError)
     shapes = {(): 1, (observation.cells,): 1, observation.shape: 1}
     if given.shape not in shapes:
         raise InferenceError(
@@ -63,7 +65,9 @@ def design(
     """
     cells = int(np.prod(shape, dtype=np.int64))
     names, columns = ["intercept"], [np.ones(cells)]
-    given = covariates if isinstance(covariates, Mapping) else dict.fromkeys(covariates)
+    given = covariates
+    if not isinstance(given, Mapping):
+        given = dict.fromkeys(texts(given, "covariates", InferenceError))
     by_name = {axis.name: i for i, axis in enumerate(axes)}
     for name, numbers in given.items():
         if numbers is None:
@@ -90,7 +94,7 @@ def design(
 
 
 def _numbers(name: str, numbers: Any, axes: Sequence[Axis], shape: tuple[int, ...]) -> Floats:
-    given = np.asarray(numbers, dtype=float)
+    given = as_numbers(numbers, f"covariate '{name}'", InferenceError)
     if given.size == np.prod(shape, dtype=np.int64):
         return given.reshape(-1)
     for i, axis in enumerate(axes):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from congenial.data.arguments import expect, numbers
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats, Ints
 from congenial.inference.latent_tables import FREE
@@ -47,7 +48,7 @@ class Outcome(BoundModel):
 
     def __init__(self, observation: Observation, parts: Ints, people: Any = None) -> None:
         if people is not None:
-            totals = np.broadcast_to(np.asarray(people), (int(parts.max()) + 1,)).astype(np.int64)
+            totals = _people(people, int(parts.max()) + 1)
             observation = observation.given_totals(parts, totals)
         self.observation, self.parts = observation, parts
         self.totals = part_totals(observation, parts)
@@ -98,6 +99,20 @@ class Outcome(BoundModel):
         return x
 
 
+def _people(people: Any, parts: int) -> Ints:
+    """How many people there are: one number, or one for each part."""
+    given = numbers(people, "people", InferenceError)
+    if (
+        given.shape not in ((), (parts,))
+        or not ((given >= 0) & (given < 2**62) & (given == np.floor(given))).all()
+    ):
+        raise InferenceError(
+            "people is not a whole number, nor one for each part.",
+            remedy="Give how many people the table holds.",
+        )
+    return np.broadcast_to(given, (parts,)).astype(np.int64)
+
+
 class CellShares(Outcome):
     """Shares of all cells with a Dirichlet prior, which integrates out."""
 
@@ -108,6 +123,7 @@ class CellShares(Outcome):
                 "how many people the table holds is not public.",
                 remedy="Give people=..., or model counts with poisson.",
             )
+        expect(prior, Dirichlet, "the prior", "Give a Dirichlet.", InferenceError)
         self.prior, self.size = prior, observation.cells
         self.dims = {"share": observation.dims}
         self.weights = np.where(self.observation.impossible, 0.0, prior.weight)

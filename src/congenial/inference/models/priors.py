@@ -12,12 +12,24 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from congenial.data.arguments import NUMBER, expect
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
+
+LARGEST = 1e300
 
 
 def _refuse(prior: object, rule: str) -> NoReturn:
     raise InferenceError(f"{prior} is not a prior.", remedy=rule)
+
+
+def _check(prior: object, *names: str) -> None:
+    """Every parameter is one finite number."""
+    for name in names:
+        what, value = f"{name} of {type(prior).__name__}", getattr(prior, name)
+        expect(value, NUMBER, what, "Give one number.", InferenceError)
+        if not abs(value) <= LARGEST:
+            _refuse(prior, "Give finite numbers up to 1e300.")
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,7 @@ class Gamma:
     rate: float
 
     def __post_init__(self) -> None:
+        _check(self, "shape", "rate")
         if not (self.shape > 0 and self.rate >= 0):
             _refuse(self, "Give shape > 0 and rate >= 0.")
 
@@ -60,6 +73,7 @@ class Beta:
     b: float
 
     def __post_init__(self) -> None:
+        _check(self, "a", "b")
         if not (self.a > 0 and self.b > 0):
             _refuse(self, "Give a > 0 and b > 0.")
 
@@ -84,6 +98,7 @@ class Dirichlet:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
+        _check(self, "weight")
         if not self.weight > 0:
             _refuse(self, "Give a positive weight.")
 
@@ -98,6 +113,7 @@ class GaussianPrior:
     sd: float = 10.0
 
     def __post_init__(self) -> None:
+        _check(self, "mean", "sd")
         if not self.sd > 0:
             _refuse(self, "Give a positive standard deviation.")
 
@@ -120,6 +136,7 @@ class HalfNormal:
     sd: float
 
     def __post_init__(self) -> None:
+        _check(self, "sd")
         if not self.sd > 0:
             _refuse(self, "Give a positive standard deviation.")
 

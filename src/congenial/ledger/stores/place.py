@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 from congenial.ledger.stores.postgres import SCHEMES, PostgresStore
 from congenial.ledger.stores.sqlite import SqliteStore
@@ -22,6 +23,8 @@ class Upgrade(NamedTuple):
 
 def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store:
     """The store at a place; `who` writes, by default the system's user, in a file."""
+    expect(where, PATH, "the place of the ledger", "Give a path or an address.", LedgerError)
+    expect(timeout, NUMBER, "timeout", "Give seconds.", LedgerError)
     if str(where).startswith(SCHEMES):
         if who is not None:
             raise LedgerError(

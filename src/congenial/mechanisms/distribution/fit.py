@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.arguments import WHOLE, expect
 from congenial.data.records import Records
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import Statistics
@@ -60,6 +61,8 @@ def fit_pairs(
     apart_from: the data to be released; refused if a record (by unit column, or by row of the same
     source) is in both. Without it, or without a unit column, that they are apart is assumed.
     """
+    _check(hide, query, modelling, records)
+    expect(replications, WHOLE, "replications", "Give a whole number.", StructureError)
     if replications < LEAST_PER_STATISTIC * (len(query.parts) + 1):
         raise StructureError(
             f"{replications} subsets are too few to fit {len(query.parts)} statistics.",
@@ -94,6 +97,7 @@ def moment_pairs(
     Means, counts and proportions only. A subset is a simple random sample of k_g records from each
     group g of N_g: mean sum k_g m_g / n, covariance sum k_g (1 - k_g/N_g) S_g / n^2 of averages.
     """
+    _check(hide, query, modelling, records)
     if any(part.kind not in ("mean", "count", "proportion") for part in query.parts):
         raise StructureError(
             "the moments of quantiles and custom statistics have no closed form.",
@@ -118,6 +122,15 @@ def moment_pairs(
         spread = covariance * np.outer(scale, scale)
         laws.append(GaussianLaw.of(scenario.words, mean * scale, spread, worth))
     return _pairs(hide, query, laws, records, Origin("moments", 0, apart))
+
+
+def _check(hide: object, query: object, modelling: object, records: object) -> None:
+    """Refuse arguments of other types, such as a frame in place of opened records."""
+    expect(hide, Property, "what is hidden", "Give what share(...) returns.", StructureError)
+    expect(query, Statistics, "the query", "Give Statistics(schema, parts).", StructureError)
+    remedy = "Give Microdata.open(frame, schema)."
+    expect(modelling, (Microdata, Records), "the modelling data", remedy, StructureError)
+    expect(records, WHOLE, "records", "Give a whole number.", StructureError)
 
 
 def groups(source: Records, scenario: Scenario) -> list[NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arguments import expect
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import bound_rows
@@ -29,6 +30,7 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
     together, published bounds hold, and cells of no group are cut at zero. The draw is kept
     in `raw`. Ties are broken at random so that no cell is favoured.
     """
+    expect(release, Release, "the release", "Give a released table.", StructureError)
     if release.description.continuous:
         raise StructureError(
             f"'{release.description.mechanism}' releases real numbers; nonnegative = 'project' "

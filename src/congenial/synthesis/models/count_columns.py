@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, pdtr, pdtrc, xlog1py, xlogy
 
+from congenial.data.arguments import WHOLE, expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.models.level_columns import whole_ends
@@ -51,6 +52,9 @@ class PoissonColumn(ContextModel):
     rate: float = 0.0
 
     def __post_init__(self) -> None:
+        expect(
+            self.mean, (Grid, type(None)), "mean", "Give a Grid, or leave it out.", GuaranteeError
+        )
         if self.mean is not None and self.mean.low <= 0:
             raise GuaranteeError(
                 "the Poisson mean may be 0, where every positive count is impossible.",
@@ -123,6 +127,10 @@ class BinomialColumn(ContextModel):
     no: float = 0.5
 
     def __post_init__(self) -> None:
+        expect(self.trials, WHOLE, "trials", "Give a whole number.", GuaranteeError)
+        expect(
+            self.share, (Grid, type(None)), "share", "Give a Grid, or leave it out.", GuaranteeError
+        )
         if self.trials < 1:
             raise GuaranteeError(f"trials = {self.trials}.", remedy="Give 1 or more.")
         if self.share is not None and not 0 < self.share.low <= self.share.high < 1:

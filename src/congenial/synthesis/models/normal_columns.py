@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.models.count_columns import needs_theta
@@ -48,6 +49,7 @@ def _check(scale: str, sd: Grid | None) -> None:
         raise GuaranteeError(
             f"scale {scale!r} is not known.", remedy=f"Use one of {', '.join(SCALES)}."
         )
+    expect(sd, (Grid, type(None)), "sd", "Give a Grid or None.", GuaranteeError)
     if sd is not None and sd.low <= 0:
         raise GuaranteeError(
             "the standard deviation may be 0, where every record is impossible.",
