@@ -1,4 +1,5 @@
-"""Ledgers that grow: opening one, and the joint price, by number of releases.
+"""Ledgers that grow: opening one, the joint price and one more event, by number of releases; and
+`check` of a plan, by number of published figures.
 
 Run `python -m benchmarks ledger`. Every release has a table given the same published figures.
 """
@@ -14,10 +15,15 @@ from typing import Any
 import numpy as np
 
 from congenial import Schema, Table, publish, total
+from congenial.cli.check import examine
+from congenial.figures.invariants import Invariants
+from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import append_reserve
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
 
 
 def history(file: Path, releases: int) -> None:
@@ -37,9 +43,40 @@ def history(file: Path, releases: int) -> None:
             log.append("commit", release, {"bundle_digest": ""})
 
 
+PLAN = """
+[schema]
+place = {{ integers = [1, {places}] }}
+sex = {{ levels = ["f", "m"] }}
+age = {{ levels = ["young", "old"] }}
+[data]
+source = "people.csv"
+unit = "id"
+[publish]
+"People by place" = {{ total = true, by = ["place"] }}
+[[release]]
+name = "table"
+table = ["place", "sex", "age"]
+epsilon = 1.0
+[budget]
+epsilon = 4.0
+"""
+
+
+def checked(folder: Path, places: int) -> float:
+    """Seconds of `check` with so many published figures and four times as many cells."""
+    folder.mkdir()
+    plan = Plan.parse(PLAN.format(places=places), folder)
+    ledger = workflow.open_ledger(plan, create=True)
+    assert ledger is not None
+    ledger.publish(Invariants(plan.schema, plan.statements, (np.arange(places) % 97 + 3,)))
+    start = time.perf_counter()
+    examine(plan)
+    return time.perf_counter() - start
+
+
 def run() -> list[dict[str, Any]]:
-    """One row per size of history."""
-    rows = []
+    """One row per size of history, and one per number of figures."""
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         for releases in (100, 400, 1600):
             file = Path(folder) / f"{releases}.sqlite"
@@ -49,7 +86,17 @@ def run() -> list[dict[str, Any]]:
             opened = time.perf_counter()
             ledger.spent()
             priced = time.perf_counter()
+            ledger.set_budget(Budget(epsilon=releases + 1))
+            added = time.perf_counter()
             rows.append(
-                {"releases": releases, "open (s)": opened - start, "spent (s)": priced - opened}
+                {
+                    "releases": releases,
+                    "open (s)": opened - start,
+                    "spent (s)": priced - opened,
+                    "one more event (s)": added - priced,
+                }
             )
+        for figures in (1_000, 10_000, 100_000):
+            seconds = checked(Path(folder) / f"check {figures}", figures)
+            rows.append({"figures": figures, "cells": 4 * figures, "check (s)": seconds})
     return rows

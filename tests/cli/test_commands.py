@@ -21,7 +21,7 @@ COMMANDS = (
     *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
     *("audit", "sign", "utility", "reproduce", "convert", "demo"),
 )
-LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "upgrade")
+LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "repair", "upgrade")
 HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")
 
 

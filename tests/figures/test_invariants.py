@@ -27,6 +27,44 @@ from congenial.figures.statements import (
 )
 from congenial.figures.support import FROZEN, LOOSE, support
 
+
+def laminar_row_by_row(matrix):
+    """The definition: rows from large to small, each inside one innermost row so far."""
+    sizes = np.diff(matrix.indptr)
+    innermost = np.full(matrix.shape[1], -1, dtype=np.int64)
+    parents = np.full(matrix.shape[0], -1, dtype=np.int64)
+    for row in np.argsort(-sizes, kind="stable"):
+        atoms = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
+        if not len(atoms):
+            continue
+        owners = innermost[atoms]
+        if np.any(owners != owners[0]):
+            return None
+        parents[row] = owners[0]
+        innermost[atoms] = row
+    return parents, innermost
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.sets(st.integers(0, 6), max_size=4),
+            st.sampled_from([{0, 1, 2}, {3, 4}, {0}, {1, 2}, {0, 1, 2, 3, 4}, set()]),
+        ),
+        min_size=1,
+        max_size=7,
+    )
+)
+def test_nested_rows_are_found_as_one_by_one(sets: list[set[int]]) -> None:
+    matrix = sp.csr_matrix([[int(c in row) for c in range(7)] for row in sets], dtype=np.int64)
+    found, expected = lattice.laminar(matrix), laminar_row_by_row(matrix)
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
 SCHEMA = Schema.from_dict(
     {
         "county": {"levels": ["a", "b", "c"], "within": {"state": ["N", "N", "S"]}},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,9 +55,8 @@ class Invariants:
         statements, values = without_repeats(self.statements, self.values)
         object.__setattr__(self, "statements", statements)
         object.__setattr__(self, "values", values)
-        labels = [s.label for s in self.statements]
-        for label in labels:
-            if labels.count(label) > 1:
+        for label, times in Counter(s.label for s in self.statements).items():
+            if times > 1:
                 raise MandateError(
                     f"two mandates are called '{label}'.", remedy="Give each its own name."
                 )

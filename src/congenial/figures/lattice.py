@@ -34,19 +34,38 @@ def laminar(matrix: sp.csr_matrix) -> tuple[Ints, Ints] | None:
     """
     if not _is_zero_one(matrix):
         return None
+    matrix = matrix.sorted_indices()
     sizes = np.diff(matrix.indptr)
     innermost = np.full(matrix.shape[1], -1, dtype=np.int64)
     parents = np.full(matrix.shape[0], -1, dtype=np.int64)
-    for row in np.argsort(-sizes, kind="stable"):
-        atoms = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
-        if not len(atoms):
-            continue
-        owners = innermost[atoms]
-        if np.any(owners != owners[0]):
+    for size in np.unique(sizes[sizes > 0])[::-1]:
+        rows = np.flatnonzero(sizes == size)
+        atoms = matrix.indices[matrix.indptr[rows][:, np.newaxis] + np.arange(size)]
+        if not _nest(rows, atoms, parents, innermost):
             return None
-        parents[row] = owners[0]
-        innermost[atoms] = row
     return parents, innermost
+
+
+def _nest(rows: Ints, atoms: Ints, parents: Ints, innermost: Ints) -> bool:
+    """Enter rows of one size, whose sorted columns are `atoms`, below those entered before; False
+    if one crosses another. Two rows of one size are equal, disjoint, or cross.
+    """
+    owners = innermost[atoms]
+    if np.any(owners != owners[:, :1]):
+        return False
+    order = np.argsort(atoms[:, 0], kind="stable")
+    again = np.r_[False, np.diff(atoms[order, 0]) == 0]  # begins as the row before it does
+    repeats = np.flatnonzero(again)
+    if np.any(atoms[order[repeats]] != atoms[order[repeats - 1]]):
+        return False
+    distinct = atoms[order[~again]]
+    if len(np.unique(distinct)) != distinct.size:
+        return False
+    parents[rows[order]] = owners[order, 0]
+    parents[rows[order[repeats]]] = rows[order[repeats - 1]]
+    last = np.r_[~again[1:], True]
+    innermost[atoms[order[last]]] = rows[order[last], np.newaxis]
+    return True
 
 
 def rank(matrix: sp.csr_matrix) -> int:

@@ -19,7 +19,7 @@ from congenial.data.table import Table
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import Limits, conforming_tables, limits
 from congenial.figures.support import LOOSE, Support, support
-from congenial.mechanisms.error_laws import TiedErrors
+from congenial.mechanisms.error_laws import TiedErrors, sums_alike
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
 from congenial.mechanisms.plain import eps_per_cell, sigma_squared
 from congenial.pairs.adjacency import Adjacency
@@ -88,14 +88,13 @@ class ConditionedAdditive(Conditioned):
         pair, m = np.unique(flat[inside] * groups + labels[inside], return_counts=True)
         met = np.stack([m, self.support.sizes[pair % groups]], axis=1)
         start = np.searchsorted(pair // groups, np.arange(sums + 1))
-        known: dict[Any, ErrorLaw] = {}
-        laws = []
-        for i in range(sums):
-            parts = sorted(map(tuple, met[start[i] : start[i + 1]].tolist()))
-            key = (tuple(parts), int(loose[i]))
-            if key not in known:
-                known[key] = subset_sum_law(parts, self.conditioned.cell, int(loose[i]))
-            laws.append(known[key])
+        laws: list[Any] = [None] * sums
+        for alike in sums_alike(start, met, loose):
+            first = int(alike[0])
+            parts = sorted(map(tuple, met[start[first] : start[first + 1]].tolist()))
+            law = subset_sum_law(parts, self.conditioned.cell, int(loose[first]))
+            for i in alike:
+                laws[i] = law
         return laws
 
 

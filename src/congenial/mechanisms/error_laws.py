@@ -86,6 +86,35 @@ def _highest(n: int) -> float:
     return int(1000 * FALSE_ALARM ** (1 / n)) / 1000
 
 
+def sums_alike(start: Any, met: Any, loose: Any) -> list[Any]:
+    """Sums of cells whose noise has the same law, as lists of their numbers.
+
+    Sum i meets groups as rows start[i] to start[i + 1] of `met` say (cells taken, cells there), in
+    any order, and `loose[i]` cells of no group.
+    """
+    makes = met[:, 0] * (1 + met[:, 1].max(initial=0)) + met[:, 1]
+    parts = np.diff(start)
+    of_sum = np.repeat(np.arange(len(parts)), parts)
+    makes = makes[np.lexsort((makes, of_sum))]  # sorted inside every sum
+    found = []
+    for number in np.unique(parts):
+        which = np.flatnonzero(parts == number)
+        rows = makes[start[which][:, np.newaxis] + np.arange(number)]
+        same = _equal_rows(np.column_stack([rows, loose[which]]))
+        order = np.argsort(same, kind="stable")
+        found += np.split(which[order], np.flatnonzero(np.diff(same[order])) + 1)
+    return found
+
+
+def _equal_rows(keys: Any) -> Any:
+    """A number for each row, the same for equal rows; rows of two are quicker as one number."""
+    if keys.shape[1] > 2:
+        known: dict[bytes, int] = {}
+        return np.array([known.setdefault(row.tobytes(), len(known)) for row in keys])
+    as_one = keys[:, 0] * (1 + keys[:, -1].max()) + keys[:, -1]
+    return np.unique(as_one, return_inverse=True)[1]
+
+
 def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[SimulatedLaw]:
     """The law of each sum, from whole tables of noise; as many as fit `NUMBERS`, at least 200.
 

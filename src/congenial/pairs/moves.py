@@ -39,15 +39,9 @@ class Moves:
         if not self.nested:
             total = sum((w * self._largest_norm(names) for names, w in releases), Fraction(0))
             return Supremum(total, len(releases) == 1 and self._attained(releases[0][0]))
-        price = self._dearest(releases)
-        order = sorted(range(len(price)), key=lambda atom: -price[atom])
-        left, value, known = self.moves, Fraction(0), True
-        for atom in order:
-            movers = int(min(left, self.groups.people[atom]))
-            value += 2 * movers * price[atom]
-            left -= movers
-            known = known and (movers == 0 or self._known(atom))
-        first = int(order[0])
+        prices, of_atom = self._dearest(releases)
+        value, known = self._dearest_moves(prices, of_atom)
+        first = int(np.argmin(of_atom))
         together = bool(self.groups.people[first] >= self.moves) and self._at_once(first, releases)
         alone = len(releases) == 1 and (self.moves <= 2 or together)
         return Supremum(value, known and (alone or together))
@@ -62,15 +56,16 @@ class Moves:
             total = sum((w * self._largest_square(names) for names, w in releases), Fraction(0))
             exact = len(releases) == 1 and self._few and self._attained(releases[0][0])
             return Supremum(total, exact)
-        price = self._dearest(releases)
-        able = sum(p for p, v in zip(self.groups.people, price, strict=True) if v)
-        movers = int(min(self.moves, able))
+        prices, of_atom = self._dearest(releases)
+        seen = np.array([price > 0 for price in prices])[of_atom]
+        movers = int(min(self.moves, self.groups.people[seen].sum()))
         if movers == 0:
             return Supremum(Fraction(0), True)
-        best = max(range(len(price)), key=lambda atom: (price[atom], self.groups.people[atom]))
+        dearest = np.flatnonzero(of_atom == of_atom.min())
+        best = int(dearest[np.argmax(self.groups.people[dearest])])
         alone = bool(self.groups.people[best] >= movers) and self._known(best)
         exact = alone and (len(releases) == 1 or self._at_once(best, releases))
-        return Supremum(2 * movers**2 * price[best], exact)
+        return Supremum(2 * movers**2 * prices[of_atom[best]], exact)
 
     def linf(self, names: tuple[str, ...]) -> Supremum:
         """sup over u of the largest entry of `phi u`, in absolute value.
@@ -80,7 +75,7 @@ class Moves:
         """
         if self.nested:
             able = np.where(self._varies(names), self.groups.people, 0)
-            alone = max(range(len(able)), key=lambda atom: able[atom])
+            alone = int(np.argmax(able))
             movers = int(min(self.moves, able.sum()))
             return Supremum(
                 Fraction(movers), bool(able[alone] >= movers) and (not movers or self._known(alone))
@@ -200,11 +195,29 @@ class Moves:
 
     def _known(self, atom: int) -> bool:
         """Whether the people this atom is said to have are sure to exist."""
+        if np.isfinite(self.groups.people[atom]):
+            return True
         only = np.count_nonzero(self.groups.people) == 1  # then everybody is in it
-        return bool(np.isfinite(self.groups.people[atom]) or (only and self.moves == 1))
+        return bool(only and self.moves == 1)
 
-    def _dearest(self, releases: Sequence[Weighted]) -> list[Fraction]:
-        """For each atom: weights of the releases in which some move inside the atom can be seen."""
+    def _dearest_moves(self, prices: list[Fraction], of_atom: Any) -> tuple[Fraction, bool]:
+        """Twice the price of the dearest moves, and whether those who make them surely exist."""
+        people = self.groups.people
+        left, value, known = self.moves, Fraction(0), True
+        for rank, price in enumerate(prices):
+            for atom in np.flatnonzero((of_atom == rank) & (people > 0)):
+                if left == 0:
+                    return value, known
+                movers = int(min(left, people[atom]))
+                value += 2 * movers * price
+                left -= movers
+                known = known and (movers == 0 or self._known(int(atom)))
+        return value, known
+
+    def _dearest(self, releases: Sequence[Weighted]) -> tuple[list[Fraction], Any]:
+        """Weights of the releases in which some move inside an atom can be seen: all that occur,
+        from large to small, and the place of each atom's among them.
+        """
         people = self.groups.people > 0
         sees = np.stack([self._varies(names) & people for names, _ in releases], axis=1)
         patterns, of_atom = np.unique(sees, axis=0, return_inverse=True)
@@ -213,10 +226,21 @@ class Moves:
             sum((w for w, seen in zip(weights, row, strict=True) if seen), Fraction(0))
             for row in patterns
         ]
-        return [prices[i] for i in of_atom.reshape(-1)]
+        ranked = sorted(set(prices), reverse=True)
+        place = np.array([ranked.index(price) for price in prices])
+        return ranked, place[of_atom.reshape(-1)]
+
+    @cached_property
+    def _varying(self) -> dict[tuple[str, ...], Any]:
+        return {}
 
     def _varies(self, names: tuple[str, ...]) -> Any:
         """Which atoms show two or more different cells of the table over `names`."""
+        if names not in self._varying:
+            self._varying[names] = self._shows_several(names)
+        return self._varying[names]
+
+    def _shows_several(self, names: tuple[str, ...]) -> Any:
         mandates = self.groups.mandates
         seen = images(mandates, names)
         atoms = mandates.atoms

@@ -1,0 +1,76 @@
+"""Closed forms over many atoms at once, against the same sums made atom by atom."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import count, total
+from congenial.pairs.moves import Moves, Weighted
+from congenial.pairs.occupancy import Occupancy
+
+SEED = 20_261_116
+SCHEMA = Schema.from_dict(
+    {
+        "place": {"integers": [1, 7]},
+        "sex": {"levels": ["f", "m"]},
+        "age": {"edges": [0, 18, 65], "top": "65+"},
+    }
+)
+TABLES = [("sex",), ("place",), ("age", "sex"), ("place", "age"), ("place", "sex", "age")]
+
+
+def atom_by_atom(moves: Moves, releases: list[Weighted]) -> tuple[Fraction, bool, Fraction]:
+    """Value of `joint_l1`, whether its movers are known, and value of `joint_l2_squared`."""
+    people = moves.groups.people
+    seen = [(moves._shows_several(names) & (people > 0), w) for names, w in releases]
+    price = [sum((w for s, w in seen if s[i]), Fraction(0)) for i in range(len(people))]
+    left, value, known = moves.moves, Fraction(0), True
+    for atom in sorted(range(len(price)), key=lambda i: -price[i]):
+        movers = int(min(left, people[atom]))
+        value += 2 * movers * price[atom]
+        left -= movers
+        known = known and (movers == 0 or moves._known(atom))
+    able = sum(p for p, v in zip(people, price, strict=True) if v)
+    movers = int(min(moves.moves, able))
+    best = max(range(len(price)), key=lambda i: (price[i], people[i]))
+    return value, known, 2 * movers**2 * price[best]
+
+
+def universes() -> list[Invariants]:
+    """None, one and two nested figures, with and without their values, with empty places."""
+    chance = np.random.default_rng(SEED)
+    places = chance.integers(0, 4, size=7)
+    minors = chance.integers(0, places + 1)
+    by_place, by_minors = total("place"), count("age < 18", by="place")
+    return [
+        Invariants(SCHEMA),
+        Invariants(SCHEMA, (by_place,)),
+        Invariants(SCHEMA, (by_place,), (places,)),
+        Invariants(SCHEMA, (by_place, by_minors), (places, minors)),
+        Invariants(SCHEMA, (by_minors,), (minors,)),
+    ]
+
+
+@pytest.mark.parametrize("moves", [1, 2, 3, 8])
+@pytest.mark.parametrize("which", range(5))
+def test_many_atoms_at_once_as_atom_by_atom(which: int, moves: int) -> None:
+    chance = np.random.default_rng(SEED + which)
+    made = Moves(Occupancy(universes()[which]), moves)
+    assert made.nested
+    for size in (1, 2, 4):
+        for _ in range(6):
+            chosen = chance.choice(len(TABLES), size=size, replace=False)
+            weights = chance.integers(1, 4, size=size)
+            releases = [
+                (TABLES[i], Fraction(int(w), 2)) for i, w in zip(chosen, weights, strict=True)
+            ]
+            value, known, square = atom_by_atom(made, releases)
+            found = made.joint_l1(releases)
+            assert found.value == value
+            assert known or not found.exact
+            assert made.joint_l2_squared(releases).value == square
