@@ -20,7 +20,7 @@ from congenial.sampling.two_way.two_way import TwoWayNoise, profile_ball
 
 ROOT = Path(congenial.__file__).parent
 SEED = 20_261_116
-SEAM = ROOT / "sampling" / "precision.py"
+SEAM = ROOT / "sampling" / "ball_precision.py"
 SETTERS = {"workprec", "extraprec", "workdps", "extradps"}  # flint's context managers
 
 
