@@ -49,3 +49,15 @@ def test_the_level_that_a_refusal_names_is_served(draws, highest):
     with pytest.raises(StructureError, match=f"at most {highest}"):
         law.interval(highest + 0.001)
     assert law.interval(highest) == 9
+
+
+@pytest.mark.parametrize(("name", "simulated"), [("auto", False), ("congenial_chain", True)])
+def test_only_exact_samplers_have_exact_laws_of_error(name, simulated):
+    """One free sum in every 2 x 2 table: its law is tabulated, but a chain's own is not known."""
+    schema = Schema.from_dict(
+        {"county": {"integers": [1, 3]}, "a": {"levels": ["n", "y"]}, "b": {"levels": ["n", "y"]}}
+    )
+    figures = Invariants(schema, (margin("county", "a"), margin("county", "b")))
+    target = Guarantee.pure(4, under=SemiAdjacent(figures))
+    law = one_cell(calibrate(name, target, schema.names))
+    assert isinstance(law, SimulatedLaw) == simulated

@@ -13,7 +13,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.invariants import publish
-from congenial.figures.statements import total
+from congenial.figures.statements import margin, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection.projection import project, project_group
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
@@ -62,6 +62,29 @@ def test_groups_keep_their_totals_and_the_draw_is_kept():
     assert np.array_equal(projected.raw, release.values)
     assert projected.description.post_processing == "project"
     assert projected.interval("x >= 3", 0.9) == release.interval("x >= 3", 0.9)
+
+
+def test_tables_with_margins_are_projected_one_by_one():
+    """A 2 x 3 table in each of three counties: the nearest with its margins, by brute force."""
+    schema = Schema.from_dict(
+        {"c": {"integers": [1, 3]}, "a": {"levels": ["n", "y"]}, "b": {"levels": ["1", "2", "3"]}}
+    )
+    counts = np.array([[[2, 0, 1], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]], [[1, 0, 2], [0, 3, 0]]])
+    table = Table(schema, schema.names, counts)
+    figures = publish(table, margin("c", "a"), margin("c", "b"))
+    mechanism = calibrate("auto", Guarantee.pure("1/2", SemiAdjacent(figures)), schema.names)
+    release = mechanism.release(table, SeededRandomness(5))
+    projected = project(release, SeededRandomness(6)).values
+    assert (release.values.min(axis=(1, 2)) < 0).sum() >= 2
+    for drawn, found, truth in zip(release.values, projected, counts, strict=True):
+        assert found.min() >= 0
+        assert (found.sum(axis=0) == truth.sum(axis=0)).all()
+        assert (found.sum(axis=1) == truth.sum(axis=1)).all()
+        assert np.square(found - drawn).sum() == min(
+            np.square(np.stack([first, truth.sum(axis=0) - first]) - drawn).sum()
+            for first in product(*(range(n + 1) for n in truth.sum(axis=0)))
+            if sum(first) == truth[0].sum()
+        )
 
 
 def test_loose_cells_are_cut_at_zero():
