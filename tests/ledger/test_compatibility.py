@@ -135,8 +135,19 @@ def test_a_kind_without_a_rule_is_refused_by_default(ledger: Ledger, pairs: OfAK
 
 def test_nothing_joins_a_kind_without_a_rule(ledger: Ledger) -> None:
     ledger.record(Made(promise("a kind of tomorrow")))
-    with pytest.raises(LedgerError, match="does not add up"):
+    with pytest.raises(LedgerError, match=r"'a kind of tomorrow', for which no rule.*not add up"):
         spend(ledger, described())
+
+
+def test_stored_pairs_are_asked_whether_they_add(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kind that changes its rule is believed: the ledger has no list of its own."""
+    spend(ledger, described())
+    ledger.refuse_company(ReplaceOne(SCHEMA).to_dict())
+    monkeypatch.setattr(SemiAdjacent, "composes", False)
+    with pytest.raises(LedgerError, match="does not add up"):
+        ledger.refuse_company(ReplaceOne(SCHEMA).to_dict())
 
 
 def test_secrets_of_databases_add_up_and_are_void_given_more(ledger: Ledger) -> None:

@@ -12,6 +12,8 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, margin
+from congenial.ledger.budget import Budget
+from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.pairs.adjacency import SemiAdjacent
@@ -68,3 +70,14 @@ def test_a_bundle_that_states_no_error_is_repriced(tmp_path, stated):
     check = {one.what: one for one in verify(tmp_path / "b")}[FOLLOWS]
     assert check.holds
     assert check.detail.startswith("re-priced") == (stated != "right")
+
+
+def test_a_ledger_counts_the_error_that_a_stored_description_leaves_out(tmp_path):
+    """Entries of 0.1.0 state H = 0."""
+    mechanism = made()
+    old = replace(mechanism.description, log_ratio_error=Fraction(0))
+    loss = joint_loss([old], mechanism.adjacency).tradeoff
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA, budget=Budget(epsilon=3))
+    ledger.publish(PUBLIC)
+    ledger.reserve(old, replace(mechanism.guarantee, tradeoff=loss), "old")
+    assert ledger.spent().epsilon == mechanism.guarantee.tradeoff.eps > loss.eps

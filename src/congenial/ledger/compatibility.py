@@ -18,36 +18,35 @@ from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.ledger.state import LedgerState
+from congenial.pairs.reading_pairs import stored_pairs_compose
 
 WHOLE_DATASET = "pairs of distributions"
 SECRETS = "secret pairs"
 VALUES = "replace-one value"
 
 
-# Kinds of pairs whose rules beside others are stated here; any other is refused beside anything.
-KNOWN = ("replace-one", "symmetric difference", VALUES, SECRETS)
+# Kinds whose promises take published figures into account, or are void by the rules stated here.
+GIVEN_FIGURES = ("replace-one", "symmetric difference", VALUES, SECRETS)
 
 
 def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:
     """LedgerError when a promise about these pairs cannot stand beside those that are counted.
 
-    `composes`: what the pairs themselves say; it can only refuse more than their kind does.
+    `composes`: what the pairs themselves say; it can only refuse more than what they write does.
     """
-    _refuse_whole(state, whole=_stands_alone(adjacency))
+    adds = composes and stored_pairs_compose(adjacency)
+    _refuse_beside(state, [] if adds else [adjacency])
+    if state.mandates.statements and not _given_figures(adjacency):
+        raise LedgerError(
+            f"exact figures of these data are published; {_promise(adjacency)} does not take them "
+            "into account.",
+            remedy="Release a table given those figures, which protects persons.",
+        )
     tied = _tied(state, adjacency, state.mandates.statements)
     if tied:
         raise LedgerError(
             f"'{tied[0].label}' is published, so nobody's protected values can change alone.",
             remedy="Use SemiAdjacent, which prices such figures.",
-        )
-    alone = not composes or _for_one_statistic(adjacency)
-    kept = [e for e in state.counted if alone or _for_one_statistic(e.pairs)]
-    if kept:
-        raise LedgerError(
-            f"this ledger counts the release '{kept[0].name}' from the same data; a promise whose "
-            "distance is assumed for one table does not add up with any other release.",
-            remedy="Use scenarios = { believe = 'independent records' } for all of them. Other "
-            "people's data need another ledger.",
         )
 
 
@@ -58,7 +57,14 @@ def refuse_figures(state: LedgerState, figures: Invariants, accepted: bool) -> N
     single values, can, if that is accepted: what its release does to single records is still
     counted.
     """
-    _refuse_whole(state, whole=False)
+    for entry in state.counted:
+        if not _given_figures(entry.pairs):
+            raise LedgerError(
+                f"this ledger counts the release '{entry.name}' from the same data; "
+                f"{_promise(entry.pairs)} does not add up with exact figures.",
+                remedy="Keep the figures, or their release, out of this ledger's data. "
+                "Other people's data need another ledger.",
+            )
     new = [s for s in figures.statements if s not in state.mandates.statements]
     if accepted or not new:
         return
@@ -105,26 +111,40 @@ def _tied(
     return [s for s in told if not set(Cells(state.schema, (s,)).bases) <= public]
 
 
-def _refuse_whole(state: LedgerState, whole: bool) -> None:
-    kept = [e for e in state.counted if whole or _stands_alone(e.pairs)]
-    if kept:
-        raise LedgerError(
-            f"this ledger counts the release '{kept[0].name}' from the same data; a promise about "
-            "the whole dataset does not add up with any other release.",
-            remedy="Put all statistics into one release. Other people's data need another ledger.",
+def _refuse_beside(state: LedgerState, alone: Sequence[Mapping[str, Any]]) -> None:
+    """LedgerError if something is counted and one of the promises stands alone, new or counted."""
+    for entry in state.counted:
+        stored = [] if stored_pairs_compose(entry.pairs) else [entry.pairs]
+        for pairs in [*alone, *stored]:
+            raise LedgerError(
+                f"this ledger counts the release '{entry.name}' from the same data; "
+                f"{_promise(pairs)} does not add up with any other release.",
+                remedy=_instead(pairs),
+            )
+
+
+def _promise(pairs: Mapping[str, Any]) -> str:
+    """What a promise that stands alone is about."""
+    if pairs["metric"] == WHOLE_DATASET:
+        return "a promise about the whole dataset"
+    if pairs["metric"] == SECRETS:
+        return "a promise whose distance is assumed for one table"
+    return f"a promise about '{pairs['metric']}', for which no rule of adding is known,"
+
+
+def _instead(pairs: Mapping[str, Any]) -> str:
+    if pairs["metric"] == WHOLE_DATASET:
+        return "Put all statistics into one release. Other people's data need another ledger."
+    if pairs["metric"] == SECRETS:
+        return (
+            "Use scenarios = { believe = 'independent records' } for all of them. Other people's "
+            "data need another ledger."
         )
-    if whole and state.mandates.statements:
-        raise LedgerError(
-            "exact figures of these data are published; a promise about the whole dataset does not "
-            "take them into account.",
-            remedy="Release a table given those figures, which protects persons.",
-        )
+    return (
+        "Release what is wanted together as one release, use the version of congenial that wrote "
+        "the ledger, or take another ledger for other people's data."
+    )
 
 
-def _stands_alone(pairs: Mapping[str, Any]) -> bool:
-    """Whether a promise about such pairs adds up with no other: so it is unless a rule is known."""
-    return pairs["metric"] not in KNOWN
-
-
-def _for_one_statistic(adjacency: Mapping[str, Any]) -> bool:
-    return adjacency["metric"] == SECRETS and adjacency.get("level") == "query"
+def _given_figures(pairs: Mapping[str, Any]) -> bool:
+    return pairs["metric"] in GIVEN_FIGURES

@@ -25,6 +25,7 @@ from congenial.ledger.reservation import Promised
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.supremum import Supremum
+from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import AnyDescription, RecordDescription
 from congenial.privacy.guarantee import Guarantee
@@ -301,7 +302,7 @@ def _priced(known: list[Known], adjacency: SemiAdjacent, robust: SemiAdjacent) -
     if any(isinstance(law, RecordDescription) for law in laws):
         adjacency = robust
     promises = [by_distance(k, adjacency.records) for k in known if isinstance(k, Tradeoff)]
-    loss = joint_loss(laws, adjacency)
+    loss = joint_loss([with_sampler_error(law) for law in laws], adjacency)
     parts = [loss.tradeoff, *promises] if laws else promises
     records = adjacency.a_star
     return Now(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)

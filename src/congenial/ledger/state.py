@@ -18,6 +18,7 @@ from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import AnyDescription, read_description
 from congenial.privacy.tradeoff import Tradeoff
@@ -116,7 +117,11 @@ class LedgerState:
         return self.price([entry.description for entry in self.counted])
 
     def price(self, descriptions: Sequence[AnyDescription], reading: Reading = "robust") -> Loss:
-        """Joint loss of some releases over the current universe; budgets count it as robust."""
+        """Joint loss of some releases over the current universe; budgets count it as robust.
+
+        What a sampler is off by counts where a stored description leaves it out, too.
+        """
+        descriptions = [with_sampler_error(one) for one in descriptions]
         if reading == "robust":
             return joint_loss(descriptions, self.adjacency)
         return joint_loss(descriptions, SemiAdjacent(self.mandates, reading))

@@ -8,6 +8,7 @@ is stated here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 from congenial.data.schema import Schema
@@ -53,6 +54,14 @@ class Pairs(ABC):
     def composes(self) -> bool:
         """Whether promises about these pairs add up when both are kept."""
         return True
+
+    @classmethod
+    def composes_as_written(cls, data: Mapping[str, Any]) -> bool:  # noqa: ARG003 - for subclasses
+        """What `composes` says of the pairs that wrote `data`, without working them out.
+
+        A class with a rule of its own for `composes` and none here adds up with nothing.
+        """
+        return cls.composes is Pairs.composes
 
     def same(self, other: Pairs) -> bool:
         """Whether `other` relates exactly the same pairs."""

@@ -28,6 +28,14 @@ def read_pairs(mandates: Invariants, data: Mapping[str, Any]) -> Pairs:
             f"this software does not know promises about {metric!r}.",
             remedy="Use the version of congenial named in the bundle.",
         )
+    return cast(Pairs, _kind(metric).from_dict(mandates, data))  # type: ignore[attr-defined]
+
+
+def stored_pairs_compose(data: Mapping[str, Any]) -> bool:
+    """What the pairs that `Pairs.to_dict` wrote say of `composes`; False for an unknown kind."""
+    return data["metric"] in _HOME and _kind(data["metric"]).composes_as_written(data)
+
+
+def _kind(metric: str) -> type[Pairs]:
     module, name = _HOME[metric]
-    kind = getattr(import_module(f"congenial.pairs.{module}"), name)
-    return cast(Pairs, kind.from_dict(mandates, data))
+    return cast(type[Pairs], getattr(import_module(f"congenial.pairs.{module}"), name))

@@ -106,6 +106,11 @@ class SecretPairs(Pairs):
         """Whether the losses of two releases over these pairs add up: at database level only."""
         return self.level == "database"
 
+    @classmethod
+    def composes_as_written(cls, data: Mapping[str, Any]) -> bool:
+        """The same of stored pairs."""
+        return data.get("level") == "database"
+
     @property
     def secrets(self) -> Secrets:
         """Which secrets: a person's answer, or also whether the person is in the data."""

@@ -17,7 +17,7 @@ from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
-from congenial.privacy.normaliser import Conditions
+from congenial.privacy.normaliser import Conditions, former_loss
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import (
     Approximate,
@@ -188,6 +188,14 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
     alone = len(l1) == 1 and getattr(adjacency, "reading", "robust") == "robust"
     attained = alone and signed[0][1].exact and adjacency.mandates == signed[0][0].support
     return Supremum(rounded, attained, "enumeration" if attained else "closed form")
+
+
+def former_epsilon(description: Description, adjacency: Adjacency) -> Fraction | None:
+    """What 0.1.0 stated for counts given their signs; None for any other release."""
+    if not description.nonnegative:
+        return None
+    loss = former_loss(description.scale, conditions(description, adjacency))
+    return Fraction(ceil(loss * 10**9), 10**9) + 2 * description.log_ratio_error
 
 
 def conditions(description: Description, adjacency: Adjacency) -> Conditions:

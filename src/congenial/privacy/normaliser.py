@@ -134,13 +134,34 @@ def normaliser_price(eps_cell: Fraction, given: Conditions) -> Price:
     The support says which steps there are: inside a group of known total, between groups tied by
     several figures, or into cells in no published sum.
     """
-    cap = Price(given.distance * eps_cell, FACTOR_TWO)
-    if given.limits.sums and given.support.degrees_of_freedom != 1:
-        return Price(cap.value, f"{FACTOR_TWO}: nothing better is proved for bounds on sums")
     with localcontext(Context(prec=_DIGITS)):
-        price, basis = _line(eps_cell, given) or _walk(eps_cell, given)
-        rounded = Fraction(ceil(Fraction(price) * _GRID) + 1, _GRID)
-    return cap if cap.value < rounded else Price(rounded, basis)
+        on_a_line = _line(eps_cell, given)
+        if on_a_line is None and given.limits.sums:
+            return _for_sums(eps_cell, given)
+        return _rounded(eps_cell, given, on_a_line or _walk(given, *_steps(eps_cell, given)))
+
+
+def former_loss(eps_cell: Fraction, given: Conditions) -> Fraction:
+    """The loss that 0.1.0 stated: all steps priced by their norm alone, unless enumerated."""
+    if given.enumerated is not None:
+        return given.loss(eps_cell)
+    with localcontext(Context(prec=_DIGITS)):
+        walked = _walk(given, _by_norm(eps_cell, given), A_BOUND)
+        sums = given.limits.sums
+        price = _for_sums(eps_cell, given) if sums else _rounded(eps_cell, given, walked)
+    return eps_cell * given.distance + price.value
+
+
+def _for_sums(eps_cell: Fraction, given: Conditions) -> Price:
+    told = f"{FACTOR_TWO}: nothing better is proved for bounds on sums"
+    return Price(given.distance * eps_cell, told)
+
+
+def _rounded(eps_cell: Fraction, given: Conditions, found: tuple[Decimal, str]) -> Price:
+    """On the grid, upwards, and never above the factor 2."""
+    cap = Price(given.distance * eps_cell, FACTOR_TWO)
+    rounded = Fraction(ceil(Fraction(found[0]) * _GRID) + 1, _GRID)
+    return cap if cap.value < rounded else Price(rounded, found[1])
 
 
 def largest_eps_cell(epsilon: Fraction, given: Conditions) -> Fraction:
@@ -170,9 +191,8 @@ def _line(eps_cell: Fraction, given: Conditions) -> tuple[Decimal, str] | None:
     return line_steps(eps_cell, norm, given.distance // norm), ON_A_LINE
 
 
-def _walk(eps_cell: Fraction, given: Conditions) -> tuple[Decimal, str]:
+def _walk(given: Conditions, prices: dict[int, Decimal], basis: str) -> tuple[Decimal, str]:
     """The largest sum of steps' prices over the ways to write the distance as a sum of norms."""
-    prices, basis = _steps(eps_cell, given)
     best = [Decimal(0)]
     for d in range(1, given.distance + 1):
         reached = [best[d - norm] + price for norm, price in prices.items() if norm <= d]
@@ -182,28 +202,40 @@ def _walk(eps_cell: Fraction, given: Conditions) -> tuple[Decimal, str]:
 
 def _steps(eps_cell: Fraction, given: Conditions) -> tuple[dict[int, Decimal], str]:
     """The price of the dearest step of each norm, and what is known of these prices."""
-    known, prices = given.support, {}
-    others = [tie for tie in known.ties if not _two_rows(tie, known)]
-    if others:
-        balanced = all(tie.pattern.balanced for tie in known.ties) and not known.loose
-        unit = 2 if balanced else 1
-        norms = range(unit, given.distance + 1, unit)
-        return {norm: any_step(eps_cell, norm) for norm in norms}, A_BOUND
-    basis = SHARP
-    if known.ties:
-        widths = {len(tie.groups) // 2 for tie in known.ties}
-        prices[4] = max(bounded_sum(eps_cell, c, times=2) for c in widths)
-        basis = TWO_ROWS
+    known, basis = given.support, SHARP
+    if not all(_two_rows(tie, known) for tie in known.ties):
+        return _by_norm(eps_cell, given), A_BOUND
+    prices = _into_loose(eps_cell, given)
     inside = _inside_groups(eps_cell, given)
     if inside is not None:
-        prices[2] = inside
-        basis = IN_A_GROUP if basis == SHARP else basis
-    if known.loose:
-        free = known.labels.reshape(-1) == LOOSE
-        capped = bool(np.any(given.limits.high[free] < FAR))
-        gains = 2 if given.replaced and not capped else 1  # who enters one cell left another
-        prices[gains] = max(prices.get(gains, Decimal(0)), any_step(eps_cell, 1))
+        prices[2], basis = max(inside, prices.get(2, inside)), IN_A_GROUP
+    if known.ties:
+        widths = {len(tie.groups) // 2 for tie in known.ties}
+        prices[4], basis = max(bounded_sum(eps_cell, c, times=2) for c in widths), TWO_ROWS
     return prices, basis
+
+
+def _by_norm(eps_cell: Fraction, given: Conditions) -> dict[int, Decimal]:
+    """The same from the norms of steps alone."""
+    known = given.support
+    if known.ties:
+        balanced = all(tie.pattern.balanced for tie in known.ties) and not known.loose
+        norms = range(1, given.distance + 1)
+        return {n: any_step(eps_cell, n) for n in norms if n % 2 == 0 or not balanced}
+    if not np.any(known.sizes > 1):
+        return _into_loose(eps_cell, given)
+    alone = {1: any_step(eps_cell, 1)} if known.loose else {}
+    return alone | {2: any_step(eps_cell, 2)}
+
+
+def _into_loose(eps_cell: Fraction, given: Conditions) -> dict[int, Decimal]:
+    """Somebody enters a cell in no published sum, having left another one or from outside."""
+    known = given.support
+    if not known.loose:
+        return {}
+    free = known.labels.reshape(-1) == LOOSE
+    capped = bool(np.any(given.limits.high[free] < FAR))
+    return {2 if given.replaced and not capped else 1: any_step(eps_cell, 1)}
 
 
 def _two_rows(tie: Tie, known: Support) -> bool:

@@ -23,8 +23,9 @@ from congenial.errors import BundleError, CongenialError
 from congenial.figures.limits import limits
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.table_release import Release, expected_table
-from congenial.privacy.composition import joint_loss
+from congenial.mechanisms.table_release import Release, expected_table, table_csv
+from congenial.privacy.composition import former_epsilon, joint_loss
+from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.publication.bundle import (
     COMMON,
     CREATED,
@@ -208,14 +209,21 @@ def _table(folder: Path, release: Release, same_text: bool) -> list[Check]:
 
 
 def _follows(release: Release) -> Check:
-    """The promise follows from the law; older software left out what the sampler adds."""
-    said, made = release.guarantee, release.mechanism
-    if made.priced == release.description:
-        return Check(FOLLOWS, said.follows_from(made.guarantee))
-    loss = joint_loss([release.description], release.adjacency).tradeoff
-    before = replace(made.guarantee, tradeoff=loss)
-    now = f"re-priced: {made.guarantee.tradeoff.words} with the error of the sampler"
-    return Check(FOLLOWS, said.follows_from(before), now)
+    """The promise follows from the law; older software left out what the sampler adds, and had a
+    higher price of signs.
+    """
+    said, made, law = release.guarantee, release.mechanism, release.description
+    if made.priced == law and said.follows_from(made.guarantee):
+        return Check(FOLLOWS, True)
+    stated: list[Tradeoff] = [joint_loss([law], release.adjacency).tradeoff]
+    former = former_epsilon(law, release.adjacency)
+    stated += [] if former is None else [Pure(former)]
+    if made.priced == law and former is None:
+        return Check(FOLLOWS, False)
+    holds = any(said.follows_from(replace(made.guarantee, tradeoff=one)) for one in stated)
+    why = "a sharper price of signs" if made.priced == law else "the error of the sampler"
+    now = f"re-priced: {made.guarantee.tradeoff.words} with {why}"
+    return Check(FOLLOWS, holds, now)
 
 
 def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR, Limits, no_limits
 from congenial.figures.support import LOOSE, Support, Tie
+from congenial.privacy.columns_error import counts_error, is_wide
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.families import cell_law
 from congenial.sampling.inversion import Ints
@@ -24,7 +25,7 @@ from congenial.sampling.randomness import Randomness
 from congenial.sampling.rejection import KeptBounds, parts_of
 from congenial.sampling.tree.bounded import BoundedGroups, log_weight
 from congenial.sampling.tree.nested import BoundedSum, NestedGroups, nested_sums
-from congenial.sampling.two_way.margin_counts import TwoWayCounts, largest_error, public_error
+from congenial.sampling.two_way.margin_counts import TwoWayCounts
 
 
 class ConditionedCounts:
@@ -53,24 +54,13 @@ class ConditionedCounts:
         self._loose = np.flatnonzero(self._flat == LOOSE)
         self._wide = [tie for tie in support.ties if self.is_wide(tie, support)]
 
-    @staticmethod
-    def is_wide(tie: Tie, support: Support) -> bool:
-        """A table of single cells with both margins, too large for elimination."""
-        alone = bool(np.all(support.sizes[tie.groups] == 1))
-        return alone and tie.shape is not None and len(tie.shape) == 2 and min(tie.shape) > 3
+    is_wide = staticmethod(is_wide)
+    public_error = staticmethod(counts_error)
 
     @property
     def log_ratio_error(self) -> float:
         """H of one draw of the whole table: parts are independent, so theirs add up."""
         return sum(table.log_ratio_error for table, _ in self._tables)
-
-    @staticmethod
-    def public_error(support: Support, scale: Fraction) -> float:
-        """The same from public figures alone, for every table that agrees with them; a bound
-        valid for all figures before they are published.
-        """
-        wide = [tie for tie in support.ties if ConditionedCounts.is_wide(tie, support)]
-        return sum(_tie_error(tie, scale) for tie in wide)
 
     @cached_property
     def _tables(self) -> list[tuple[TwoWayCounts, Ints]]:
@@ -242,14 +232,3 @@ class ConditionedCounts:
         """Bounds as doubles, so that none overflows."""
         high = np.where(self._limits.high >= FAR, np.inf, self._limits.high.astype(float))
         return self._limits.low.astype(float), high
-
-
-def _tie_error(tie: Tie, scale: Fraction) -> float:
-    """H of the sampler of one wide tie; its margins follow from what ties it."""
-    assert tie.features is not None
-    assert tie.shape is not None
-    if tie.values is None:
-        return largest_error((tie.shape[0], tie.shape[1]))
-    some = np.linalg.lstsq(tie.equations.astype(float), tie.values.astype(float), rcond=None)[0]
-    rows, columns = (np.rint(np.bincount(f, weights=some)).astype(np.int64) for f in tie.features.T)
-    return public_error(rows, columns, scale)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import MandateError, StructureError
+from congenial.privacy.columns_error import columns_error, columns_fit
 from congenial.sampling.decide import pick_fast
 from congenial.sampling.inversion import Floats, Ints, ball, positive_rational
 from congenial.sampling.randomness import Randomness
@@ -28,8 +29,6 @@ from congenial.sampling.two_way.divide import Divide
 from congenial.sampling.two_way.given_sum import pair_law
 from congenial.sampling.two_way.lattice_gaussian import checked_tables, known
 from congenial.sampling.two_way.two_way import refuse_if_rare, turned
-
-_WORK = 1 << 31  # steps granted to the dynamic programme over columns
 
 
 class _Way(Protocol):
@@ -80,26 +79,13 @@ class Columns:
         for j in range(columns - 1, -1, -1):
             left += int(s[:, j].sum())
             self._fill(j, left)
-        self.log_ratio_error = self.error(s.sum(axis=0))
+        self.log_ratio_error = columns_error(s.sum(axis=0))
         self.log_Z: float | None = math.log(self._f[0, rows[0], rows[1]])
-
-    @staticmethod
-    def error(columns: Ints) -> float:
-        """H, from the sums of the columns, which are public."""
-        terms: int = sum((int(n) + 1) ** 2 + 700 for n in columns)
-        return 2 * len(columns) * terms * 2.0**-52
-
-    @staticmethod
-    def work(s: Ints) -> int:
-        """Steps to set up: states times ways to fill a column."""
-        states = int(np.prod(s.sum(axis=1)[:2] + 1))
-        return states * int(((s.sum(axis=0) + 1) ** 2).sum())
 
     @staticmethod
     def fits(s: Ints, eps: Fraction) -> bool:
         """Whether work and memory are small and no weight leaves the range of doubles."""
-        entries = (s.shape[1] + 1) * int(np.prod(s.sum(axis=1)[:2] + 1))
-        return Columns.work(s) <= _WORK and entries <= 1 << 24 and 2 * int(s.sum()) * eps <= 600
+        return columns_fit(s.sum(axis=1), s.sum(axis=0), eps)
 
     def _powers(self, j: int) -> tuple[Floats, Floats, Floats]:
         """a^|x - s_ij|, x = 0 .. n_j, for the three rows."""
@@ -236,34 +222,6 @@ def choose_way(s: Ints, eps: Fraction) -> _Way | None:
             return _Reordered(Columns(np.ascontiguousarray(three[order]), eps), order, r != 3)
     refuse_if_rare(r, c)
     return Divide(s, eps)
-
-
-def public_error(rows: Ints, columns: Ints, eps: Fraction) -> float:
-    """H of `TwoWayCounts` for every table with these margins: the way is chosen by them alone."""
-    rows, columns = rows[rows > 0], columns[columns > 0]
-    if sorted((len(rows), len(columns)))[0] != 3 or len(columns) == 2:
-        return 0.0
-    if len(rows) != 3:
-        rows, columns = columns, rows
-    table = _some_table(np.sort(rows), columns)
-    return Columns.error(columns) if Columns.fits(table, eps) else 0.0
-
-
-def largest_error(shape: tuple[int, int]) -> float:
-    """A bound of H over all margins of such a table: the work granted bounds its columns."""
-    most = max(shape)
-    return 2 * most * (_WORK / 4 + 700 * most) * 2.0**-52  # at least 4 states, or a row is empty
-
-
-def _some_table(rows: Ints, columns: Ints) -> Ints:
-    """A table of counts with these margins (north-west corner)."""
-    table = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    left, above = rows.copy(), columns.copy()
-    for i in range(len(rows)):
-        for j in range(len(columns)):
-            table[i, j] = min(left[i], above[j])
-            left[i], above[j] = left[i] - table[i, j], above[j] - table[i, j]
-    return table
 
 
 class _Reordered:
