@@ -118,7 +118,7 @@ class Population:
         """Mechanism and counts: what a release has prepared when it comes to the ledger."""
         plan = self.plan("ready")
         table = tabulate(plan.source, plan.schema, ["county", "sex"])
-        return build(plan, plan.tables[0], workflow.published_so_far(plan)), table
+        return build(plan, plan.release[0], workflow.published_so_far(plan)), table
 
     def quick_release(self, name: str, out: Path | None = None) -> None:
         """The same from the ledger on, without reading the data or rendering a report."""

@@ -7,11 +7,12 @@ bundle under a temporary name, rename it, commit. Whatever was marked as drawn s
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def carry_out(
         with _to_the_end(progress):
             reservation.mark_drawn()
             with after_draw(offer.name, claim):
-                drawn = replace(offer.draw(), guarantee=guarantee)
+                drawn = offer.draw()
                 claim.keep(drawn, reservation.id)
                 words = promise_of(guarantee, ledger)
                 progress("writing the bundle")
@@ -86,6 +87,18 @@ def _with_room(claim: Claim, offer: Offer, ledger: Ledger) -> Iterator[None]:
     bundle.check_absent(claim.folder)
     claim.take_room(room_for(offer.description))
     yield
+
+
+def rehearse(offer: Offer) -> None:
+    """Write everything once, in memory, about something made up, and read it back: what no draw
+    could be written with (a law without words, a picture that fails) is found out while nothing
+    is spent.
+    """
+    made_up = offer.rehearsal()
+    words = offer.guarantee.explain()
+    files = bundle.files_of(made_up, words, offer.report(made_up, words))
+    index = json.loads(json.dumps(bundle.index_of(made_up, words, dict.fromkeys(files, ""))))
+    bundle.assemble(index, lambda name: json.loads(files[name]), files, Path(offer.name))
 
 
 @contextmanager

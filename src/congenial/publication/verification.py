@@ -10,24 +10,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from congenial.errors import BundleError, CongenialError
-from congenial.figures.limits import limits
-from congenial.figures.support import support
-from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.table_release import Release, expected_table, table_csv
-from congenial.privacy.composition import joint_loss
+from congenial.kinds.kind import Check
+from congenial.kinds.registry import by_name
 from congenial.publication.bundle import (
     COMMON,
     CREATED,
     DIGEST,
     INDEX,
+    FilesOf,
     as_json,
     published_csv,
     read,
@@ -48,15 +44,6 @@ FIELDS = {  # of release.json
 }
 SIGNED = "the bundle is signed by the key you gave"
 SYSTEM = "drawn from the system's randomness"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One line of `verify`: what was checked and whether it holds."""
-
-    what: str
-    holds: bool
-    detail: str = ""
 
 
 def verify(
@@ -118,7 +105,7 @@ def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
     told = dict(index["guarantee"])
     pairs = told.pop("adjacency")
     checks = [
-        *(_table(folder, release) if isinstance(release, Release) else _payload(folder, release)),
+        *by_name(release.kind).verify(FilesOf(folder, index), release),
         Check(
             "published.csv says the same as published.json",
             read_text(folder / "published.csv") == published_csv(release.published),
@@ -169,34 +156,6 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
     return found
 
 
-def _table(folder: Path, release: Release) -> list[Check]:
-    """What a protected table must satisfy."""
-    signed = release.raw is None and not release.description.nonnegative
-    return [
-        Check("table.parquet has the schema's labels", _same_table(folder, release)),
-        Check("table.csv says the same", _same_text(folder / "table.csv", release.to_arrow())),
-        Check(
-            "the table agrees with every figure it was drawn given",
-            _agrees(release, release.values) and _agrees(release, release.drawn),
-        ),
-        Check("values lie on the grid of the law", _on_grid(release)),
-        Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
-        Check("the table keeps every published bound", signed or _bounded(release)),
-        _follows(release),
-    ]
-
-
-def _follows(release: Release) -> Check:
-    """The promise follows from the law; older software left out what the sampler adds."""
-    said, made = release.guarantee, release.mechanism
-    if made.priced == release.description:
-        return Check(FOLLOWS, said.follows_from(made.guarantee))
-    loss = joint_loss([release.description], release.adjacency).tradeoff
-    before = replace(made.guarantee, tradeoff=loss)
-    now = f"re-priced: {made.guarantee.tradeoff.words} with the error of the sampler"
-    return Check(FOLLOWS, said.follows_from(before), now)
-
-
 def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
     """Nothing is written that would be written otherwise; an older bundle may lack a key."""
     plain = json.loads(json.dumps(read))
@@ -231,51 +190,6 @@ def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
         "published.json": release.published.to_dict(),
     }
     return all(read_bytes(folder / name) == as_json(value) for name, value in told.items())
-
-
-def _payload(folder: Path, release: Any) -> list[Check]:
-    """What any other release must satisfy: it reads back as it was written."""
-    again = release.payload()
-    same = all((folder / name).read_bytes() == content for name, content in again.items())
-    try:
-        found = release.checks()
-    except (CongenialError, KeyError, TypeError, ValueError):
-        found = {"what it says of itself makes sense": False}
-    return [
-        Check("what was released reads back as written", same),
-        *(Check(what, holds) for what, holds in found.items()),
-    ]
-
-
-def _on_grid(release: Release) -> bool:
-    """Whole numbers, or multiples of the step that real values are rounded to."""
-    step = release.description.grid or 1
-    return all(not np.mod(values, step).any() for values in (release.values, release.drawn))
-
-
-def _agrees(release: Release, values: Any) -> bool:
-    """Known sums are as published, and cells known to be empty are.
-
-    A table that does not keep the figures (ordinary noise) does not claim to; one that does says
-    what they are.
-    """
-    known = support(release.description.support, release.table)
-    return (known.totals is not None or not known.groups) and known.agrees(values)
-
-
-def _bounded(release: Release) -> bool:
-    """Bounds that the table can show hold, for counts drawn or projected to keep them."""
-    known = limits(release.published, release.table)
-    return bool(known.hold(release.values.reshape(-1)))
-
-
-def _same_table(folder: Path, release: Release) -> bool:
-    found = expected_table(release.schema, release.description)
-    return bool(found.read(read_bytes(folder / "table.parquet")).equals(release.to_arrow()))
-
-
-def _same_text(path: Path, table: Any) -> bool:
-    return path.read_bytes() == table_csv(table)
 
 
 def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
