@@ -180,8 +180,9 @@ def offer(
 
 
 def made_up(made: Synthesizer, name: str) -> SyntheticRelease:
-    """A release of the same form: a copy has one record, the first level of every column."""
-    codes = {column: np.zeros(1, dtype=np.int64) for column in made.names}
+    """A release of the same form, in which all records have the first level of every column."""
+    records = made.records or 1
+    codes = {column: np.zeros(records, dtype=np.int64) for column in made.names}
     source = SeededRandomness(0)
     copy = records_table(made.schema, made.names, codes, generator_of(source))
     return SyntheticRelease(
