@@ -11,8 +11,8 @@ from congenial.cli import output, publish
 from congenial.cli.check import examine
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
-from congenial.kinds import table_words
-from congenial.publication import bundle, verification, workflow
+from congenial.kinds import table_verification, table_words
+from congenial.publication import bundle, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
@@ -58,7 +58,7 @@ def test_bounds_alone_are_kept_by_projection(tmp_path):
     checks = {check.what: check.holds for check in verify(folder)}
     assert checks["the table keeps every published bound"]
     broken = replace(release, values=release.values + 9)
-    assert not verification._bounded(broken)
+    assert not table_verification._bounded(broken)
 
 
 def test_bounds_from_a_plan(tmp_path, capsys):
