@@ -162,17 +162,12 @@ class HowMany(Kind[HowManySection]):
         progress("reading the data")
         with Microdata.open(plan.source, plan.schema, plan.unit) as data:
             truth = counted(data, plan.schema, section.how_many)
-        guarantee = promise(plan, built)
-
-        def draw(number: int, source: Randomness | None) -> CountRelease:
-            return replace(built.release(number, source, section.name), guarantee=guarantee)
-
         yield Offer(
             section.name,
             built.description,
-            guarantee,
-            draw=lambda: draw(truth, randomness),
-            rehearsal=lambda: draw(0, SeededRandomness(0)),
+            promise(plan, built),
+            draw=lambda: built.release(truth, randomness, section.name),
+            rehearsal=lambda: built.release(0, SeededRandomness(0), section.name),
             report=self.report,
             holds=lambda now: now.mandates == figures,
         )

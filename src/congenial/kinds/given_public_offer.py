@@ -127,17 +127,16 @@ def offer(
     law = made.law(truth)
     _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses what is too wide
     prepared = GivenPublicReport(_persons(plan, made, mandates), _earlier(plan, section))
-    guarantee = promise(plan, made.guarantee)
 
     def draw() -> ValuesRelease:
-        return replace(made.release(truth, randomness, section.name), guarantee=guarantee)
+        return made.release(truth, randomness, section.name)
 
     yield Offer(
         section.name,
         made.description,
-        guarantee,
+        promise(plan, made.guarantee),
         draw,
-        lambda: replace(made_up(made, section.name), guarantee=guarantee),
+        lambda: made_up(made, section.name),
         prepared.render,
         lambda now: now.mandates == mandates,
     )

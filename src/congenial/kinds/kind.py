@@ -123,10 +123,10 @@ class Check:
 class Offer:
     """A release that is ready: its law, its promise, how it is drawn, and its report.
 
-    `draw` gives what was drawn, with the promise as the plan words it. `rehearsal` gives something
-    of the same form that is made up: it is written and thrown away before anything is spent, so
-    that what cannot be written is found out in time. `holds` says, once the share of the budget is
-    reserved, whether what it rests on still does.
+    `guarantee` is the promise as the plan words it, which what is drawn will carry. `rehearsal`
+    gives something of the same form that is made up: it is written and thrown away before anything
+    is spent, so that what cannot be written is found out in time. `holds` says, once the share of
+    the budget is reserved, whether what it rests on still does.
     """
 
     name: str

@@ -167,7 +167,7 @@ def offer(
 
     def drawn(values: Vector, source: Randomness | None) -> StatisticsRelease:
         made = found.mechanism.release(values, source, section.name)
-        return replace(made, guarantee=found.guarantee, person_guarantee=found.persons)
+        return replace(made, person_guarantee=found.persons)
 
     zeros = Vector(asked.query.names, np.zeros(len(asked.query.names)), vector.records)
     yield Offer(

@@ -159,10 +159,8 @@ def offer(
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         fitted = made.fit(data)
 
-    guarantee = promise(plan, made)
-
     def draw() -> SyntheticRelease:
-        return replace(made.release(fitted, randomness, section.name), guarantee=guarantee)
+        return made.release(fitted, randomness, section.name)
 
     def holds(now: Ledger) -> bool:
         figures = now.mandates
@@ -171,9 +169,9 @@ def offer(
     yield Offer(
         section.name,
         made.description,
-        guarantee,
+        promise(plan, made),
         draw,
-        lambda: replace(made_up(made, section.name), guarantee=guarantee),
+        lambda: made_up(made, section.name),
         render,
         holds,
     )

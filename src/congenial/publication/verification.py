@@ -18,6 +18,7 @@ from typing import Any
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check
 from congenial.kinds.registry import by_name
+from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
     CREATED,
@@ -118,7 +119,7 @@ def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
         ),
         Check(
             "the promise in words is the one in numbers",
-            _in_words(str(index["promise"]), promised.explain()),
+            _in_words(str(index["promise"]), promised),
         ),
         Check("the bundle lists its own files and no others", _own_files(index, release)),
         Check("it says when it was made, and nothing it need not say", _plain_index(index)),
@@ -162,9 +163,10 @@ def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
     return all(key in plain and plain[key] == value for key, value in told.items())
 
 
-def _in_words(told: str, paragraph: str) -> bool:
+def _in_words(told: str, promised: Guarantee) -> bool:
     """The paragraph, and nothing after it but what was spent."""
-    return told.startswith(paragraph) and is_account(told[len(paragraph) :])
+    paragraph, counted = promised.explain(), promised.adjacency.counted
+    return told.startswith(paragraph) and is_account(told[len(paragraph) :], counted)
 
 
 def _own_files(index: Mapping[str, Any], release: Any) -> bool:
