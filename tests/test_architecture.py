@@ -88,3 +88,37 @@ def test_no_class_name_stands_for_two_things():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 named.setdefault(node.name, []).append(path)
     assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}
+
+
+# What a kind of release is, is asked of the registry; only commands that are about one kind (an
+# attack on tables, the utility of synthetic records) name theirs.
+OF_ANY_KIND = {"registry", "kind", "sections", "inference_words"}
+OF_ONE_KIND = {"cli/audit.py", "cli/audit_tables.py", "cli/curve.py"}
+
+
+def kinds_imported(path: Path) -> set[str]:
+    """Modules of kinds/ that a module imports, inside functions and for typing too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "congenial.kinds":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "congenial.kinds."
+        ):
+            found.add(str(node.module).split(".")[2])
+    return found
+
+
+def test_kinds_are_known_through_the_registry_only():
+    told = {}
+    for package in ("publication", "cli"):
+        for path in sorted((ROOT / package).glob("*.py")):
+            place = path.relative_to(ROOT).as_posix()
+            told[place] = kinds_imported(path) - OF_ANY_KIND
+    assert {place for place, names in told.items() if names} == OF_ONE_KIND
+
+
+def test_a_kind_named_outside_would_be_noticed(tmp_path):
+    bad = tmp_path / "bad.py"
+    bad.write_text("def f():\n    from congenial.kinds.synthetic import SyntheticSection\n")
+    assert kinds_imported(bad) - OF_ANY_KIND == {"synthetic"}

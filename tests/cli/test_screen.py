@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from congenial.cli import check_table
 from congenial.cli import infer as infer_command
 from congenial.errors import InferenceError
 from congenial.inference.inference import Chain, _Clock, bind
 from congenial.inference.models.regressions import Linear, Normal
 from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
-from congenial.publication.bundle import KINDS, read
+from congenial.kinds import table_words
+from congenial.kinds.registry import KINDS
+from congenial.publication.bundle import read
 from congenial.report import pictures
 
 REPORT = pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
@@ -111,8 +112,9 @@ def test_a_location_is_not_called_a_mean(finished: Path) -> None:
 
 
 def test_every_kind_that_is_no_table_has_a_page_of_its_own() -> None:
-    assert set(infer_command._INSTEAD) == set(KINDS) - {"table", "values"}
-    for words in infer_command._INSTEAD.values():
+    told = {kind.name: kind.instead for kind in KINDS if kind.instead}
+    assert set(told) == {"statistics", "synthetic records"}
+    for words in told.values():
         page = Path(__file__).parents[2] / (words.rpartition(" ")[2].rstrip(".") + ".md")
         assert page.is_file()
 
@@ -205,7 +207,7 @@ def test_names_in_a_list_are_not_broken(run: Callable[..., Any]) -> None:
 
 
 def test_half_widths_and_notes_of_mandates() -> None:
-    assert [check_table._within(x) for x in (12.0, 20.3685, 9.601)] == ["12", "20.37", "9.61"]
+    assert [table_words._within(x) for x in (12.0, 20.3685, 9.601)] == ["12", "20.37", "9.61"]
     cost = {"loss_without": None, "deviation_without": None, "trivial": False}
-    assert check_table._cost_note(cost) == "cannot be built without it"
-    assert check_table._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"
+    assert table_words._cost_note(cost) == "cannot be built without it"
+    assert table_words._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"

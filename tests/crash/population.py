@@ -20,6 +20,7 @@ from congenial.data.table import Table
 from congenial.data.tabulate import tabulate
 from congenial.errors import BudgetError, LedgerError
 from congenial.kinds.table_building import build
+from congenial.kinds.table_offer import made_up
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.store import Event
 from congenial.mechanisms.mechanism import Mechanism
@@ -118,7 +119,7 @@ class Population:
         """Mechanism and counts: what a release has prepared when it comes to the ledger."""
         plan = self.plan("ready")
         table = tabulate(plan.source, plan.schema, ["county", "sex"])
-        return build(plan, plan.tables[0], workflow.published_so_far(plan)), table
+        return build(plan, plan.release[0], workflow.published_so_far(plan)), table
 
     def quick_release(self, name: str, out: Path | None = None) -> None:
         """The same from the ledger on, without reading the data or rendering a report."""
@@ -130,7 +131,8 @@ class Population:
 
         plan = self.plan(name)
         promise, report = mechanism.guarantee, lambda _, words: escape(words)
-        offer = Offer(name, mechanism.description, promise, draw, report)
+        made = mechanism.description, promise, draw, lambda: made_up(mechanism, name), report
+        offer = Offer(name, *made)
         folder = (out or self.folder / "bundles") / name
         drawing.carry_out(plan, offer, folder, self.ledger, lambda _: None)
 

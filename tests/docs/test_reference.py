@@ -14,7 +14,7 @@ from congenial import errors
 from congenial.cli import app, program
 from congenial.cli.verify import FAILED
 from congenial.data.schema import KEYS
-from congenial.kinds.sections import KINDS
+from congenial.kinds.registry import KINDS
 from congenial.mechanisms.calibrate import REGISTRY
 from congenial.publication.plan import BudgetSection, DataSection, Plan, PublishEntry
 from tests.docs.pages import DOCS, ROOT, first_column, sections
@@ -32,7 +32,7 @@ def fields(model: type) -> set[str]:
         ("[data]", fields(DataSection)),
         ("[schema]", set(KEYS)),
         ("[publish]", fields(PublishEntry)),
-        ("[[release]]", set().union(*(fields(kind) for kind in KINDS.values()))),
+        ("[[release]]", set().union(*(fields(kind.section) for kind in KINDS))),
         ("[budget]", fields(BudgetSection)),
     ],
 )

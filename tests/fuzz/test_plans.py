@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.errors import PredicateError
-from congenial.kinds.sections import ReleaseSection, ScenariosSection
+from congenial.kinds.given_public import ScenariosSection
+from congenial.kinds.single_table import ReleaseSection
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from tests.cli.conftest import PLAN

@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from congenial.cli import check_table, publish
+from congenial.cli import output, publish
 from congenial.cli.check import examine
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
-from congenial.publication import bundle, verification, workflow
+from congenial.kinds import table_verification, table_words
+from congenial.publication import bundle, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
@@ -57,7 +58,7 @@ def test_bounds_alone_are_kept_by_projection(tmp_path):
     checks = {check.what: check.holds for check in verify(folder)}
     assert checks["the table keeps every published bound"]
     broken = replace(release, values=release.values + 9)
-    assert not verification._bounded(broken)
+    assert not table_verification._bounded(broken)
 
 
 def test_bounds_from_a_plan(tmp_path, capsys):
@@ -76,7 +77,7 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     assert 0 < price["epsilon"] < price["proved_bound"]
     assert after["eps_per_cell"] > before["eps_per_cell"]
     assert [cost["label"] for cost in after["mandate_costs"]] == ["All", "Adults", "Few old"]
-    check_table.show(after, None)
+    table_words.show(after, output)
     told = capsys.readouterr().out
     assert "exact, by enumeration of 150 tables" in " ".join(told.split())
     assert before["inference"]["slow"]
@@ -117,7 +118,7 @@ def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys)
     assert document["mandates"][1]["bound"] == "at most 100"
     (one,) = document["releases"]
     assert not one["inference"]["works"]
-    check_table.show(one, None)
+    table_words.show(one, output)
     assert "congenial infer will not work" in " ".join(capsys.readouterr().out.split())
     with plain_reports():
         result = workflow.release(made, "t", randomness=SeededRandomness(4))

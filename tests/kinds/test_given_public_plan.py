@@ -16,7 +16,7 @@ import pytest
 from congenial import read
 from congenial.errors import InferenceError
 from congenial.inference import Poisson, infer
-from congenial.kinds import given_public
+from congenial.kinds import given_public_offer
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.publication import workflow
@@ -196,7 +196,7 @@ def test_what_one_record_costs_by_enumeration(folder: Path, base: str) -> None:
     """Every two tables one record apart: the loss is at most what the ledger counts."""
     loaded = Plan.load(plan(folder, (PRIOR, base)))
     figures = loaded.invariants.evaluate(_table(loaded, (2, 1, 1)))
-    made = given_public.build(loaded, loaded.release[0], figures)
+    made = given_public_offer.build(loaded, loaded.release[0], figures)
     assert made.description.persons
     every = [x for x in product(range(5), repeat=3) if sum(x) == 4]
     points = every if made.base.totals else list(product(range(-12, 17), repeat=3))
@@ -235,7 +235,7 @@ def test_the_last_bundle_is_the_next_prior(folder: Path) -> None:
     values = (folder / "bundles" / "august" / "values.csv").read_text()
     (folder / "july.csv").write_text(values)
     counts = [int(line.split(",")[1]) for line in values.splitlines()[1:]]
-    made = given_public.build(*_loaded(plan(folder)))
+    made = given_public_offer.build(*_loaded(plan(folder)))
     assert made.base.shapes == tuple(F(1, 10) * (max(c, 0) + F(1, 2)) for c in counts)
 
 

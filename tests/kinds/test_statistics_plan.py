@@ -12,7 +12,7 @@ import pytest
 
 from congenial import read
 from congenial.errors import CongenialError
-from congenial.kinds.statistics import check, stream
+from congenial.kinds.statistics_offer import check, stream
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.distribution import sampling_error
 from congenial.mechanisms.distribution.distribution_mechanism import IGNORED

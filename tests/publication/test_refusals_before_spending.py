@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from congenial import Table
-from congenial.errors import CongenialError, StructureError
-from congenial.kinds import single_table
+from congenial.errors import BundleError, CongenialError, StructureError
+from congenial.kinds import table_offer
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import whole_tables
 from congenial.mechanisms.projection.projection import _made_up, rehearse
@@ -68,7 +68,7 @@ def test_a_projection_is_rehearsed_without_the_data(tmp_path: Path) -> None:
     for at, text in enumerate((CROSSING, PROJECTED)):
         plan = ready(tmp_path / str(at), text)
         mandates = workflow.published_so_far(plan)
-        names = plan.tables[0].table
+        names = plan.release[0].table
         target = Guarantee.pure(1, under=plan.adjacency(mandates))
         mechanism = calibrate("auto", target, names)
         rehearse(mechanism, SeededRandomness(SEED))
@@ -104,9 +104,9 @@ def test_what_fails_after_the_draw_is_counted(
 ) -> None:
     """Negative control: without the rehearsal the same fault spends."""
     plan = ready(tmp_path, CROSSING.replace("epsilon = 0.1", "epsilon = 0.02"))
-    monkeypatch.setattr(single_table, "rehearse", lambda _: None)
+    monkeypatch.setattr(table_offer, "rehearse", lambda _: None)
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
-    with pytest.raises(StructureError, match="out of reach"):
+    with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))
     ledger = workflow.open_ledger(plan, create=False)
     assert ledger is not None

@@ -21,7 +21,7 @@ from congenial.cli.output import (
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
-    from congenial.kinds.statistics import StatisticsCheck
+    from congenial.kinds.statistics_offer import StatisticsCheck
     from congenial.publication.plan import Plan
     from congenial.sampling.randomness import Randomness
 
@@ -92,12 +92,12 @@ def audit(
 
 def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> Document:
     """Property inference on every pair of scenarios, as plain data."""
-    from congenial.kinds.sections import StatisticsSection
-    from congenial.kinds.statistics import check
+    from congenial.kinds.statistics import STATISTICS
+    from congenial.kinds.statistics_offer import check
     from congenial.publication import workflow
     from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 
-    sections = [one for one in plan.release if isinstance(one, StatisticsSection)]
+    sections = plan.of(STATISTICS)
     if not sections:
         raise PlanError(
             "the plan releases no statistics that hide a property.",
@@ -126,7 +126,7 @@ def _attacks(
 ) -> list[Document]:
     """Half of the modelling records train the attack, the other half test it."""
     from congenial.audit.property_inference import draw_shadows, property_inference
-    from congenial.kinds.statistics import modelling_records, read
+    from congenial.kinds.statistics_offer import modelling_records, read
     from congenial.mechanisms.distribution.fit import numpy_generator
 
     section = found.section

@@ -67,18 +67,18 @@ def attack(source: Path, names: tuple[str, ...], settings: Settings, out: Path |
 
 def _of_plan(path: Path) -> list[Target]:
     """The tables a plan would release, with the figures as published where they are."""
-    from congenial.kinds.sections import ReleaseSection
-    from congenial.kinds.single_table import ReleaseCheck
+    from congenial.kinds.single_table import SINGLE_TABLE
     from congenial.publication.plan import Plan
     from congenial.publication.workflow import check
 
     plan = Plan.load(path)
-    if not any(isinstance(section, ReleaseSection) for section in plan.release):
+    if not plan.of(SINGLE_TABLE):
         raise CongenialError(
             "the plan releases no table, and no attack is named for what it releases.",
             remedy="For statistics that hide a property use --property.",
         )
-    checked = [one for one in check(plan).releases if isinstance(one, ReleaseCheck)]
+    tables = {section.name for section in plan.of(SINGLE_TABLE)}
+    checked = [one for one in check(plan).releases if one.section.name in tables]
     return [(one.section.name, one.mechanism, one.guarantee.tradeoff) for one in checked]
 
 

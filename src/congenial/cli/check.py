@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli import check_given_public, check_synthetic, check_table
+from congenial.cli import output
 from congenial.cli.output import (
     Document,
     Json,
@@ -27,10 +26,6 @@ from congenial.cli.output import (
 from congenial.errors import GuaranteeError
 
 if TYPE_CHECKING:
-    from congenial.kinds.given_public import ScenariosCheck
-    from congenial.kinds.single_table import ReleaseCheck
-    from congenial.kinds.statistics import StatisticsCheck
-    from congenial.kinds.synthetic import SyntheticCheck
     from congenial.ledger.ledger import Ledger
     from congenial.pairs.adjacency import Adjacency
     from congenial.publication.plan import Plan
@@ -75,23 +70,21 @@ def check(
     release with `statistics`; spends nothing.
     """
     with working("checking the plan"):
+        from congenial.publication import workflow
         from congenial.publication.plan import Plan
 
-        loaded = Plan.load(plan)
-        document = examine(loaded, want, suppose or [])
+        result = workflow.check(Plan.load(plan), want)
+        document = of_check(result, want, suppose or [])
     if as_json:
         emit(document)
         return
     show(document)
     if document["budget"]["allowed"]:
-        say_next(loaded, plan)
+        say_next(result.plan, plan, result.ledger)
 
 
-def say_next(plan: Plan, path: Path) -> None:
+def say_next(plan: Plan, path: Path, ledger: Ledger | None) -> None:
     """The command that comes next for a plan; nothing where all of it is done."""
-    from congenial.publication import workflow
-
-    ledger = workflow.open_ledger(plan, create=False)
     public = () if ledger is None else ledger.mandates.statements
     done = set() if ledger is None else {e.name for e in ledger.entries() if e.counted}
     left = [section.name for section in plan.release if section.name not in done]
@@ -107,12 +100,18 @@ def say_next(plan: Plan, path: Path) -> None:
 
 
 def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) -> Document:
-    """The result of a check as plain data."""
-    from congenial.privacy.semantics import neighbourhood
+    """The check of a plan as plain data."""
     from congenial.publication import workflow
 
-    result = workflow.check(plan, want, again=bool(suppose))
-    mandates = result.mandates
+    return of_check(workflow.check(plan, want, again=bool(suppose)), want, suppose)
+
+
+def of_check(result: PlanCheck, want: str | None, suppose: Sequence[str]) -> Document:
+    """The result of a check as plain data."""
+    from congenial.kinds.registry import of_section
+    from congenial.privacy.semantics import neighbourhood
+
+    plan, mandates = result.plan, result.mandates
     adjacency = plan.adjacency(mandates)
     return {
         "mandates": [
@@ -138,24 +137,11 @@ def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) ->
         "published": result.published,
         "basis": result.basis,
         "want": want,
-        "releases": [_examined(one) for one in result.releases],
-        "already_released": list(result.made),
+        "releases": [of_section(one.section).examine(one) for one in result.releases],
         "supposed": _supposed(result, suppose) if suppose else None,
-        "budget": _budget(result, result.ledger),
+        "already_released": list(result.made),
+        "budget": _budget(result),
     }
-
-
-def _examined(one: ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck) -> Document:
-    from congenial.kinds.sections import kind_of
-
-    kind = kind_of(one.section)
-    if kind == "model":
-        return check_synthetic.examine(cast("SyntheticCheck", one))
-    if kind == "scenarios":
-        return check_given_public.examine(cast("ScenariosCheck", one))
-    if kind == "statistics":
-        return _statistics(cast("StatisticsCheck", one))
-    return check_table.examine(cast("ReleaseCheck", one))
 
 
 def _apart(adjacency: Adjacency) -> int:
@@ -194,44 +180,11 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     }
 
 
-def _statistics(one: StatisticsCheck) -> Document:
-    error = one.mechanism.fit_error
-    bounded = error is not None and math.isfinite(error.bound)
-    return {
-        "name": one.section.name,
-        "kind": "statistics",
-        "statistics": list(one.section.statistics),
-        "records": one.section.records,
-        "mechanism": one.mechanism.name,
-        "candidates": one.choice.table(),
-        "errors": [
-            {"what": name, "standard_deviation": deviation}
-            for name, deviation in zip(
-                one.section.statistics,
-                (one.mechanism.noise.total_covariance.diagonal() ** 0.5).tolist(),
-                strict=True,
-            )
-        ],
-        "fit_error": error and vars(error) | {"bound": error.bound if bounded else None},
-        "fit_words": one.fit_words,
-        "diagnosis": one.diagnosis.words,
-        "doubtful": [
-            {"assumption": test.assumption, "about": test.about, "test": test.test, "p": test.p}
-            for test in one.diagnosis.doubtful
-        ],
-        "guarantee": one.guarantee.to_dict(),
-        "promise": one.guarantee.explain(),
-        "persons": None if one.persons is None else one.persons.explain(),
-        "per_person": None if one.persons is None else one.persons.tradeoff.words,
-        "wanted": None,
-    }
-
-
-def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
+def _budget(result: PlanCheck) -> Document:
     """What is spent, what the plan still asks for, and what both leave, priced together."""
     from congenial.privacy.composition import Loss, joint_loss
 
-    plan = result.plan
+    plan, ledger = result.plan, result.ledger
     budget = plan.budget.budget()
     before = () if ledger is None else tuple(e for e in ledger.entries() if e.counted)
     done = {entry.name for entry in before}
@@ -253,7 +206,10 @@ def _budget(result: PlanCheck, ledger: Ledger | None) -> Document:
 
 def show(document: Document) -> None:
     """The check for people."""
-    if not document["releases"] or any(r["kind"] != "statistics" for r in document["releases"]):
+    from congenial.kinds.registry import by_name
+
+    kinds = [by_name(one["kind"]) for one in document["releases"]]
+    if not kinds or any(kind.given_figures for kind in kinds):
         _show_mandates(document)
     if document["already_released"]:
         paragraph("")
@@ -262,15 +218,8 @@ def show(document: Document) -> None:
     elif not document["releases"]:
         paragraph("")
         paragraph("Nothing else is released: everything but these figures is suppressed.")
-    for one in document["releases"]:
-        if one["kind"] == "table":
-            check_table.show(one, document["want"])
-        elif one["kind"] == "synthetic records":
-            check_synthetic.show(one)
-        elif one["kind"] == "values":
-            check_given_public.show(one)
-        else:
-            _show_statistics(one)
+    for kind, one in zip(kinds, document["releases"], strict=True):
+        kind.show(one, output, document["want"])
     if document["supposed"] is not None:
         supposed = document["supposed"]
         heading(f"Supposing that these counts are known: {'; '.join(supposed['known'])}")
@@ -325,40 +274,3 @@ def _note(mandate: Document) -> str:
     if mandate["relation"] == "zero":
         return "impossible by definition"
     return "follows from the others" if mandate["redundant"] else ""
-
-
-def _show_statistics(one: Document) -> None:
-    many = len(one["statistics"])
-    heading(
-        f"Release '{one['name']}': {many} statistics" if many > 1 else f"Release '{one['name']}'"
-    )
-    paragraph(one["promise"])
-    paragraph("")
-    if one["fit_words"]:
-        paragraph(f"Error of the fit: {one['fit_words']}", style="bold")
-        paragraph("")
-    paragraph(one["persons"] or "Single persons: this release promises nothing about them.")
-    paragraph("")
-    table(
-        ("error of", "standard deviation"),
-        [(row["what"], f"{row['standard_deviation']:.4g}") for row in one["errors"]],
-        numbers="standard deviation",
-    )
-    paragraph("")
-    rows = [
-        (
-            ("* " if row["mechanism"] == one["mechanism"] else "") + row["mechanism"],
-            "-" if row["expected_error"] is None else f"{row['expected_error']:.4g}",
-            row.get("directions", "-"),
-            row.get("why_not", ""),
-        )
-        for row in one["candidates"]
-    ]
-    table(
-        ("mechanism", "expected error", "directions", "why not"),
-        rows,
-        numbers="expected error,directions",
-    )
-    paragraph(f"The fit: {one['diagnosis']}")
-    for test in one["doubtful"]:
-        paragraph(f"- {test['assumption']}: {test['about']} ({test['test']}, p = {test['p']:.2g})")

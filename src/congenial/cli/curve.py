@@ -29,7 +29,8 @@ from congenial.data.rational import fraction
 from congenial.errors import DataError, PlanError
 
 if TYPE_CHECKING:
-    from congenial.publication.plan import Plan, SyntheticSection
+    from congenial.kinds.synthetic import SyntheticSection
+    from congenial.publication.plan import Plan
     from congenial.synthesis.risk_utility import Measure
 
 BOUNDS = "0.25,0.5,1,2"
@@ -97,27 +98,29 @@ def curve(
 
 def section_of(plan: Plan, name: str | None) -> SyntheticSection:
     """The release of synthetic records that is meant."""
-    from congenial.publication.plan import SyntheticSection
+    from congenial.kinds.synthetic import SYNTHETIC
 
+    found = plan.of(SYNTHETIC)
     if name is not None:
-        section = plan.named(name)
-        if isinstance(section, SyntheticSection):
-            return section
+        meant = plan.named(name)
+        for section in found:
+            if section is meant:
+                return section
         raise PlanError(
             f"release '{name}' has no synthetic records.", remedy="Name one with model."
         )
-    if len(plan.synthesised) != 1:
-        if not plan.synthesised:
+    if len(found) != 1:
+        if not found:
             raise PlanError(
                 "the plan releases no synthetic records.",
                 remedy="Add a [[release]] with `model`.",
             )
-        names = ", ".join(one.name for one in plan.synthesised)
+        names = ", ".join(one.name for one in found)
         raise PlanError(
             "the plan has several releases of synthetic records.",
             remedy=f"Name one with --name. It has: {names}.",
         )
-    return plan.synthesised[0]
+    return found[0]
 
 
 def _measure(section: SyntheticSection, text: str) -> Measure:
@@ -168,12 +171,12 @@ def examine(
 ) -> Document:
     """CONFIDENTIAL: the curve as plain data."""
     from congenial.data.tabulate import Microdata
-    from congenial.kinds import synthetic
+    from congenial.kinds.synthetic_offer import build
     from congenial.publication import workflow
     from congenial.publication.private import private_folder
     from congenial.synthesis.risk_utility import risk_utility_curve
 
-    made = synthetic.build(plan, section, workflow.published_so_far(plan))
+    made = build(plan, section, workflow.published_so_far(plan))
     rows: list[Document] = []
     left_out: list[str] = []
     each = 2 * len(bounds) + len(local)

@@ -15,7 +15,6 @@ from congenial.cli.output import (
     Document,
     Json,
     complain,
-    duration,
     emit,
     examples,
     heading,
@@ -26,15 +25,12 @@ from congenial.cli.output import (
     working,
 )
 from congenial.errors import InferenceError
+from congenial.kinds.inference_words import duration
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due
 EVERY = 60  # seconds between two lines about how far a long run is
 SIMULATED = 20  # releases for the coverage, unless asked for otherwise
-_INSTEAD = {
-    "statistics": "Their law is in release.json: see docs/how-to/hide-a-property.",
-    "synthetic records": "Combine the copies: see docs/how-to/synthetic-records.",
-}
 _SHOWN = ("mean", "sd", "low", "high", "r_hat", "effective")
 
 
@@ -143,23 +139,22 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
 
 def _why_slow(release: Any) -> str:
     """What makes chains slow for this release, where that is known."""
-    from congenial.inference.feasibility import outlook
-    from congenial.mechanisms.table_release import Release
+    from congenial.kinds.registry import by_name
 
-    return outlook(release.mechanism).why if isinstance(release, Release) else ""
+    return by_name(release.kind).why_slow(release)
 
 
 def _read(bundle: Path) -> Any:
     """A bundle whose law is known."""
-    from congenial.mechanisms.table_release import Release
-    from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+    from congenial.kinds.registry import by_name
     from congenial.publication.bundle import read
 
     release = read(bundle)
-    if not isinstance(release, Release | ValuesRelease):
+    instead = by_name(release.kind).instead
+    if instead:
         raise InferenceError(
             f"'{bundle}' holds {release.kind}, not a protected table.",
-            remedy=f"congenial infer works on tables. {_INSTEAD[release.kind]}",
+            remedy=f"congenial infer works on tables. {instead}",
         )
     return release
 

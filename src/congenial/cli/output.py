@@ -130,10 +130,3 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
         return
     with console(stderr=True).status(text) as status:
         yield lambda now: status.update(now)
-
-
-def duration(minutes: float) -> str:
-    """Minutes or hours, none of them to the last digit."""
-    if minutes < 1.5:
-        return "a minute"
-    return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.0f} hours"

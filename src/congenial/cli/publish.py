@@ -46,6 +46,7 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Compute the mandated figures exactly, record and write them. They are public from then on."""
+    from congenial.publication import workflow
     from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
@@ -54,7 +55,7 @@ def publish(
         emit(document)
         return
     show(document)
-    say_next(loaded, plan)
+    say_next(loaded, plan, workflow.open_ledger(loaded, create=False))
 
 
 def carry_out(plan: Plan, out: Path | None = None, *, accept_weaker: bool = False) -> Document:

@@ -48,7 +48,7 @@ def texts(
     remedy = 'Give a name or a list of names, such as ["sex", "age"].'
     if isinstance(value, str):
         return (value,)
-    expect(value, Iterable, what, remedy, error)  # type: ignore[type-abstract]
+    expect(value, Iterable, what, remedy, error)
     found: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
     for one in found:
         expect(one, str, f"an entry of {what}", remedy, error)

@@ -1,251 +1,190 @@
-"""A table of counts given what is public, from a plan: read z, calibrate, and get ready to draw.
-
-Public are the plan's exact figures, earlier counts in a file (the prior), and what `given` says in
-words. The Wasserstein exponential mechanism (partially-private-data, Theorem 9) promises epsilon
-given all that. The ledger counts what one replaced record does to the same release, which needs no
-beliefs: the loss grows with the change of the table, and one record changes it by 2 in l1.
-"""
+"""A table of counts given what is public already: [[release]] with `scenarios`."""
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import product
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from congenial.data.csv_text import read_rows
-from congenial.data.tabulate import Microdata
-from congenial.errors import DataError, GuaranteeError, MandateError
-from congenial.figures.invariants import Invariants
-from congenial.figures.support import support
-from congenial.kinds.kind import Offer, Setting, unit_words
-from congenial.kinds.sections import PriorCounts, ScenariosSection
-from congenial.mechanisms.wasserstein.base_measure import (
-    Base,
-    congenial,
-    naive,
-    prior_congenial,
-    published_sums,
-)
-from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
-from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, person_promise
-from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
-from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
-from congenial.pairs.secrets import SecretPairs
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.rounding_words import number
-from congenial.report.given_public_report import Earlier, GivenPublicReport
-from congenial.sampling.randomness import Randomness
-from congenial.transport.delta_z import DistanceBound, delta_z
+from pydantic import BeforeValidator, Field, model_validator
+
+from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
+from congenial.kinds.sections import NamedSection, Positive, exact
+
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.kinds.given_public_offer import ScenariosCheck
+    from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+    from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+    from congenial.privacy.guarantee import Guarantee
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
+
+
+INDEPENDENT: Literal["independent records"] = "independent records"
 
 
 @dataclass(frozen=True)
-class ScenariosCheck:
-    """What a release given public information would promise, and to whom."""
+class Believed:
+    """`scenarios`: what somebody may believe, or the distance Delta_z that is assumed instead."""
 
-    section: ScenariosSection
-    mechanism: WassersteinExponential
-    guarantee: Guarantee
-    persons: Guarantee
-    earlier: Earlier | None
+    believe: Literal["independent records"] | None = None
+    distance: Fraction | None = None
+    because: str = ""
 
 
-def build(plan: Setting, section: ScenariosSection, mandates: Invariants) -> WassersteinExponential:
-    """The mechanism of one section given `mandates`, with or without their figures."""
-    if plan.unit.max_rows is not None:
-        raise GuaranteeError(
-            f"release '{section.name}': scenarios are about one record per person.",
-            remedy="Leave max_rows out, or release a table without scenarios.",
-        )
-    pairs = _pairs(plan, section, mandates)
-    made = WassersteinExponential(
-        pairs,
-        _distance(section, pairs),
-        _base(plan, section, mandates),
-        section.epsilon,
-        section.loss,
-        ORDINARY[section.loss],
-        tuple(section.table),
-    )
-    if section.basis == "theorem" and made.guarantee.basis != "theorem":
-        raise GuaranteeError(
-            f"release '{section.name}' asks for basis = 'theorem', and its promise is an "
-            f"{made.guarantee.basis}.",
-            remedy="Use loss = 'l1' and scenarios that give the distance; or leave basis out.",
-        )
-    return made
+@dataclass(frozen=True)
+class PriorCounts:
+    """`base_measure` with `prior`: a file of earlier counts, and what they weigh."""
+
+    prior: str
+    alpha: Fraction
+    kappa: Fraction
 
 
-def check(plan: Setting, section: ScenariosSection, mandates: Invariants) -> ScenariosCheck:
-    """What it promises, from public parameters alone."""
-    made = build(plan, section, mandates)
-    return ScenariosCheck(
-        section,
-        made,
-        promise(plan, made.guarantee),
-        _persons(plan, made, mandates),
-        _earlier(plan, section),
+def _believed(value: Any) -> Any:
+    told = dict(value) if isinstance(value, dict) else {}
+    because, one = told.pop("because", ""), next(iter(told.items()), ("", None))
+    if len(told) != 1 or not isinstance(because, str):
+        one = ("", None)
+    if one == ("believe", INDEPENDENT):
+        return Believed(believe=INDEPENDENT, because=because)
+    if one[0] == "distance":
+        return Believed(distance=exact(one[1]), because=because)
+    raise ValueError(
+        f"must be {{ believe = '{INDEPENDENT}' }}, or {{ distance = 2 }} where Delta_z is assumed; "
+        "because = '...' may be added. Other scenarios are for Python"
     )
 
 
-def _persons(plan: Setting, made: WassersteinExponential, mandates: Invariants) -> Guarantee:
-    """What is promised to anybody, whatever is believed."""
-    persons = person_promise(made.description, mandates)
-    assert persons is not None
-    return promise(plan, persons)
-
-
-def promise(plan: Setting, guarantee: Guarantee) -> Guarantee:
-    """A guarantee with what the plan assumes about the data added."""
-    return replace(guarantee, assumptions=(*guarantee.assumptions, unit_words(plan)))
-
-
-@contextmanager
-def offer(
-    plan: Setting,
-    section: ScenariosSection,
-    mandates: Invariants,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
-) -> Iterator[Offer]:
-    """Read and check the data; what is left is to draw."""
-    made = build(plan, section, mandates)
-    axes = [plan.schema.axis(name).base for name in section.table]
-    names = [name for name in plan.schema.names if name in axes or name in mandates.bases]
-    progress("reading the data")
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        table = data.tabulate(names, resume=plan.resume)
-    if mandates.values is not None and not mandates.holds_for(table):
-        raise MandateError(
-            "the data do not agree with the published figures.",
-            remedy="Release from the data the figures were computed from.",
+def _base_measure(value: Any) -> Any:
+    if value in ("naive", "congenial"):
+        return value
+    if not isinstance(value, dict) or set(value) != {"prior", "alpha", "kappa"}:
+        raise ValueError(
+            "must be 'naive', 'congenial', or { prior = 'last-release.csv', alpha = 0.1, "
+            "kappa = 0.5 }"
         )
-    truth = table.marginal(section.table).counts.reshape(-1)
-    law = made.law(truth)
-    _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses what is too wide
-    prepared = GivenPublicReport(_persons(plan, made, mandates), _earlier(plan, section))
-
-    def draw() -> ValuesRelease:
-        return made.release(truth, randomness, section.name)
-
-    yield Offer(
-        section.name,
-        made.description,
-        promise(plan, made.guarantee),
-        draw,
-        prepared.render,
-        lambda now: now.mandates == mandates,
-    )
+    if not isinstance(value["prior"], str):
+        raise ValueError("prior must name a CSV file")
+    return PriorCounts(value["prior"], exact(value["alpha"]), exact(value["kappa"]))
 
 
-# ---- what is believed ----------------------------------------------------------------------------
+class ScenariosSection(NamedSection):
+    """[[release]] with `scenarios`: a table of counts, protected given what is public already."""
 
+    table: list[str] = Field(min_length=1)
+    scenarios: Annotated[Believed, BeforeValidator(_believed)]
+    given: list[str] = []
+    base_measure: Annotated[str | PriorCounts, BeforeValidator(_base_measure)] = "congenial"
+    loss: Literal["l1", "l2"] = "l1"
+    epsilon: Positive
+    basis: Literal["theorem"] | None = None
 
-def _pairs(plan: Setting, section: ScenariosSection, mandates: Invariants) -> SecretPairs:
-    told = section.scenarios
-    given = list(section.given)
-    if isinstance(section.base_measure, PriorCounts):
-        given.append(f"the counts in '{Path(section.base_measure.prior).name}'")
-    scenario: Scenarios
-    if told.distance is None:
-        scenario = IndependentRecords("replace-one")
-    else:
-        ground = f" ({told.because})" if told.because else ""
-        scenario = StatedLaws(
-            "one person's answer moves the law of the table by at most "
-            f"{number(told.distance)} in {section.loss}{ground}"
-        )
-    return SecretPairs(
-        plan.schema,
-        (scenario,),
-        tuple(given),
-        "query" if told.distance is not None else "database",
-        mandates if mandates.statements else None,
-    )
-
-
-def _distance(section: ScenariosSection, pairs: SecretPairs) -> DistanceBound:
-    """Delta_z of the scenarios, in records; or as assumed, in the norm of the loss."""
-    if section.scenarios.distance is None:
-        return delta_z(pairs)
-    return assumed_delta(section.scenarios.distance, section.loss)
-
-
-# ---- what is known of the table ------------------------------------------------------------------
-
-
-def _base(plan: Setting, section: ScenariosSection, mandates: Invariants) -> Base:
-    table = tuple(section.table)
-    cells = plan.schema.size(table)
-    if section.base_measure == "naive":
-        return naive(cells)
-    known = support(mandates, table)
-    if known.degrees_of_freedom == 0:
-        raise GuaranteeError(
-            f"nothing is left to protect in the table over {', '.join(table)}: the published "
-            "figures fix every cell.",
-            remedy="Publish the table exactly, or drop a figure.",
-        )
-    totals = published_sums(known)
-    before = _earlier(plan, section)
-    if before is None:
-        return congenial(cells, totals)
-    return prior_congenial(cells, totals, before.counts, alpha=before.alpha, kappa=before.kappa)
-
-
-def _earlier(plan: Setting, section: ScenariosSection) -> Earlier | None:
-    """What the base measure leans on, if it does."""
-    told = section.base_measure
-    if not isinstance(told, PriorCounts):
-        return None
-    counts = _counts(plan, section, told.prior)
-    return Earlier(Path(told.prior).name, counts, told.alpha, told.kappa)
-
-
-def _counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int, ...]:
-    """The counts of an earlier release in the order of the table; below zero they count as zero."""
-    axes = plan.schema.axes(section.table)
-    found: dict[tuple[str, ...], int] = {}
-    for line, row in enumerate(_rows(plan.folder / address, address, section.table), start=2):
-        cell = tuple(row[axis.name] for axis in axes)
-        known = all(label in axis.levels for label, axis in zip(cell, axes, strict=True))
-        whole = re.fullmatch(r"-?\d{1,18}", (row["count"] or "").strip())
-        if not known or whole is None or cell in found:
-            raise DataError(
-                f"base_measure.prior: row {line} of '{address}' repeats a cell, or has a label "
-                "that is not in the schema or a count that is not whole.",
-                remedy="Give each cell of the table once.",
+    @model_validator(mode="after")
+    def _possible(self) -> ScenariosSection:
+        if self.delta is not None:
+            raise ValueError("scenarios promise epsilon without delta; leave delta out")
+        if self.mechanism not in ("auto", "wasserstein_exponential"):
+            raise ValueError(
+                f"mechanism = {self.mechanism!r} does not take scenarios; write 'auto'"
             )
-        found[cell] = max(int(whole[0]), 0)
-    missing = plan.schema.size(tuple(section.table)) - len(found)
-    if missing:
-        raise DataError(
-            f"base_measure.prior: '{address}' lacks {missing} cells of the table.",
-            remedy="Give each cell of the table once; a count of 0 is written as 0.",
+        return self
+
+    def refused_beside(self, publishes: bool, others: int) -> str:
+        """Beside no other release where its distance is assumed: such promises do not add up."""
+        if self.scenarios.distance is None or not others:
+            return super().refused_beside(publishes, others)
+        return (
+            f"release '{self.name}' assumes its distance, and such a promise does not add up "
+            "with any other release from the same data; believe = 'independent records' does"
         )
-    return tuple(found[cell] for cell in product(*(axis.levels for axis in axes)))
 
 
-def _rows(place: Path, address: str, table: list[str]) -> list[dict[str, str]]:
-    """The lines of a CSV file with a column for each axis and one for the count."""
-    try:
-        with place.open(newline="", encoding="utf-8-sig") as file:
-            rows = read_rows(file)
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise DataError(
-            f"base_measure.prior: '{address}' cannot be read as CSV.",
-            remedy="Give the table.csv or values.csv of an earlier bundle, or a file like it.",
-        ) from None
-    wanted = [*table, "count"]
-    if not rows or any(name not in rows[0] for name in wanted):
-        raise DataError(
-            f"base_measure.prior: '{address}' lacks rows or one of the columns "
-            f"{', '.join(wanted)}.",
-            remedy="Give one row per cell of the table, with its labels and its count.",
-        )
-    return rows
+class GivenPublic(Kind[ScenariosSection]):
+    """Counts drawn around the true ones, protected given what somebody knows already."""
+
+    key = "scenarios"
+    name = "values"
+    section = ScenariosSection
+    instead: ClassVar[str] = ""
+
+    def build(
+        self, plan: Setting, section: ScenariosSection, figures: Invariants
+    ) -> WassersteinExponential:
+        """The mechanism given the figures, with or without their values."""
+        from congenial.kinds.given_public_offer import build
+
+        return build(plan, section, figures)
+
+    def check(
+        self,
+        plan: Setting,
+        section: ScenariosSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> ScenariosCheck:
+        """What it promises, from public parameters alone."""
+        from congenial.kinds.given_public_offer import check
+
+        return check(plan, section, figures)
+
+    def offer(
+        self,
+        plan: Setting,
+        section: ScenariosSection,
+        built: WassersteinExponential,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """Read and check the data; what is left is to draw."""
+        from congenial.kinds.given_public_offer import offer
+
+        return offer(plan, section, built, figures, randomness, progress)
+
+    def shown(self, section: ScenariosSection) -> Sequence[str]:
+        """The axes of the table."""
+        return section.table
+
+    @property
+    def release_class(self) -> type[ValuesRelease]:
+        """`ValuesRelease`."""
+        from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+
+        return ValuesRelease
+
+    def report(self, release: ValuesRelease, promise: str) -> str:
+        """The report, without the earlier counts that only the curator's plan names."""
+        from congenial.kinds.given_public_verification import report
+
+        return report(release, promise)
+
+    def same_page(self, release: ValuesRelease, promise: str, page: str) -> bool:
+        """Whether the report is the one written anew, apart from what rests on earlier counts."""
+        from congenial.kinds.given_public_verification import same_page
+
+        return same_page(release, promise, page)
+
+    def persons(self, release: ValuesRelease) -> Guarantee | None:
+        """What is promised to anybody, whatever is believed."""
+        from congenial.kinds.given_public_verification import persons_of
+
+        return persons_of(release)
+
+    def examine(self, checked: ScenariosCheck) -> Document:
+        """What is assumed, the base measure, and both promises."""
+        from congenial.kinds.given_public_words import examine
+
+        return examine(checked)
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        from congenial.kinds.given_public_words import show
+
+        show(document, screen)
+
+
+GIVEN_PUBLIC = GivenPublic()

@@ -1,25 +1,52 @@
-"""What a kind of release is given, and what it hands back when it is ready to be drawn."""
+"""What a kind of release is: one class with all that the rest of the house asks about it.
+
+A subclass of `Kind` says which key of a plan tells it, how its section is read, what it builds,
+checks and draws, what its bundle holds, and how all that is told to people. Plan, workflow, bundle,
+`verify` and the commands know kinds through `registry` only. A kind is looked up whenever a plan or
+a bundle is read, so its module is light: what is heavy is imported inside its methods.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.data.tabulate import Microdata
-from congenial.data.unit import Unit
-from congenial.figures.invariants import Invariants
-from congenial.pairs.a_star import Reading
-from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.description import AnyDescription
-from congenial.privacy.guarantee import Guarantee
+from congenial.errors import CongenialError
+from congenial.kinds.sections import NamedSection
 
 if TYPE_CHECKING:
-    from congenial.data.engines.parquet_count import Progress
+    from congenial.data.schema import Schema
+    from congenial.data.table import Table
+    from congenial.data.tabulate import Microdata
+    from congenial.data.unit import Unit
+    from congenial.figures.invariants import Invariants
     from congenial.ledger.ledger import Ledger
+    from congenial.pairs.a_star import Reading
+    from congenial.pairs.adjacency import Adjacency
+    from congenial.privacy.description import AnyDescription
+    from congenial.privacy.guarantee import Guarantee
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
+
+Document = dict[str, Any]  # plain data, as `--json` prints them
+S = TypeVar("S", bound=NamedSection)
+Tell = Callable[[str], Any]  # tells the curator how far it is
+
+if TYPE_CHECKING:
+    from congenial.ledger.ledger import Ledger
+
+
+class Files(Protocol):
+    """The files of a bundle, for `verify`."""
+
+    def __getitem__(self, name: str) -> bytes: ...
+
+    def same(self, name: str, now: bytes) -> bool:
+        """Whether a file is what would be written now."""
 
 
 class Setting(Protocol):
@@ -54,19 +81,176 @@ class Setting(Protocol):
         """Which datasets must look alike, given published values when there are any."""
 
 
+class Screen(Protocol):
+    """Where `show` writes for people."""
+
+    def heading(self, text: str) -> None:
+        """A heading."""
+
+    def paragraph(self, text: str, *, style: str = "") -> None:
+        """A paragraph."""
+
+    def line(self, name: str, value: object) -> None:
+        """A name and its value on one unbroken line."""
+
+    def facts(self, rows: Mapping[str, object]) -> None:
+        """Names and values in two columns."""
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        numbers: str = "",
+        whole: str = "",
+    ) -> None:
+        """A table; columns named in `numbers` are set flush right."""
+
+
+class Checked(Protocol):
+    """What the check of any section says: the section, its law, and what is promised."""
+
+    @property
+    def section(self) -> Any:
+        """The section of the plan."""
+
+    @property
+    def mechanism(self) -> Any:
+        """What would draw; it has a `description`."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What would be promised."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of `verify`: what was checked and whether it holds."""
+
+    what: str
+    holds: bool
+    detail: str = ""
+
+
 @dataclass(frozen=True)
 class Offer:
     """A release that is ready: its law, its promise, how it is drawn, and its report.
 
-    `holds` says, once the share of the budget is reserved, whether what it rests on still does.
+    `guarantee` is the promise as the plan words it, which what is drawn will carry. `rehearsal`
+    gives something of the same form that is made up: it is written and thrown away before anything
+    is spent, so that what cannot be written is found out in time. `holds` says, once the share of
+    the budget is reserved, whether what it rests on still does.
     """
 
     name: str
     description: AnyDescription
     guarantee: Guarantee
     draw: Callable[[], Any]
+    rehearsal: Callable[[], Any]
     report: Callable[[Any, str], str]
     holds: Callable[[Ledger], bool] = lambda _: True
+
+
+class Kind(ABC, Generic[S]):
+    """One kind of release, from its section in a plan to its bundle.
+
+    `key`: the key of a [[release]] that tells it. `name`: how release.json names it. `section`: the
+    keys it takes. `given_figures`: whether its promise is given what is published exactly.
+    `instead`: what an analyst does where `congenial infer` has no use for it; empty where it has.
+    """
+
+    key: ClassVar[str]
+    name: ClassVar[str]
+    section: type[S]
+    given_figures: ClassVar[bool] = True
+    instead: ClassVar[str] = "Its law is in release.json, under description."
+
+    # ---- from the plan to a draw ---------------------------------------------------------------
+
+    @abstractmethod
+    def build(self, plan: Setting, section: S, figures: Invariants) -> Any:
+        """What would draw, from public inputs; refused here is what cannot work."""
+
+    @abstractmethod
+    def check(
+        self, plan: Setting, section: S, figures: Invariants, wish: Want | None = None
+    ) -> Checked:
+        """What it promises and how accurate it is; `wish`: an accuracy that is asked for."""
+
+    @abstractmethod
+    def offer(
+        self,
+        plan: Setting,
+        section: S,
+        built: Any,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """Read and check the data; `built` is what `build` made for these figures."""
+
+    def shown(self, section: S) -> Sequence[str]:  # noqa: ARG002
+        """The axes that it shows to everybody, for which the data must fit the schema."""
+        return ()
+
+    def answers(self, checked: Any) -> bool:  # noqa: ARG002
+        """Whether a check has something to say about the wish it was asked."""
+        return False
+
+    # ---- the bundle ----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def release_class(self) -> Any:
+        """The class of what is released; it reads its part of a bundle."""
+
+    @abstractmethod
+    def report(self, release: Any, promise: str) -> str:
+        """The report, from what a bundle holds."""
+
+    def verify(self, files: Files, release: Any) -> list[Check]:
+        """What the content of a bundle must satisfy: it reads back as it was written, and what the
+        release says of itself (`checks`) holds.
+        """
+        same = all(files.same(name, content) for name, content in release.payload().items())
+        try:
+            found = release.checks()
+        except (CongenialError, KeyError, TypeError, ValueError):
+            found = {"what it says of itself makes sense": False}
+        return [
+            Check("what was released reads back as written", same),
+            *(Check(what, holds) for what, holds in found.items()),
+        ]
+
+    def same_page(self, release: Any, promise: str, page: str) -> bool:
+        """Whether a report is the one that would be written anew."""
+        return page == self.report(release, promise)
+
+    def persons(self, release: Any) -> Guarantee | None:  # noqa: ARG002
+        """What the report says about persons besides the promise of the release."""
+        return None
+
+    # ---- telling people ------------------------------------------------------------------------
+
+    def examine(self, checked: Any) -> Document:
+        """A check as plain data: at least these keys."""
+        return {
+            "name": checked.section.name,
+            "kind": self.name,
+            "per_person": checked.guarantee.tradeoff.words,
+            "guarantee": checked.guarantee.to_dict(),
+            "promise": checked.guarantee.explain(),
+            "errors": [],
+            "wanted": None,
+        }
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people; `want` is the accuracy that was asked for, in the asker's words."""
+        screen.heading(f"Release '{document['name']}': {self.name}")
+        screen.paragraph(document["promise"])
+
+    def why_slow(self, release: Any) -> str:  # noqa: ARG002
+        """What makes `congenial infer` slow on a release, where that is known."""
+        return ""
 
 
 def unit_words(plan: Setting) -> str:
@@ -78,12 +262,10 @@ def unit_words(plan: Setting) -> str:
     return f"each person is one row (checked in '{plan.unit.column}')"
 
 
-def tabulate(
-    plan: Setting, data: Microdata, names: Sequence[str], progress: Callable[[str], Any]
-) -> Table:
+def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
 
-    def tell(now: Progress) -> None:
+    def tell(now: Any) -> None:
         speed = now.rows_per_second / 1e6
         progress(f"{now.rows:,} of {now.total:,} rows, {speed:.1f} million a second")
 

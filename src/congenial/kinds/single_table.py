@@ -1,158 +1,170 @@
-"""Protected tables from a plan: build the mechanism, say what it promises, get ready to draw."""
+"""A protected table: [[release]] with `table`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from congenial.data.source import SPARK_SCHEME
-from congenial.data.tabulate import Microdata
-from congenial.errors import BundleError, PredicateError, StructureError
-from congenial.figures.invariants import Invariants
-from congenial.figures.support import Support, support
-from congenial.kinds.kind import Offer, Setting, tabulate, unit_words
-from congenial.kinds.sections import ReleaseSection
-from congenial.kinds.table_building import build
-from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.projection.projection import project, rehearse
-from congenial.mechanisms.table_release import Release
-from congenial.pairs.adjacency import Supremum
-from congenial.privacy.composition import largest_gauge
-from congenial.privacy.description import HULLS
+from pydantic import Field, model_validator
+
+from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
+from congenial.kinds.sections import NamedSection, Positive
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.normaliser import Price
-from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
-from congenial.report.table_report import render
-from congenial.sampling.randomness import Randomness, SeededRandomness
 
-__all__ = ["ReleaseCheck", "build", "check", "offer", "promise"]
-
-
-@dataclass(frozen=True)
-class ReleaseCheck:
-    """What a release of the plan would promise and how accurate it would be."""
-
-    section: ReleaseSection
-    mechanism: Mechanism
-    guarantee: Guarantee
-    sensitivity: Supremum
-    support: Support
-    errors: list[ErrorRow]
-    price: Price | None  # of conditioning on counts >= 0, part of the promise
-    wanted: tuple[str, Fraction] | None  # the parameter the plan gives, and what a wish needs
-    unanswered: str = ""  # why a wish about a sum that the table shows has no answer
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.kinds.table_offer import ReleaseCheck
+    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.mechanisms.table_release import Release
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
 
 
-def check(
-    plan: Setting, section: ReleaseSection, mandates: Invariants, wish: Want | None = None
-) -> ReleaseCheck:
-    """What it promises and how accurate it is, from public parameters alone."""
-    mechanism = build(plan, section, mandates)
-    guarantee = promise(plan, section, mechanism)
-    table = mechanism.description.table
-    wanted, unanswered = None, ""
-    if wish is not None:
-        kind = section.kind
-        try:
-            wanted = (kind, smallest(wish, lambda x: _with(plan, section, mandates, {kind: x})))
-        except (BundleError, PredicateError):
-            pass  # this table does not show what is asked about
-        except StructureError as reason:
-            unanswered = reason.what
-    return ReleaseCheck(
-        section,
-        mechanism,
-        guarantee,
-        _sensitivity(mechanism),
-        support(mechanism.description.support, table),
-        error_rows(mechanism),
-        mechanism.price if isinstance(mechanism, CongenialCounts) else None,
-        wanted,
-        unanswered,
-    )
+class ReleaseSection(NamedSection):
+    """[[release]] with `table`: a protected table and the promise it must meet."""
+
+    table: list[str] = Field(min_length=1)
+    rho: Positive | None = None
+    mu: Positive | None = None
+    reading: Literal["robust", "existential", "literal"] = "robust"
+    nonnegative: Literal["no", "project", "condition"] = "no"
+    basis: Literal["theorem"] | None = None
+    by: list[str] = []
+    levels: list[list[str]] | None = None
+    shares: list[Positive] | None = None
+
+    @model_validator(mode="after")
+    def _one_promise(self) -> ReleaseSection:
+        if sum(x is not None for x in (self.epsilon, self.rho, self.mu)) != 1:
+            raise ValueError("must have exactly one of epsilon, rho, mu")
+        if self.delta is not None and self.epsilon is None:
+            raise ValueError("delta goes with epsilon")
+        if self.delta is not None and self.delta >= 1:
+            raise ValueError("delta must be below 1")
+        if not set(self.by) <= set(self.table):
+            raise ValueError("by must name axes of the table")
+        if self.shares is not None and len(self.shares) != len(self.levels or []) + 1:
+            raise ValueError("shares must have one number for each level and one for the cells")
+        if self.levels is not None and (self.epsilon is None or self.delta is not None):
+            raise ValueError("levels needs epsilon without delta")
+        if self.nonnegative == "condition" and (self.epsilon is None or self.delta is not None):
+            raise ValueError(
+                "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
+                "pure promises only; use 'project', which is free"
+            )
+        return self
+
+    @property
+    def kind(self) -> Literal["epsilon", "rho", "mu"]:
+        """Which parameter states the promise."""
+        if self.rho is not None:
+            return "rho"
+        return "epsilon" if self.mu is None else "mu"
+
+    def target(self, adjacency: Adjacency) -> Guarantee:
+        """The promise over an adjacency."""
+        if self.rho is not None:
+            return Guarantee.zero_concentrated(self.rho, adjacency)
+        if self.mu is not None:
+            return Guarantee.gaussian(self.mu, adjacency)
+        assert self.epsilon is not None
+        if self.delta is not None:
+            return Guarantee.approximate(self.epsilon, float(self.delta), adjacency)
+        return Guarantee.pure(self.epsilon, adjacency)
 
 
-def _sensitivity(mechanism: Mechanism) -> Supremum:
-    """How far look-alikes are apart in the norm the loss is counted in."""
-    description, adjacency = mechanism.description, mechanism.adjacency
-    if description.norm == "gauge":
-        return largest_gauge(adjacency, HULLS[description.family])
-    if description.norm == "l1":
-        return adjacency.l1(description.table)
-    return adjacency.l2_squared(description.table)
+class SingleTable(Kind[ReleaseSection]):
+    """Counts with noise of a known law, conditioned on what is published exactly."""
+
+    key = "table"
+    name = "table"
+    section = ReleaseSection
+    instead: ClassVar[str] = ""
+
+    def build(self, plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechanism:
+        """The mechanism over the databases that agree with the figures."""
+        from congenial.kinds.table_building import build
+
+        return build(plan, section, figures)
+
+    def check(
+        self,
+        plan: Setting,
+        section: ReleaseSection,
+        figures: Invariants,
+        wish: Want | None = None,
+    ) -> ReleaseCheck:
+        """What it promises and how accurate it is, from public parameters alone."""
+        from congenial.kinds.table_offer import check
+
+        return check(plan, section, figures, wish)
+
+    def offer(
+        self,
+        plan: Setting,
+        section: ReleaseSection,
+        built: Mechanism,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """Read and check the data; what is left is to draw, while the data are open."""
+        from congenial.kinds.table_offer import offer
+
+        return offer(plan, section, built, figures, randomness, progress)
+
+    def shown(self, section: ReleaseSection) -> Sequence[str]:
+        """The axes of the table."""
+        return section.table
+
+    def answers(self, checked: ReleaseCheck) -> bool:
+        """Whether the table shows the sum that was asked about."""
+        return bool(checked.wanted or checked.unanswered)
+
+    @property
+    def release_class(self) -> type[Release]:
+        """`Release`."""
+        from congenial.mechanisms.table_release import Release
+
+        return Release
+
+    def report(self, release: Release, promise: str) -> str:
+        """The report of a table, with pictures where they can be drawn."""
+        from congenial.report.table_report import render
+
+        return render(release, promise)
+
+    def verify(self, files: Files, release: Release) -> list[Check]:
+        """Labels, sums, bounds, the grid, and the promise."""
+        from congenial.kinds.table_verification import verify
+
+        return verify(files, release)
+
+    def same_page(self, release: Release, promise: str, page: str) -> bool:
+        """Whether the report is the one written anew, whatever its pictures show."""
+        from congenial.kinds.table_verification import same_page
+
+        return same_page(release, promise, page)
+
+    def examine(self, checked: ReleaseCheck) -> Document:
+        """Law, sensitivity, errors, prices and what each figure costs."""
+        from congenial.kinds.table_words import examine
+
+        return examine(checked)
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:
+        """The same for people."""
+        from congenial.kinds.table_words import show
+
+        show(document, screen, want)
+
+    def why_slow(self, release: Any) -> str:
+        """What makes chains slow for this law."""
+        from congenial.inference.feasibility import outlook
+
+        return outlook(release.mechanism).why
 
 
-def _with(
-    plan: Setting, section: ReleaseSection, mandates: Invariants, change: dict[str, Fraction]
-) -> Mechanism:
-    return build(plan, section.model_copy(update=change), mandates)
-
-
-def promise(plan: Setting, section: ReleaseSection, mechanism: Mechanism) -> Guarantee:
-    """The mechanism's guarantee with what the plan assumes about the data added."""
-    guarantee = mechanism.guarantee
-    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
-    assumed = (*guarantee.assumptions, unit_words(plan))
-    return replace(guarantee, assumptions=assumed, stated_delta=delta)
-
-
-@contextmanager
-def offer(
-    plan: Setting,
-    section: ReleaseSection,
-    mandates: Invariants,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
-) -> Iterator[Offer]:
-    """Read and check the data; what is left is to draw, while the data are open."""
-    mechanism = build(plan, section, mandates)
-    description = mechanism.description
-    if section.nonnegative == "project":
-        description = replace(description, post_processing="project")
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        progress("reading the data")
-        draw = _ready(plan, section, mechanism, data, randomness, progress)
-        error_rows(mechanism)  # what the report will need; it must not fail after the draw
-        if section.nonnegative == "project":
-            rehearse(mechanism)
-
-        def finished() -> Release:
-            drawn = draw()
-            return project(drawn, randomness) if section.nonnegative == "project" else drawn
-
-        yield Offer(
-            section.name,
-            description,
-            promise(plan, section, mechanism),
-            finished,
-            render,
-            lambda now: build(plan, section, now.mandates) == mechanism,
-        )
-
-
-def _ready(
-    plan: Setting,
-    section: ReleaseSection,
-    mechanism: Mechanism,
-    data: Microdata,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
-) -> Callable[[], Release]:
-    """Check the data, and return what draws; refuses before anything is spent."""
-    if section.by and str(plan.source).startswith(SPARK_SCHEME):
-        from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
-
-        groups = ByGroup(mechanism, data, tuple(section.by))
-        groups.check()
-        seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
-        return lambda: groups.release(section.name, seed)
-    released = {plan.schema.axis(axis).base for axis in section.table}
-    mandated = mechanism.adjacency.mandates.bases
-    names = [name for name in plan.schema.names if name in released or name in mandated]
-    table = tabulate(plan, data, names, progress)
-    mechanism.check(table)
-    return lambda: mechanism.release(table, randomness, section.name)
+SINGLE_TABLE = SingleTable()

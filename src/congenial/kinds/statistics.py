@@ -1,269 +1,157 @@
-"""Releases of statistics from a plan: fit the laws, calibrate, and get ready to draw.
-
-The laws are fitted to modelling data, a file of other people or a share of the data kept apart.
-Resampling is keyed by the section itself, so that `check` and `release` show the same noise; the
-noise itself is drawn from the system's randomness like that of any release.
-"""
+"""Statistics that hide what the whole dataset is like: [[release]] with `statistics`."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
 
-from congenial.data.predicate import parse
-from congenial.data.records import Records
-from congenial.data.tabulate import Microdata
-from congenial.data.vector_statistics import Statistic, Statistics, Vector
-from congenial.errors import DataError, GuaranteeError, PlanError, StructureError
-from congenial.figures.invariants import Invariants
-from congenial.kinds.kind import Offer, Setting, unit_words
-from congenial.kinds.sections import NOT_PROTECTED, StatisticsSection
-from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
-from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
-from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
-from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
-from congenial.mechanisms.distribution.sampling_error import CONFIDENCE, cost_words
-from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
-from congenial.pairs.properties import Property, read_property
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Approximate, Tradeoff
-from congenial.report.statistics_report import StatisticsReport
-from congenial.sampling.randomness import Randomness, SeededRandomness
+from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
+from congenial.kinds.sections import NamedSection, Positive, exact
+from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
+
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.kinds.statistics_offer import Asked, StatisticsCheck
+    from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+    from congenial.privacy.guarantee import Guarantee
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A section in the library's terms: what is computed and what is hidden."""
-
-    query: Statistics
-    hide: Property
+NOT_PROTECTED = "not protected"  # what `persons` says of a release that promises them nothing
 
 
-@dataclass(frozen=True)
-class StatisticsCheck:
-    """What a release of statistics would promise, and every mechanism that was tried."""
-
-    section: StatisticsSection
-    fit: FittedLaws
-    choice: Choice
-    guarantee: Guarantee
-    persons: Guarantee | None
-
-    @property
-    def mechanism(self) -> DistributionMechanism:
-        """The one that was chosen."""
-        return self.choice.mechanism
-
-    @property
-    def fit_words(self) -> str:
-        """What the sampling error of the fit does to the promise; empty for laws that are given."""
-        error, target = self.mechanism.fit_error, self.mechanism.target
-        if error is None:
-            return ""
-        return error.beside(float(getattr(target, error.parameter))) + self._cost_words
-
-    @property
-    def _cost_words(self) -> str:
-        """How much larger errors are because the noise allows for the error of the fit."""
-        pairs = self.fit.pairs
-        if self.mechanism.fit_ignored or not pairs.gaussian or self.mechanism.noise.rank == 0:
-            return ""
-        try:
-            plain = choose(self.section, self.fit, "off")
-        except StructureError:  # nothing to compare with
-            return ""
-        ratio = (self.choice.candidates[0].error or 0.0) / (plain.candidates[0].error or 1.0)
-        return cost_words(ratio)
-
-    @cached_property
-    def diagnosis(self) -> Diagnosis:
-        """Whether the sampled statistics look as assumed."""
-        return diagnose(self.fit)
-
-
-def read(plan: Setting, section: StatisticsSection) -> Asked:
-    """What is asked, or why it makes no sense; reads no data."""
-    try:
-        parts = tuple(Statistic.read(name, spec) for name, spec in section.statistics.items())
-        query, hide = Statistics(plan.schema, parts), read_property(section.protect)
-        for condition in hide.conditions:
-            parse(condition, plan.schema)
-        for scenario in hide.scenarios:
-            scenario.sizes(section.records)
-    except (TypeError, ValueError, AttributeError):
-        raise PlanError(
-            f"release '{section.name}': statistics or protect has a value of the wrong kind.",
-            remedy="Columns and conditions are text, shares are numbers; see "
-            "docs/reference/plan.md.",
-        ) from None
-    return Asked(query, hide)
-
-
-def build(plan: Setting, section: StatisticsSection, mandates: Invariants) -> Asked:
-    """What is asked; refused beside exact figures, which the promise does not take into account."""
-    if mandates.statements:
-        raise PlanError(
-            f"release '{section.name}' promises something about the whole dataset, which does not "
-            "take exact figures into account.",
-            remedy="Leave [publish] out, or release a table given the figures.",
+def _persons(value: Any) -> Any:
+    """`persons`: in so many words not protected, or what the noise must promise to them too."""
+    if value == NOT_PROTECTED:
+        return value
+    if not isinstance(value, dict) or set(value) not in ({"epsilon", "delta"}, {"mu"}):
+        raise ValueError(
+            f"must be '{NOT_PROTECTED}', or a promise: {{ epsilon = 1, delta = 1e-6 }} or "
+            "{ mu = 0.5 }"
         )
-    return read(plan, section)
+    numbers = {name: exact(number) for name, number in value.items()}
+    if "mu" in numbers:
+        return Gaussian(numbers["mu"])
+    if numbers["delta"] >= 1:
+        raise ValueError("delta must be below 1")
+    return Approximate(numbers["epsilon"], float(numbers["delta"]))
 
 
-def check(plan: Setting, section: StatisticsSection, mandates: Invariants) -> StatisticsCheck:
-    """Fit and calibrate without the data to be released, unless a share of them is for modelling.
-
-    Where a unit column is given, the promise says that the two files were found to have nobody in
-    common, as it will once the release has checked it.
+class StatisticsSection(NamedSection):
+    """[[release]] with `statistics`: numbers about the records that hide what the whole dataset is
+    like.
     """
-    asked = build(plan, section, mandates)
-    if not isinstance(section.modelling, str):
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            fit = _fitted(section, asked, *_split(section, asked, data))
-    else:
-        with _modelling(plan, section.modelling) as modelling:
-            fit = _fitted(section, asked, modelling, None)
-        if plan.unit.column is not None:
-            origin = replace(fit.pairs.origin, apart="checked")
-            fit = replace(fit, pairs=replace(fit.pairs, origin=origin))
-    return _calibrated(plan, section, fit)
+
+    alone: ClassVar[bool] = True
+
+    statistics: dict[str, dict[str, Any]] = Field(min_length=1)
+    protect: dict[str, Any] | list[dict[str, Any]]
+    modelling: str | Positive
+    records: int = Field(ge=2)
+    replications: int = Field(default=1000, ge=2)
+    epsilon: Positive
+    confidence: Positive | Literal["off"] | None = None  # None: 0.95
+    weights: dict[str, Positive] = {}
+    persons: Annotated[str | Tradeoff | None, BeforeValidator(_persons)] = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> StatisticsSection:
+        for name in ("delta", "confidence"):
+            value = getattr(self, name)
+            if isinstance(value, Fraction) and value >= 1:
+                raise ValueError(f"{name} must be below 1")
+        if not set(self.weights) <= set(self.statistics):
+            raise ValueError("weights must name statistics of the release")
+        if isinstance(self.modelling, Fraction):
+            if self.modelling >= 1:
+                raise ValueError("modelling, as a share of the data, must be below 1")
+            if self.persons != NOT_PROTECTED:
+                raise ValueError(
+                    "modelling as a share of the data publishes laws fitted to people of these "
+                    "data: write persons = 'not protected', or give other people's data"
+                )
+        return self
 
 
-@contextmanager
-def offer(
-    plan: Setting,
-    section: StatisticsSection,
-    mandates: Invariants,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
-) -> Iterator[Offer]:
-    """Read the data, fit, calibrate and compute; what is left is to draw."""
-    asked = build(plan, section, mandates)
-    progress("fitting the laws")
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        if isinstance(section.modelling, str):
-            with _modelling(plan, section.modelling) as modelling:
-                fit = _fitted(section, asked, modelling, data)
-            vector = asked.query.compute(data)
-        else:
-            apart, rest = _split(section, asked, data)
-            fit = _fitted(section, asked, apart, rest)
-            every = np.arange(len(rest))[None]
-            vector = Vector(asked.query.names, rest.vectors(every)[0], len(rest))
-    found = _calibrated(plan, section, fit)
-    found.mechanism.check(vector)
-    report = StatisticsReport.of(found.choice, found.diagnosis, found.persons, found.fit_words)
+class StatisticsKind(Kind[StatisticsSection]):
+    """Numbers about the records, with noise that hides what the whole dataset is like."""
 
-    def draw() -> StatisticsRelease:
-        drawn = found.mechanism.release(vector, randomness, section.name)
-        return replace(drawn, person_guarantee=found.persons)
+    key = "statistics"
+    name = "statistics"
+    section = StatisticsSection
+    given_figures = False
+    instead: ClassVar[str] = "Their law is in release.json: see docs/how-to/hide-a-property."
 
-    yield Offer(section.name, found.mechanism.description, found.guarantee, draw, report.render)
+    def build(self, plan: Setting, section: StatisticsSection, figures: Invariants) -> Asked:
+        """What is asked; refused beside exact figures, which the promise leaves out of account."""
+        from congenial.kinds.statistics_offer import build
 
+        return build(plan, section, figures)
 
-def modelling_records(plan: Setting, section: StatisticsSection, asked: Asked) -> Records:
-    """CONFIDENTIAL: the records laws are fitted to, for an attack on the same footing."""
-    if isinstance(section.modelling, str):
-        with _modelling(plan, section.modelling) as data:
-            return asked.query.records(data, asked.hide.conditions)
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        return _split(section, asked, data)[0]
+    def check(
+        self,
+        plan: Setting,
+        section: StatisticsSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> StatisticsCheck:
+        """Fit and calibrate, from modelling data alone."""
+        from congenial.kinds.statistics_offer import check
 
+        return check(plan, section, figures)
 
-def stream(section: StatisticsSection, purpose: str) -> SeededRandomness:
-    """A stream that depends on the section alone: for resampling, never for noise."""
-    plain = section.model_dump(mode="json", fallback=str)
-    text = json.dumps([purpose, plain], sort_keys=True)
-    return SeededRandomness(int(hashlib.sha256(text.encode()).hexdigest()[:16], 16))
+    def offer(
+        self,
+        plan: Setting,
+        section: StatisticsSection,
+        built: Asked,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """Read the data, fit, calibrate and compute; what is left is to draw."""
+        from congenial.kinds.statistics_offer import offer
 
+        return offer(plan, section, built, figures, randomness, progress)
 
-def _modelling(plan: Setting, address: str) -> Microdata:
-    where = plan.place("release.modelling", address)
-    if isinstance(where, Path) and where.resolve() == Path(plan.source).resolve():
-        raise DataError(
-            "modelling data and released data are the same file.",
-            remedy="Give other people's data, or a share of the data to keep apart.",
-        )
-    return Microdata.open(where, plan.schema, plan.unit)
+    @property
+    def release_class(self) -> type[StatisticsRelease]:
+        """`StatisticsRelease`."""
+        from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 
+        return StatisticsRelease
 
-def _split(section: StatisticsSection, asked: Asked, data: Microdata) -> tuple[Records, Records]:
-    """A random share of the records for modelling, and the rest, which is released."""
-    assert not isinstance(section.modelling, str)
-    records = asked.query.records(data, asked.hide.conditions)
-    order = numpy_generator(stream(section, "split")).permutation(len(records))
-    kept, rest = records.split([int(section.modelling * len(records))], order)
-    return kept, rest
+    def report(self, release: StatisticsRelease, promise: str) -> str:
+        """The report, without what was fitted and tried, which no bundle holds."""
+        from congenial.kinds.statistics_verification import report
 
+        return report(release, promise)
 
-def _fitted(
-    section: StatisticsSection,
-    asked: Asked,
-    modelling: Microdata | Records,
-    released: Microdata | Records | None,
-) -> FittedLaws:
-    fit = fit_pairs(
-        asked.hide,
-        asked.query,
-        modelling,
-        records=section.records,
-        replications=section.replications,
-        apart_from=released,
-        randomness=stream(section, "fit"),
-    )
-    if section.persons == NOT_PROTECTED:  # then what one record changes does not matter
-        return replace(fit, pairs=replace(fit.pairs, change=()))
-    return fit
+    def same_page(self, release: StatisticsRelease, promise: str, page: str) -> bool:
+        """Whether the report is the one written anew, apart from what was fitted and tried."""
+        from congenial.kinds.statistics_verification import same_page
+
+        return same_page(release, promise, page)
+
+    def persons(self, release: StatisticsRelease) -> Guarantee | None:
+        """What is promised to single persons, where anything is."""
+        return release.person_guarantee
+
+    def examine(self, checked: StatisticsCheck) -> Document:
+        """Every mechanism that was tried, the fit, and both promises."""
+        from congenial.kinds.statistics_words import examine
+
+        return examine(checked)
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        from congenial.kinds.statistics_words import show
+
+        show(document, screen)
 
 
-def choose(
-    section: StatisticsSection, fit: FittedLaws, confidence: float | Literal["off"]
-) -> Choice:
-    """The best mechanism for a section, with this much allowance for the error of the fit."""
-    weights = [float(section.weights.get(name, 1)) for name in section.statistics]
-    return calibrate_distribution(
-        fit.pairs,
-        section.epsilon,
-        0.0 if section.delta is None else float(section.delta),
-        mechanism=section.mechanism,
-        weights=weights if section.weights else None,
-        persons=section.persons if isinstance(section.persons, Tradeoff) else None,
-        confidence=confidence,
-    )
-
-
-def _confidence(section: StatisticsSection) -> float | Literal["off"]:
-    """How sure the noise is to cover the error of the fit; 0.95 unless the plan says otherwise."""
-    told = section.confidence
-    if told is None:
-        return CONFIDENCE
-    return "off" if told == "off" else float(told)
-
-
-def _calibrated(plan: Setting, section: StatisticsSection, fit: FittedLaws) -> StatisticsCheck:
-    """The best mechanism that applies, and both promises; refused where persons get nothing
-    unsaid.
-    """
-    choice = choose(section, fit, _confidence(section))
-    persons = choice.mechanism.person_guarantee
-    if persons is None and section.persons is None:
-        raise GuaranteeError(
-            f"release '{section.name}' hides what the dataset is like and promises nothing about "
-            "persons.",
-            remedy="If that is meant, write persons = 'not protected'; or ask for a promise, as in "
-            "persons = { epsilon = 1, delta = 1e-6 }.",
-        )
-    if persons is not None:
-        asked = section.persons
-        delta = float(asked.dlt) if isinstance(asked, Approximate) else persons.stated_delta
-        assumed = (*persons.assumptions, unit_words(plan))
-        persons = replace(persons, assumptions=assumed, stated_delta=delta)
-    return StatisticsCheck(section, fit, choice, choice.mechanism.guarantee, persons)
+STATISTICS = StatisticsKind()

@@ -1,168 +1,127 @@
-"""Synthetic records from a plan: read the models, price them, and get ready to draw.
-
-Only certified synthesis can be released: its promise is a theorem. The pairs are those of the
-plan's mandates, so that with exact figures a copy costs 2 M a*; with public columns they are
-datasets in which one person's other values differ, and a copy costs 2 M. The ledger counts whole
-records in either case, because that is what its other releases promise. Nothing here depends on
-the confidential data until `offer` reads them.
-"""
+"""Synthetic records: [[release]] with `model`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from congenial.data.tabulate import Microdata
-from congenial.errors import GuaranteeError, PlanError
-from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
-from congenial.kinds.kind import Offer, Setting, unit_words
-from congenial.kinds.sections import SyntheticSection
-from congenial.pairs.sensitive_values import SensitiveValues
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
-from congenial.report.synthetic_report import render
-from congenial.sampling.randomness import Randomness
-from congenial.synthesis.certified import Records, Synthesizer
-from congenial.synthesis.columns import Column
-from congenial.synthesis.synthetic_release import SyntheticRelease
+from pydantic import Field, model_validator
 
-OF_COLUMN = ("given", "share", "weighting", "correct")  # the other keys of a column are its model's
-LOCAL_ONLY = ("mixture", "numpyro", "gibbs")
+from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
+from congenial.kinds.sections import NamedSection, Positive
+
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.kinds.synthetic_offer import SyntheticCheck
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
+    from congenial.synthesis.certified import Synthesizer
+    from congenial.synthesis.synthetic_release import SyntheticRelease
 
 
-@dataclass(frozen=True)
-class SyntheticCheck:
-    """What a release of synthetic records would promise, and what the ledger would count for it."""
+class SyntheticSection(NamedSection):
+    """[[release]] with `model`: synthetic records, drawn column by column from models.
 
-    section: SyntheticSection
-    mechanism: Synthesizer
-    guarantee: Guarantee
-    counted: Fraction
-
-
-def columns(section: SyntheticSection) -> tuple[Column, ...]:
-    """The columns of a section with their models; `theta` is part of the model it belongs to."""
-    found = []
-    for name, given in section.model.items():
-        told: dict[str, Any] = _plain({"kind": given} if isinstance(given, str) else given)
-        own = {key: told.pop(key) for key in OF_COLUMN if key in told}
-        kind = told.setdefault("kind", "multinomial")
-        if kind in LOCAL_ONLY:
-            raise GuaranteeError(
-                f"column {name!r}: a model drawn by a chain ({kind!r}) has no certificate and is "
-                "never released.",
-                remedy="Use a model of docs/reference/plan.md, or study it in Python.",
-            )
-        model = _merged(told, _plain(section.theta.get(name, {})), name)
-        found.append(Column.from_dict({"name": name, "model": model, **own}))
-    return tuple(found)
-
-
-def _plain(value: Any) -> Any:
-    """Decimals of the plan as floats, at any depth: grids are public and need not be exact."""
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _merged(model: dict[str, Any], theta: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Theta's ranges put into the model, also into one inside another (a spike's)."""
-    made = dict(model)
-    for key, value in theta.items():
-        inner = made.get(key)
-        if key == "model" and isinstance(value, Mapping):
-            inner = {"kind": inner} if isinstance(inner, str) else dict(inner or {})
-            made[key] = _merged(inner, value, name)
-        elif key in made:
-            raise PlanError(
-                f"column {name!r} has {key!r} under model and under theta.", remedy="Give it once."
-            )
-        else:
-            made[key] = value
-    return made
-
-
-def pairs_of(plan: Setting, section: SyntheticSection, mandates: Invariants) -> Records:
-    """What must look alike: the plan's pairs, or with public columns one person's other values.
-
-    The latter needs figures that a single value cannot break, those about no synthesised column;
-    the columns they are about are then taken as known too. Other figures have their usual price.
+    `model` has one entry per column, in the order they are drawn; `theta` the values each model's
+    parameters may take. `M` is the range of one record's score for one copy; `epsilon` states the
+    promise instead, or bounds it besides.
     """
-    told = (*mandates.equalities, *mandates.bounds)
-    about = Cells(plan.schema, told).bases
-    if not section.public or plan.unit.max_rows is not None or set(about) & set(section.model):
-        return plan.adjacency(mandates)
-    known = {*section.public, *about}
-    return SensitiveValues(mandates, tuple(name for name in plan.schema.names if name in known))
 
+    model: dict[str, str | dict[str, Any]] = Field(min_length=1)
+    theta: dict[str, dict[str, Any]] = {}
+    M: Positive | None = None
+    copies: int = Field(default=1, ge=1)
+    records: int | None = Field(default=None, ge=1)
+    public: list[str] = []
+    basis: Literal["theorem"] | None = None
 
-def build(plan: Setting, section: SyntheticSection, mandates: Invariants) -> Synthesizer:
-    """The synthesizer of one section over the databases that agree with `mandates`."""
-    pairs = pairs_of(plan, section, mandates)
-    try:
-        made = columns(section)
-        if section.epsilon is None:
-            assert section.M is not None
-            return Synthesizer(
-                pairs, made, section.M, section.copies, section.records, tuple(section.public)
+    @model_validator(mode="after")
+    def _possible(self) -> SyntheticSection:
+        if self.M is None and self.epsilon is None:
+            raise ValueError("must have M or epsilon")
+        if self.delta is not None:
+            raise ValueError("synthetic records promise epsilon without delta; leave delta out")
+        for name in self.theta:
+            if name not in self.model:
+                raise ValueError(f"theta names {name!r}, which has no model")
+        if self.mechanism not in ("auto", "pseudo-posterior"):
+            raise ValueError(
+                f"mechanism = {self.mechanism!r} cannot be released: only certified synthesis "
+                "('auto', 'pseudo-posterior') has a proof; local estimates are for studies in "
+                "Python and for `congenial curve`"
             )
-        return Synthesizer.calibrate(
-            Guarantee.pure(section.epsilon, under=pairs),
-            made,
-            copies=section.copies,
-            records=section.records,
-            public=section.public,
-            bound=section.M,
-        )
-    except (TypeError, ValueError, AttributeError):
-        raise PlanError(
-            f"release '{section.name}': model or theta has a value of the wrong kind.",
-            remedy="Ranges are [low, high, points] with numbers; see docs/reference/plan.md.",
-        ) from None
+        return self
 
 
-def check(plan: Setting, section: SyntheticSection, mandates: Invariants) -> SyntheticCheck:
-    """What it promises, from public parameters alone."""
-    made = build(plan, section, mandates)
-    counted = joint_loss([made.description], plan.adjacency(mandates)).epsilon
-    return SyntheticCheck(section, made, promise(plan, made), counted)
+class SyntheticRecords(Kind[SyntheticSection]):
+    """Records drawn column by column from models with certified weights."""
+
+    key = "model"
+    name = "synthetic records"
+    section = SyntheticSection
+    instead: ClassVar[str] = "Combine the copies: see docs/how-to/synthetic-records."
+
+    def build(self, plan: Setting, section: SyntheticSection, figures: Invariants) -> Synthesizer:
+        """The synthesizer over the databases that agree with the figures."""
+        from congenial.kinds.synthetic_offer import build
+
+        return build(plan, section, figures)
+
+    def check(
+        self,
+        plan: Setting,
+        section: SyntheticSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> SyntheticCheck:
+        """What it promises, from public parameters alone."""
+        from congenial.kinds.synthetic_offer import check
+
+        return check(plan, section, figures)
+
+    def offer(
+        self,
+        plan: Setting,
+        section: SyntheticSection,
+        built: Synthesizer,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """Read and check the data and work out the laws; what is left is to draw."""
+        from congenial.kinds.synthetic_offer import offer
+
+        return offer(plan, section, built, figures, randomness, progress)
+
+    def shown(self, section: SyntheticSection) -> Sequence[str]:
+        """The columns of a record, drawn or copied."""
+        return (*section.public, *section.model)
+
+    @property
+    def release_class(self) -> type[SyntheticRelease]:
+        """`SyntheticRelease`."""
+        from congenial.synthesis.synthetic_release import SyntheticRelease
+
+        return SyntheticRelease
+
+    def report(self, release: SyntheticRelease, promise: str) -> str:
+        """The report of the records and their models."""
+        from congenial.report.synthetic_report import render
+
+        return render(release, promise)
+
+    def examine(self, checked: SyntheticCheck) -> Document:
+        """Columns with their models and weights, the promise, and what the ledger counts."""
+        from congenial.kinds.synthetic_words import examine
+
+        return examine(checked)
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        from congenial.kinds.synthetic_words import show
+
+        show(document, screen)
 
 
-def promise(plan: Setting, made: Synthesizer) -> Guarantee:
-    """The guarantee with what the plan assumes about the data added."""
-    guarantee = made.guarantee
-    return replace(guarantee, assumptions=(*guarantee.assumptions, unit_words(plan)))
-
-
-@contextmanager
-def offer(
-    plan: Setting,
-    section: SyntheticSection,
-    mandates: Invariants,
-    randomness: Randomness | None,
-    progress: Callable[[str], Any],
-) -> Iterator[Offer]:
-    """Read and check the data and work out the laws; what is left is to draw."""
-    made = build(plan, section, mandates)
-    progress("reading the data")
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        fitted = made.fit(data)
-
-    def draw() -> SyntheticRelease:
-        return made.release(fitted, randomness, section.name)
-
-    yield Offer(
-        section.name,
-        made.description,
-        promise(plan, made),
-        draw,
-        render,
-        lambda now: build(plan, section, now.mandates) == made,
-    )
+SYNTHETIC = SyntheticRecords()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from congenial.errors import GuaranteeError, MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
-from congenial.kinds.sections import ReleaseSection
+from congenial.kinds.single_table import ReleaseSection
 from congenial.mechanisms.acceptance_pilot import refuse_hopeless
 from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts

@@ -115,7 +115,8 @@ class Mechanism(ABC):
         scale = cls.scale_for(target.tradeoff, adjacency, names)
         support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
         told = Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative)
-        return cls(adjacency, cls(adjacency, told).priced)
+        made = cls(adjacency, told)
+        return made if made.priced == told else cls(adjacency, made.priced)
 
     @classmethod
     def _fitting(cls, target: Guarantee, names: tuple[str, ...]) -> Adjacency:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -81,7 +81,7 @@ class Release:
         """The figures published exactly, with their values."""
         return self.guarantee.adjacency.mandates
 
-    @property
+    @cached_property
     def adjacency(self) -> Adjacency:
         """The databases a person's own data can be changed between; the ledger counts over these.
 
@@ -101,6 +101,12 @@ class Release:
         from congenial.mechanisms.calibrate import rebuild
 
         return rebuild(self.description, self.adjacency)
+
+    def made_by(self, mechanism: Mechanism, guarantee: Guarantee) -> Release:
+        """The same with a promise in the plan's words; `mechanism` has its law, and is kept."""
+        made = replace(self, guarantee=guarantee)
+        vars(made)["mechanism"] = mechanism  # as the cached property would keep it
+        return made
 
     @property
     def usage(self) -> tuple[str, ...]:

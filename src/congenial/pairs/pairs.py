@@ -51,6 +51,11 @@ class Pairs(ABC):
         return ()
 
     @property
+    def counted(self) -> str:
+        """What a budget counts, where that is more than a promise about these pairs is about."""
+        return ""
+
+    @property
     def composes(self) -> bool:
         """Whether promises about these pairs add up when both are kept."""
         return True

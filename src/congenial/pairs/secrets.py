@@ -102,6 +102,11 @@ class SecretPairs(Pairs):
         return self.published if self.published is not None else Invariants(self.schema)
 
     @property
+    def counted(self) -> str:
+        """A budget counts what one record does, which needs no beliefs."""
+        return ", whatever is believed,"
+
+    @property
     def composes(self) -> bool:
         """Whether the losses of two releases over these pairs add up: at database level only."""
         return self.level == "database"

@@ -63,6 +63,11 @@ class SensitiveValues(PublishedPairs):
         return f"per person, for {', '.join(self.sensitive)}"
 
     @property
+    def counted(self) -> str:
+        """A budget counts whole records, as for every other release."""
+        return " for whole records"
+
+    @property
     def not_covered(self) -> tuple[str, ...]:
         """The public columns are not protected at all."""
         return (f"anybody's {', '.join(self.public)}, taken as known",)

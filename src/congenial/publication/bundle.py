@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,8 @@ from congenial.data.csv_text import is_formula, rows_csv
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.invariants import Invariants
+from congenial.kinds.registry import by_name
 from congenial.mechanisms.bundled import Bundled
-from congenial.mechanisms.table_release import Release
 from congenial.privacy.description import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.parameter_limits import absurd_promise
@@ -37,13 +36,7 @@ FORMAT = 1
 CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
-# kind of release -> module and class that reads its part of a bundle
-KINDS = {
-    "table": ("congenial.mechanisms.table_release", "Release"),
-    "statistics": ("congenial.mechanisms.distribution.statistics_release", "StatisticsRelease"),
-    "values": ("congenial.mechanisms.wasserstein.values_release", "ValuesRelease"),
-    "synthetic records": ("congenial.synthesis.synthetic_release", "SyntheticRelease"),
-}
+UNNAMED = "table"  # the kind of a bundle that does not name one: there was no other at first
 RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
 COMMON = (
     "schema.json",
@@ -66,7 +59,7 @@ def write(
         partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
         partial.mkdir(parents=True)
-        for name, content in _files(release, promise, report).items():
+        for name, content in files_of(release, promise, report).items():
             write_synced(partial / name, content)
         digest = _write_index(release, partial, promise)
         sync(partial)
@@ -147,7 +140,8 @@ def drawn_files(release: Bundled) -> dict[str, bytes]:
     }
 
 
-def _files(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
+def files_of(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
+    """Every file of a bundle but its index and digest."""
     return {
         **drawn_files(release),
         "published.csv": published_csv(release.published).encode(),
@@ -202,7 +196,7 @@ def read(folder: str | Path) -> Any:
     expect(folder, PATH, "the folder", "Give its path.", BundleError)
     folder = Path(folder)
     index = read_index(folder)
-    return assemble(index, lambda name: _parse(folder / name), _FilesOf(folder, index), folder)
+    return assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
 
 
 def assemble(
@@ -212,19 +206,13 @@ def assemble(
     where: Path,
 ) -> Any:
     """The release that an index, two JSON files and the files it names describe."""
-    kind = index.get("kind", Release.kind)
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise BundleError(
-            f"this software does not know bundles of the kind {kind!r}.",
-            remedy="Use the version of congenial that wrote it.",
-        )
+    kind = by_name(index.get("kind", UNNAMED))
     try:
         schema = Schema.from_dict(parsed("schema.json"), None)
         published = Invariants.from_dict(schema, parsed("published.json"))
         description = read_description(schema, index["description"])
         published.join(description.support)  # refuses a support with other figures
-        module, name = KINDS[kind]
-        release = getattr(import_module(module), name).from_payload(
+        release = kind.release_class.from_payload(
             name=str(index["name"]),
             description=description,
             guarantee=_promise(published, index["guarantee"]),
@@ -255,15 +243,15 @@ def _promise(published: Invariants, told: Any) -> Guarantee:
     return promise
 
 
-class _FilesOf(Mapping[str, bytes]):
+class FilesOf(Mapping[str, bytes]):
     """The files that the index of a bundle names, read when they are asked for."""
 
     def __init__(self, folder: Path, index: Mapping[str, Any]) -> None:
-        self._folder, self._index = folder, index
+        self._folder, self.index = folder, index
 
     @property
     def _names(self) -> set[str]:
-        return set(self._index["files"])
+        return set(self.index["files"])
 
     def __getitem__(self, name: str) -> bytes:
         if name not in self._names or Path(name).name != name:

@@ -7,32 +7,22 @@ bundle under a temporary name, rename it, commit. Whatever was marked as drawn s
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from congenial.errors import BundleError, CongenialError, LedgerError, MandateError
 from congenial.kinds.kind import Offer
-from congenial.pairs.pairs import Pairs
-from congenial.pairs.secrets import SecretPairs
-from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed, refuse_kept, room_for
 from congenial.publication.plan import Plan
-
-if TYPE_CHECKING:
-    from congenial.ledger.ledger import Ledger
-
-# What a budget counts, where that is more than the promise is about.
-FOR_WHAT: dict[type[Pairs], str] = {
-    SensitiveValues: " for whole records",
-    SecretPairs: ", whatever is believed,",
-}
 
 
 @dataclass(frozen=True)
@@ -64,7 +54,7 @@ def carry_out(
         with _to_the_end(progress):
             reservation.mark_drawn()
             with after_draw(offer.name, claim):
-                drawn = replace(offer.draw(), guarantee=guarantee)
+                drawn = _promised(offer.draw(), guarantee)
                 claim.keep(drawn, reservation.id)
                 words = promise_of(guarantee, ledger)
                 progress("writing the bundle")
@@ -76,9 +66,14 @@ def carry_out(
     return ReleaseResult(drawn, folder, prepared.digest, words)
 
 
+def _promised(release: Any, guarantee: Guarantee) -> Any:
+    """A release with the promise that was offered and reserved for."""
+    return release if release.guarantee is guarantee else replace(release, guarantee=guarantee)
+
+
 def promise_of(guarantee: Guarantee, ledger: Ledger) -> str:
     """The promise in words, with what is spent now."""
-    return guarantee.explain(ledger.account(FOR_WHAT.get(type(guarantee.adjacency), "")))
+    return guarantee.explain(ledger.account(guarantee.adjacency.counted))
 
 
 @contextmanager
@@ -88,6 +83,18 @@ def _with_room(claim: Claim, offer: Offer, ledger: Ledger) -> Iterator[None]:
     bundle.check_absent(claim.folder)
     claim.take_room(room_for(offer.description))
     yield
+
+
+def rehearse(offer: Offer) -> None:
+    """Write everything once, in memory, about something made up, and read it back: what no draw
+    could be written with (a law without words, a picture that fails) is found out while nothing
+    is spent.
+    """
+    made_up = _promised(offer.rehearsal(), offer.guarantee)
+    words = offer.guarantee.explain()
+    files = bundle.files_of(made_up, words, offer.report(made_up, words))
+    index = json.loads(json.dumps(bundle.index_of(made_up, words, dict.fromkeys(files, ""))))
+    bundle.assemble(index, lambda name: json.loads(files[name]), files, Path(offer.name))
 
 
 @contextmanager

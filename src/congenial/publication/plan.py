@@ -14,9 +14,10 @@ import tomllib
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic_core import CoreSchema, core_schema
 
 from congenial.data.arguments import PATH, expect
 from congenial.data.schema import Schema
@@ -34,30 +35,14 @@ from congenial.figures.statements import (
     structural_zeros,
     total,
 )
-from congenial.kinds.sections import (
-    KINDS,
-    AnySection,
-    Positive,
-    ReleaseSection,
-    ScenariosSection,
-    Section,
-    StatisticsSection,
-    SyntheticSection,
-)
+from congenial.kinds import registry
+from congenial.kinds.kind import Kind
+from congenial.kinds.sections import NamedSection, Positive, Section
 from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 
-__all__ = [
-    "BudgetSection",
-    "DataSection",
-    "Plan",
-    "PublishEntry",
-    "ReleaseSection",
-    "ScenariosSection",
-    "StatisticsSection",
-    "SyntheticSection",
-]
+S = TypeVar("S", bound=NamedSection)
 
 
 class DataSection(Section):
@@ -134,6 +119,21 @@ class BudgetSection(Section):
         return Budget(self.epsilon, self.delta, self.rho)
 
 
+class _AnyKind:
+    """A [[release]] of any registered kind; the key that tells the kind is part of an error's
+    location.
+    """
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        del source
+        choices = {kind.key: handler.generate_schema(kind.section) for kind in registry.KINDS}
+        return core_schema.tagged_union_schema(choices, discriminator=registry.key_of)
+
+
+AnySection = Annotated[NamedSection, _AnyKind]
+
+
 class Plan(Section):
     """A whole plan; `Plan.load(path)` reads one."""
 
@@ -158,18 +158,10 @@ class Plan(Section):
             )
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that names the person")
-        alone = [r.name for r in self.release if r.alone]
-        if alone and (self.publish or len(self.release) > 1):
-            raise ValueError(
-                f"release '{alone[0]}' promises something about the whole dataset, which nothing "
-                "else from the same data may be released beside; put all statistics into it"
-            )
-        assumed = [r.name for r in self.given_public if r.scenarios.distance is not None]
-        if assumed and len(self.release) > 1:
-            raise ValueError(
-                f"release '{assumed[0]}' assumes its distance, and such a promise does not add up "
-                "with any other release from the same data; believe = 'independent records' does"
-            )
+        for section in sorted(self.release, key=lambda one: not one.alone):
+            why = section.refused_beside(bool(self.publish), len(self.release) - 1)
+            if why:
+                raise ValueError(why)
         return self
 
     @classmethod
@@ -266,28 +258,20 @@ class Plan(Section):
         plain = self.model_dump(mode="json", by_alias=True, fallback=str)
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
-    @property
-    def tables(self) -> list[ReleaseSection]:
-        """The sections that release a table."""
-        return [section for section in self.release if isinstance(section, ReleaseSection)]
+    def of(self, kind: Kind[S]) -> list[S]:
+        """The sections of one kind of release."""
+        return [section for section in self.release if isinstance(section, kind.section)]
 
-    @property
-    def synthesised(self) -> list[SyntheticSection]:
-        """The sections that release synthetic records."""
-        return [section for section in self.release if isinstance(section, SyntheticSection)]
-
-    @property
-    def given_public(self) -> list[ScenariosSection]:
-        """The sections that release a table given what is public already."""
-        return [section for section in self.release if isinstance(section, ScenariosSection)]
-
-    def named(self, name: str) -> AnySection:
+    def named(self, name: str) -> NamedSection:
         """The release section of that name."""
         for section in self.release:
             if section.name == name:
                 return section
         names = ", ".join(r.name for r in self.release)
         raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
+
+
+registry.on_change(lambda: Plan.model_rebuild(force=True))
 
 
 def _refuse_password(key: str, address: str) -> None:
@@ -352,7 +336,7 @@ def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list
     }
     model: type[Section] = Plan
     if location[:1] == ("release",) and len(location) > 2:  # release, its number, its kind
-        model = KINDS[str(location[2])]
+        model = registry.by_key(str(location[2])).section
         location = (*location[:2], *location[3:])
     elif len(location) > 1:
         model = sections.get(location[0], Plan)

@@ -16,23 +16,21 @@ _REASONS = (
 )
 
 
-def is_account(text: str) -> bool:
-    """Whether a text is empty or what `Ledger.account` says, as a sentence.
+def is_account(text: str, counted: str = "") -> bool:
+    """Whether a text is empty or what `Ledger.account` says, as a sentence; `counted` is what the
+    pairs of the promise say about it.
 
     >>> is_account(" Spent: epsilon = 1.5 of epsilon = 4."), is_account(" Spent: little. Trust us.")
     (True, False)
     """
-    from congenial.publication.drawing import FOR_WHAT
-
     plain = rf"(?:epsilon = {_NUMBER}(?: and rho = {_NUMBER})?|rho = {_NUMBER})"
     reasons = "|".join(map(re.escape, _REASONS))
     spent = rf"{plain}(?: at delta = {_NUMBER}|(?:, with windows)?(?: \((?:{reasons})\))?)"
     budget = rf"(?:epsilon = {_NUMBER}(?: at delta = {_NUMBER})?|rho = {_NUMBER})"
-    whom = "|".join(map(re.escape, FOR_WHAT.values()))
     silent = (
         "(?:, beside 1 release that promises nothing about persons"
         r"|, beside \d+ releases that promise nothing about persons)?"
     )
     weak = r"(?:; (?:1 release|\d+ releases) drawn by an uncertified chain, so not proved)?"
-    form = rf"(?: Spent: {spent}(?:{whom})?(?: of {budget})?{silent}{weak}\.)?"
+    form = rf"(?: Spent: {spent}(?:{re.escape(counted)})?(?: of {budget})?{silent}{weak}\.)?"
     return re.fullmatch(form, text) is not None

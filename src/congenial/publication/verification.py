@@ -10,27 +10,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from congenial.data.arguments import PATH, expect
-from congenial.data.csv_text import same_but_neutral, table_csv
+from congenial.data.csv_text import same_but_neutral
 from congenial.errors import BundleError, CongenialError
-from congenial.figures.limits import limits
-from congenial.figures.support import support
-from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.table_release import Release, expected_table, table_csv
-from congenial.privacy.composition import former_epsilon, joint_loss
-from congenial.privacy.tradeoff import Pure, Tradeoff
+from congenial.kinds.kind import Check
+from congenial.kinds.registry import by_name
+from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
     CREATED,
     DIGEST,
     INDEX,
+    FilesOf,
     as_json,
     published_csv,
     read,
@@ -51,15 +47,6 @@ FIELDS = {  # of release.json
 }
 SIGNED = "the bundle is signed by the key you gave"
 SYSTEM = "drawn from the system's randomness"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One line of `verify`: what was checked and whether it holds."""
-
-    what: str
-    holds: bool
-    detail: str = ""
 
 
 def verify(
@@ -118,15 +105,15 @@ def _signature(folder: Path, keys: set[bytes] | None) -> list[Check]:
 
 def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
     """What the bundle says, against what follows from its parts."""
-    release = read(folder)
+    files, release = _Files(folder, index), read(folder)
     promised = release.guarantee
     told = dict(index["guarantee"])
     pairs = told.pop("adjacency")
     checks = [
-        *_released(folder, index, release),
+        *by_name(release.kind).verify(files, release),
         Check(
             "published.csv says the same as published.json",
-            _same_file(folder, "published.csv", published_csv(release.published).encode(), index),
+            files.same("published.csv", published_csv(release.published).encode()),
         ),
         Check("the promise is about the pairs it names", pairs == promised.adjacency.to_dict()),
         Check(
@@ -136,7 +123,7 @@ def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
         ),
         Check(
             "the promise in words is the one in numbers",
-            _in_words(str(index["promise"]), promised.explain()),
+            _in_words(str(index["promise"]), promised),
         ),
         Check("the bundle lists its own files and no others", _own_files(index, release)),
         Check("it says when it was made, and nothing it need not say", _plain_index(index)),
@@ -174,56 +161,15 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
     return found
 
 
-def _released(folder: Path, index: Mapping[str, Any], release: Any) -> list[Check]:
-    """What was released, against its law; every file of it reads back as it was written."""
-    if isinstance(release, Release):
-        now = table_csv(release.to_arrow())
-        return _table(folder, release, _same_file(folder, "table.csv", now, index))
-    same = (_same_file(folder, name, now, index) for name, now in release.payload().items())
-    return _payload(release, all(same))
+class _Files(FilesOf):
+    """The files of a bundle, compared with what would be written now."""
 
-
-def _same_file(folder: Path, name: str, now: bytes, index: Mapping[str, Any]) -> bool:
-    """To the letter; CSV files of older software have texts without the apostrophe in front."""
-    found = (folder / name).read_bytes()
-    if found == now or not name.endswith(".csv") or comparable(index):
-        return found == now
-    return same_but_neutral(found, now)
-
-
-def _table(folder: Path, release: Release, same_text: bool) -> list[Check]:
-    """What a protected table must satisfy."""
-    signed = release.raw is None and not release.description.nonnegative
-    return [
-        Check("table.parquet has the schema's labels", _same_table(folder, release)),
-        Check("table.csv says the same", same_text),
-        Check(
-            "the table agrees with every figure it was drawn given",
-            _agrees(release, release.values) and _agrees(release, release.drawn),
-        ),
-        Check("values lie on the grid of the law", _on_grid(release)),
-        Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
-        Check("the table keeps every published bound", signed or _bounded(release)),
-        _follows(release),
-    ]
-
-
-def _follows(release: Release) -> Check:
-    """The promise follows from the law; older software left out what the sampler adds, and had a
-    higher price of signs.
-    """
-    said, made, law = release.guarantee, release.mechanism, release.description
-    if made.priced == law and said.follows_from(made.guarantee):
-        return Check(FOLLOWS, True)
-    stated: list[Tradeoff] = [joint_loss([law], release.adjacency).tradeoff]
-    former = former_epsilon(law, release.adjacency)
-    stated += [] if former is None else [Pure(former)]
-    if made.priced == law and former is None:
-        return Check(FOLLOWS, False)
-    holds = any(said.follows_from(replace(made.guarantee, tradeoff=one)) for one in stated)
-    why = "a sharper price of signs" if made.priced == law else "the error of the sampler"
-    now = f"re-priced: {made.guarantee.tradeoff.words} with {why}"
-    return Check(FOLLOWS, holds, now)
+    def same(self, name: str, now: bytes) -> bool:
+        """To the letter; CSV files of older software have texts without the apostrophe in front."""
+        found = self[name]
+        if found == now or not name.endswith(".csv") or comparable(self.index):
+            return found == now
+        return same_but_neutral(found, now)
 
 
 def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
@@ -232,9 +178,10 @@ def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
     return all(key in plain and plain[key] == value for key, value in told.items())
 
 
-def _in_words(told: str, paragraph: str) -> bool:
+def _in_words(told: str, promised: Guarantee) -> bool:
     """The paragraph, and nothing after it but what was spent."""
-    return told.startswith(paragraph) and is_account(told[len(paragraph) :])
+    paragraph, counted = promised.explain(), promised.adjacency.counted
+    return told.startswith(paragraph) and is_account(told[len(paragraph) :], counted)
 
 
 def _own_files(index: Mapping[str, Any], release: Any) -> bool:
@@ -260,45 +207,6 @@ def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
         "published.json": release.published.to_dict(),
     }
     return all(read_bytes(folder / name) == as_json(value) for name, value in told.items())
-
-
-def _payload(release: Any, same: bool) -> list[Check]:
-    """What any other release must satisfy: it reads back as it was written."""
-    try:
-        found = release.checks()
-    except (CongenialError, KeyError, TypeError, ValueError):
-        found = {"what it says of itself makes sense": False}
-    return [
-        Check("what was released reads back as written", same),
-        *(Check(what, holds) for what, holds in found.items()),
-    ]
-
-
-def _on_grid(release: Release) -> bool:
-    """Whole numbers, or multiples of the step that real values are rounded to."""
-    step = release.description.grid or 1
-    return all(not np.mod(values, step).any() for values in (release.values, release.drawn))
-
-
-def _agrees(release: Release, values: Any) -> bool:
-    """Known sums are as published, and cells known to be empty are.
-
-    A table that does not keep the figures (ordinary noise) does not claim to; one that does says
-    what they are.
-    """
-    known = support(release.description.support, release.table)
-    return (known.totals is not None or not known.groups) and known.agrees(values)
-
-
-def _bounded(release: Release) -> bool:
-    """Bounds that the table can show hold, for counts drawn or projected to keep them."""
-    known = limits(release.published, release.table)
-    return bool(known.hold(release.values.reshape(-1)))
-
-
-def _same_table(folder: Path, release: Release) -> bool:
-    found = expected_table(release.schema, release.description)
-    return bool(found.read(read_bytes(folder / "table.parquet")).equals(release.to_arrow()))
 
 
 def _manifest(index: Mapping[str, Any]) -> dict[str, str]:

@@ -11,29 +11,23 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.kinds.kind import tabulate
-from congenial.kinds.sections import (
-    NamedSection,
-    ReleaseSection,
-    ScenariosSection,
-    StatisticsSection,
-    SyntheticSection,
-)
+from congenial.kinds.kind import Checked, tabulate
+from congenial.kinds.registry import of_section
+from congenial.kinds.sections import NamedSection
 from congenial.ledger.compatibility import WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.pricing import Repricing
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
-from congenial.publication.drawing import ReleaseResult, carry_out
+from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
 from congenial.publication.recorded import (
     PUBLISHED,
@@ -44,12 +38,6 @@ from congenial.publication.recorded import (
 from congenial.report.accuracy import Want
 from congenial.sampling.randomness import Randomness
 
-if TYPE_CHECKING:
-    from congenial.kinds.given_public import ScenariosCheck
-    from congenial.kinds.single_table import ReleaseCheck
-    from congenial.kinds.statistics import StatisticsCheck
-    from congenial.kinds.synthetic import SyntheticCheck
-
 
 @dataclass(frozen=True)
 class PlanCheck:
@@ -58,10 +46,14 @@ class PlanCheck:
     plan: Plan
     mandates: Invariants
     published: bool
-    releases: list[ReleaseCheck | ScenariosCheck | StatisticsCheck | SyntheticCheck]
+    releases: list[Checked]
     ledger: Ledger | None
-    spent: Loss | None
     made: tuple[str, ...] = ()  # releases of the plan that are drawn already
+
+    @property
+    def spent(self) -> Loss | None:
+        """What is spent so far; None where there is no ledger yet."""
+        return None if self.ledger is None else self.ledger.spent()
 
     @property
     def basis(self) -> str:
@@ -71,22 +63,6 @@ class PlanCheck:
         if self.published:
             return "exact for the figures as published"
         return "bounds valid for every value the mandated figures may take"
-
-
-KINDS: dict[type[NamedSection], str] = {
-    ReleaseSection: "single_table",
-    ScenariosSection: "given_public",
-    StatisticsSection: "statistics",
-    SyntheticSection: "synthetic",
-}
-
-
-def kind(section: NamedSection) -> Any:
-    """The module that knows this kind of release: its `build`, `check` and `offer`.
-
-    It is imported only when a plan asks for it.
-    """
-    return import_module(f"congenial.kinds.{KINDS[type(section)]}")
 
 
 def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCheck:
@@ -100,21 +76,15 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
     wish = None if want is None else Want.parse(want)
     if wish is not None and wish.condition:
         parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
-    rows = []
     done = () if again or wish is not None else _made(plan, ledger)
-    for section in plan.release:
-        if section.name in done:
-            continue
-        asked = {"wish": wish} if isinstance(section, ReleaseSection) else {}
-        rows.append(kind(section).check(plan, section, mandates, **asked))
-    told = ("wanted", "unanswered")
-    if wish is not None and not any(getattr(row, key, None) for row in rows for key in told):
+    open_sections = [one for one in plan.release if one.name not in done]
+    rows = [of_section(one).check(plan, one, mandates, wish) for one in open_sections]
+    if wish is not None and not any(of_section(one.section).answers(one) for one in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows that.",
             remedy="Ask about the axes of a released table, or coarser ones.",
         )
-    spent = None if ledger is None else ledger.spent()
-    return PlanCheck(plan, mandates, published, rows, ledger, spent, done)
+    return PlanCheck(plan, mandates, published, rows, ledger, done)
 
 
 def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
@@ -148,15 +118,14 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     """
     if ledger is None:
         return plan.invariants
-    if set(plan.statements) <= set(ledger.mandates.statements):
-        return ledger.mandates
-    return ledger.mandates.join(plan.invariants)
+    known = ledger.mandates
+    return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
 
 
 def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], mandates: Invariants) -> None:
     """What cannot work under these figures says so, before anything is recorded or drawn."""
     for section in sections:
-        kind(section).build(plan, section, mandates)
+        of_section(section).build(plan, section, mandates)
 
 
 @dataclass(frozen=True)
@@ -204,8 +173,7 @@ def publish(
     figures = plan.invariants.evaluate(table)
     # a figure cannot be taken back: refuse what cannot work first
     _refuse_unfit(plan, to_come, known.join(figures))
-    ledger = open_ledger(plan, create=True)
-    assert ledger is not None
+    ledger = _now_open(plan, before)
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, note(plan, ledger))
     new = tuple(one for one in figures.statements if one not in known.statements)
@@ -214,9 +182,7 @@ def publish(
 
 def _released_bases(plan: Plan) -> set[str]:
     """Attributes that some release of the plan shows."""
-    shown = [name for section in plan.tables for name in section.table]
-    shown += [name for section in plan.given_public for name in section.table]
-    shown += [name for section in plan.synthesised for name in (*section.public, *section.model)]
+    shown = [name for section in plan.release for name in of_section(section).shown(section)]
     return {plan.schema.axis(name).base for name in shown}
 
 
@@ -247,7 +213,10 @@ def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]
 
 def published_so_far(plan: Plan) -> Invariants:
     """Everything published exactly of these data; refused while the plan's own figures are not."""
-    ledger = open_ledger(plan, create=False)
+    return _published(plan, open_ledger(plan, create=False))
+
+
+def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     if ledger is None:
         refuse_fresh_start(plan)
     mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
@@ -273,14 +242,23 @@ def release(
     folder = plan.folder / "bundles" / name if folder is None else folder
     bundle.check_absent(folder)
     before = open_ledger(plan, create=False)
-    _refuse_unfit(plan, [section], exact_figures(plan, before))  # before a ledger is made
-    mandates = published_so_far(plan)
+    kind = of_section(section)
+    figures = exact_figures(plan, before)
+    built = kind.build(plan, section, figures)  # before a ledger is made
+    _published(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
-    with kind(section).offer(plan, section, mandates, randomness, progress) as offer:
-        ledger = open_ledger(plan, create=True)  # only now: a new ledger fixes the schema
-        assert ledger is not None
+    with kind.offer(plan, section, built, figures, randomness, progress) as offer:
+        rehearse(offer)
+        ledger = _now_open(plan, before)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
+
+
+def _now_open(plan: Plan, ledger: Ledger | None) -> Ledger:
+    """The ledger as it was opened, or one that is made now."""
+    found = open_ledger(plan, create=True) if ledger is None else ledger
+    assert found is not None
+    return found
 
 
 def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
@@ -290,8 +268,9 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     sections = [plan.named(name) for name in names]
     ledger = open_ledger(plan, create=False)
     _refuse_unfit(plan, sections, exact_figures(plan, ledger))
-    mandates = published_so_far(plan)
-    asked = [kind(one).check(plan, one, mandates).mechanism.description for one in sections]
+    mandates = _published(plan, ledger)
+    checks = [of_section(one).check(plan, one, mandates) for one in sections]
+    asked = [one.mechanism.description for one in checks]
     before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]
     adjacency, budget = plan.adjacency(mandates), plan.budget.budget()
     together = joint_loss([*before, *asked], adjacency)

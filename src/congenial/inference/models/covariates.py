@@ -96,7 +96,7 @@ def design(
 def _numbers(name: str, numbers: Any, axes: Sequence[Axis], shape: tuple[int, ...]) -> Floats:
     given = as_numbers(numbers, f"covariate '{name}'", InferenceError)
     if given.size == np.prod(shape, dtype=np.int64):
-        return given.reshape(-1)
+        return np.asarray(given.reshape(-1))
     for i, axis in enumerate(axes):
         if axis.name == name and given.shape == (axis.size,):
             spread = [1] * len(shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from congenial.cli.output import Document, duration
+from congenial.kinds.kind import Document
 
 if TYPE_CHECKING:
     from congenial.inference.feasibility import Outlook
@@ -29,3 +29,10 @@ def words(one: Document) -> str:
         return "congenial infer works on it, quickly"
     about = "" if one["minutes"] is None else f", about {duration(one['minutes'])} or more"
     return f"congenial infer works on it, slowly{about}: {one['why']}"
+
+
+def duration(minutes: float) -> str:
+    """Minutes or hours, none of them to the last digit."""
+    if minutes < 1.5:
+        return "a minute"
+    return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.0f} hours"

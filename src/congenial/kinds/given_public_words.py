@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from congenial.cli import check_inference
-from congenial.cli.output import Document, facts, heading, paragraph
+from congenial.kinds import inference_words
+from congenial.kinds.kind import Document, Screen
 
 if TYPE_CHECKING:
-    from congenial.kinds.given_public import ScenariosCheck
+    from congenial.kinds.given_public_offer import ScenariosCheck
 
 
 def examine(one: ScenariosCheck) -> Document:
@@ -42,20 +42,20 @@ def examine(one: ScenariosCheck) -> Document:
         "persons": one.persons.explain(),
         "belief": made.words,
         "errors": [],
-        "inference": check_inference.examine(outlook_of_values(made.loss, made.base)),
+        "inference": inference_words.examine(outlook_of_values(made.loss, made.base)),
         "wanted": None,
     }
 
 
-def show(one: Document) -> None:
+def show(one: Document, screen: Screen) -> None:
     """The check of one section for people."""
     from congenial.privacy.rounding_words import number
 
-    heading(f"Release '{one['name']}': {' x '.join(one['table'])}, given what is public")
+    screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}, given what is public")
     distance = one["delta_z"]
     told = f"{distance['value']:g} in {distance['measure']}"
     weighed = {"Dirichlet parameters": one["earlier"]["words"]} if one["earlier"] else {}
-    facts(
+    screen.facts(
         {
             "Cells": one["cells"],
             "Known to all": "; ".join(one["known"]) or "nothing",
@@ -66,17 +66,17 @@ def show(one: Document) -> None:
             "Rate": f"{number(one['rate'])} (a parameter of the noise, not the promise)",
             "Factor for the normaliser": one["factor"],
             "Per person, whatever is believed": one["per_person"],
-            "Inference": check_inference.words(one["inference"]),
+            "Inference": inference_words.words(one["inference"]),
         }
     )
-    paragraph("")
-    paragraph(one["promise"])
-    paragraph("")
-    paragraph(one["belief"])
-    paragraph("")
-    paragraph(f"Whatever anybody believes. {one['persons']}")
-    paragraph("")
-    paragraph(
+    screen.paragraph("")
+    screen.paragraph(one["promise"])
+    screen.paragraph("")
+    screen.paragraph(one["belief"])
+    screen.paragraph("")
+    screen.paragraph(f"Whatever anybody believes. {one['persons']}")
+    screen.paragraph("")
+    screen.paragraph(
         "Two releases: promises of this kind add up with other releases from the same data."
         if one["level"] == "database"
         else "No second release: a promise with an assumed distance does not add up with another."

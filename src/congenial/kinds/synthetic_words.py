@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from congenial.cli.output import Document, facts, heading, paragraph, table
+from congenial.kinds.kind import Document, Screen
 
 if TYPE_CHECKING:
-    from congenial.kinds.synthetic import SyntheticCheck
+    from congenial.kinds.synthetic_offer import SyntheticCheck
 
 
 def examine(one: SyntheticCheck) -> Document:
@@ -53,13 +53,13 @@ def _for(one: Document) -> str:
     return f", for {', '.join(one['protects'])}" if one["public"] else ""
 
 
-def show(one: Document) -> None:
+def show(one: Document, screen: Screen) -> None:
     """The check of one section for people."""
     from congenial.privacy.rounding_words import number
 
-    heading(f"Release '{one['name']}': synthetic records")
+    screen.heading(f"Release '{one['name']}': synthetic records")
     rows = "as many as people in the data" if one["records"] is None else one["records"]
-    facts(
+    screen.facts(
         {
             "Copies": f"{one['copies']}, each drawn with parameters of its own",
             "Records of a copy": rows,
@@ -69,8 +69,8 @@ def show(one: Document) -> None:
             "Copied as they are": ", ".join(one["public"]) or "nothing",
         }
     )
-    paragraph("")
-    table(
+    screen.paragraph("")
+    screen.table(
         ("column", "model", "given", "contexts", "M", "weight of a record"),
         [
             (
@@ -89,16 +89,16 @@ def show(one: Document) -> None:
     )
     for column in one["columns"]:
         if column["settled"]:
-            paragraph(
+            screen.paragraph(
                 f"{column['name']} has no part of M: the published totals fix its values, so no "
                 "parameter is drawn for it and its share goes to the other columns."
             )
-    paragraph("")
-    paragraph(one["promise"])
-    paragraph("")
-    paragraph(one["belief"])
-    paragraph("")
-    paragraph(
+    screen.paragraph("")
+    screen.paragraph(one["promise"])
+    screen.paragraph("")
+    screen.paragraph(one["belief"])
+    screen.paragraph("")
+    screen.paragraph(
         "Errors depend on the data: `congenial curve` and, once released, `congenial utility` show "
         "them to the curator alone."
     )

@@ -1,15 +1,15 @@
-"""The part of `congenial check` that is about a protected table."""
+"""What `congenial check` says about a protected table."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from congenial.cli import check_inference as outlook_words
-from congenial.cli.output import Document, facts, heading, paragraph, table
+from congenial.kinds import inference_words
+from congenial.kinds.kind import Document, Screen
 
 if TYPE_CHECKING:
-    from congenial.kinds.single_table import ReleaseCheck
+    from congenial.kinds.table_offer import ReleaseCheck
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _COST = ("label", "loss", "loss_without", "deviation", "deviation_without", "trivial")
@@ -92,7 +92,7 @@ def _inference(one: ReleaseCheck) -> Document:
     from congenial.inference.feasibility import expected_minutes, outlook
 
     found = outlook(one.mechanism)
-    return outlook_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
+    return inference_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:
@@ -107,11 +107,11 @@ def _bounds_kept(one: ReleaseCheck) -> Document | None:
     return {"cells": known.boxed, "sums": known.sums, "acceptance": acceptance(one.mechanism)}
 
 
-def show(one: Document, want: str | None) -> None:
+def show(one: Document, screen: Screen, want: str | None = None) -> None:
     """The same for people."""
     from congenial.privacy.rounding_words import number
 
-    heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
+    screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
     sensitivity = one["sensitivity"]
     if one["eps_per_cell"] is not None:
         told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
@@ -123,7 +123,7 @@ def show(one: Document, want: str | None) -> None:
         scale = {"Variance per cell": number(one["sigma_squared"])}
     else:
         scale = {"Epsilon per unit of gauge": number(one["epsilon_per_gauge"])}
-    facts(
+    screen.facts(
         {
             "Cells": f"{one['cells']}: {one['groups']}",
             "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
@@ -133,17 +133,17 @@ def show(one: Document, want: str | None) -> None:
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
-            "Inference": outlook_words.words(one["inference"]),
+            "Inference": inference_words.words(one["inference"]),
         }
     )
-    paragraph("")
-    paragraph(one["promise"])
-    paragraph("")
-    paragraph(one["belief"])
-    paragraph("")
-    _show_errors(one)
-    _show_costs(one)
-    _show_want(one, want)
+    screen.paragraph("")
+    screen.paragraph(one["promise"])
+    screen.paragraph("")
+    screen.paragraph(one["belief"])
+    screen.paragraph("")
+    _show_errors(one, screen)
+    _show_costs(one, screen)
+    _show_want(one, screen, want)
 
 
 def _price_words(one: Document) -> Document:
@@ -169,11 +169,11 @@ def _price_words(one: Document) -> Document:
     }
 
 
-def _show_errors(one: Document) -> None:
+def _show_errors(one: Document, screen: Screen) -> None:
     if not one["errors"]:
-        paragraph("Errors depend on the data, so none can be stated beforehand.")
+        screen.paragraph("Errors depend on the data, so none can be stated beforehand.")
         return
-    table(
+    screen.table(
         ("error of", "sums", "standard deviation", "within", "at"),
         [
             (
@@ -189,7 +189,7 @@ def _show_errors(one: Document) -> None:
     )
     less = one["less_noise"]
     if less is not None:
-        paragraph(
+        screen.paragraph(
             f"Less noise: with mechanism = '{less['mechanism']}' a cell's standard deviation is "
             f"{less['standard_deviation']:.2f}. Its draws are slower, and for most shapes its "
             "density is known up to a constant only."
@@ -201,7 +201,7 @@ def _within(value: float) -> str:
     return f"{value:g}" if value == int(value) else f"{math.ceil(100 * value) / 100:.2f}"
 
 
-def _show_costs(one: Document) -> None:
+def _show_costs(one: Document, screen: Screen) -> None:
     """One line a mandate: what it costs in the promise and in error."""
     if not one["mandate_costs"]:
         return
@@ -213,9 +213,11 @@ def _show_costs(one: Document) -> None:
         rows.append((cost["label"], loss, noise, _cost_note(cost)))
     kinds = {"gaussian": "mu", "zero-concentrated": "rho"}
     parameter = kinds.get(one["guarantee"]["tradeoff"]["kind"], "epsilon")
-    paragraph("")
-    table(("mandate", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows)
-    paragraph(
+    screen.paragraph("")
+    screen.table(
+        ("mandate", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows
+    )
+    screen.paragraph(
         "What each mandate costs, as without it -> with it: the promise of the same noise, and the "
         "standard deviation of a cell at the same promise."
     )
@@ -229,7 +231,7 @@ def _cost_note(cost: Document) -> str:
     return "changes nothing" if cost["trivial"] else ""
 
 
-def _show_want(one: Document, want: str | None) -> None:
+def _show_want(one: Document, screen: Screen, want: str | None) -> None:
     from congenial.privacy.rounding_words import number
 
     if want is not None:
@@ -239,4 +241,4 @@ def _show_want(one: Document, want: str | None) -> None:
         for parameter, value in (one["wanted"] or {}).items():
             exact = "published exactly"
             needs = f"needs {parameter} = {number(value)} per person" if value else exact
-        paragraph(f"{want}: {needs}.", style="bold")
+        screen.paragraph(f"{want}: {needs}.", style="bold")

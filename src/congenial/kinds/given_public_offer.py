@@ -1,0 +1,257 @@
+"""A table of counts given what is public, from a plan: read z, calibrate, and get ready to draw.
+
+Public are the plan's exact figures, earlier counts in a file (the prior), and what `given` says in
+words. The Wasserstein exponential mechanism (partially-private-data, Theorem 9) promises epsilon
+given all that. The ledger counts what one replaced record does to the same release, which needs no
+beliefs: the loss grows with the change of the table, and one record changes it by 2 in l1.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from congenial.data.csv_text import read_rows
+from congenial.data.tabulate import Microdata
+from congenial.errors import DataError, GuaranteeError, MandateError
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import support
+from congenial.kinds.given_public import PriorCounts, ScenariosSection
+from congenial.kinds.kind import Offer, Setting, Tell, unit_words
+from congenial.mechanisms.wasserstein.base_measure import (
+    Base,
+    congenial,
+    naive,
+    prior_congenial,
+    published_sums,
+)
+from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
+from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, person_promise
+from congenial.mechanisms.wasserstein.table_law import TableLaw
+from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
+from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.rounding_words import number
+from congenial.report.given_public_report import Earlier, GivenPublicReport
+from congenial.sampling.randomness import Randomness
+from congenial.transport.delta_z import DistanceBound, delta_z
+
+
+@dataclass(frozen=True)
+class ScenariosCheck:
+    """What a release given public information would promise, and to whom."""
+
+    section: ScenariosSection
+    mechanism: WassersteinExponential
+    guarantee: Guarantee
+    persons: Guarantee
+    earlier: Earlier | None
+
+
+def build(plan: Setting, section: ScenariosSection, mandates: Invariants) -> WassersteinExponential:
+    """The mechanism of one section given `mandates`, with or without their figures."""
+    if plan.unit.max_rows is not None:
+        raise GuaranteeError(
+            f"release '{section.name}': scenarios are about one record per person.",
+            remedy="Leave max_rows out, or release a table without scenarios.",
+        )
+    pairs = _pairs(plan, section, mandates)
+    made = WassersteinExponential(
+        pairs,
+        _distance(section, pairs),
+        _base(plan, section, mandates),
+        section.epsilon,
+        section.loss,
+        ORDINARY[section.loss],
+        tuple(section.table),
+    )
+    if section.basis == "theorem" and made.guarantee.basis != "theorem":
+        raise GuaranteeError(
+            f"release '{section.name}' asks for basis = 'theorem', and its promise is an "
+            f"{made.guarantee.basis}.",
+            remedy="Use loss = 'l1' and scenarios that give the distance; or leave basis out.",
+        )
+    return made
+
+
+def check(plan: Setting, section: ScenariosSection, mandates: Invariants) -> ScenariosCheck:
+    """What it promises, from public parameters alone."""
+    made = build(plan, section, mandates)
+    return ScenariosCheck(
+        section,
+        made,
+        promise(plan, made.guarantee),
+        _persons(plan, made, mandates),
+        _earlier(plan, section),
+    )
+
+
+def _persons(plan: Setting, made: WassersteinExponential, mandates: Invariants) -> Guarantee:
+    """What is promised to anybody, whatever is believed."""
+    persons = person_promise(made.description, mandates)
+    assert persons is not None
+    return promise(plan, persons)
+
+
+def promise(plan: Setting, guarantee: Guarantee) -> Guarantee:
+    """A guarantee with what the plan assumes about the data added."""
+    return replace(guarantee, assumptions=(*guarantee.assumptions, unit_words(plan)))
+
+
+@contextmanager
+def offer(
+    plan: Setting,
+    section: ScenariosSection,
+    made: WassersteinExponential,
+    mandates: Invariants,
+    randomness: Randomness | None,
+    progress: Tell,
+) -> Iterator[Offer]:
+    """Read and check the data; what is left is to draw."""
+    axes = [plan.schema.axis(name).base for name in section.table]
+    names = [name for name in plan.schema.names if name in axes or name in mandates.bases]
+    progress("reading the data")
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        table = data.tabulate(names, resume=plan.resume)
+    if mandates.values is not None and not mandates.holds_for(table):
+        raise MandateError(
+            "the data do not agree with the published figures.",
+            remedy="Release from the data the figures were computed from.",
+        )
+    truth = table.marginal(section.table).counts.reshape(-1)
+    law = made.law(truth)
+    _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses what is too wide
+    prepared = GivenPublicReport(_persons(plan, made, mandates), _earlier(plan, section))
+
+    def draw() -> ValuesRelease:
+        return made.release(truth, randomness, section.name)
+
+    yield Offer(
+        section.name,
+        made.description,
+        promise(plan, made.guarantee),
+        draw,
+        lambda: made_up(made, section.name),
+        prepared.render,
+        lambda now: now.mandates == mandates,
+    )
+
+
+def made_up(made: WassersteinExponential, name: str) -> ValuesRelease:
+    """A release of the same form in which nobody is counted."""
+    zeros = (0,) * made.base.cells
+    return ValuesRelease(name, made.description, made.guarantee, "made up", False, zeros)
+
+
+# ---- what is believed ----------------------------------------------------------------------------
+
+
+def _pairs(plan: Setting, section: ScenariosSection, mandates: Invariants) -> SecretPairs:
+    told = section.scenarios
+    given = list(section.given)
+    if isinstance(section.base_measure, PriorCounts):
+        given.append(f"the counts in '{Path(section.base_measure.prior).name}'")
+    scenario: Scenarios
+    if told.distance is None:
+        scenario = IndependentRecords("replace-one")
+    else:
+        ground = f" ({told.because})" if told.because else ""
+        scenario = StatedLaws(
+            "one person's answer moves the law of the table by at most "
+            f"{number(told.distance)} in {section.loss}{ground}"
+        )
+    return SecretPairs(
+        plan.schema,
+        (scenario,),
+        tuple(given),
+        "query" if told.distance is not None else "database",
+        mandates if mandates.statements else None,
+    )
+
+
+def _distance(section: ScenariosSection, pairs: SecretPairs) -> DistanceBound:
+    """Delta_z of the scenarios, in records; or as assumed, in the norm of the loss."""
+    if section.scenarios.distance is None:
+        return delta_z(pairs)
+    return assumed_delta(section.scenarios.distance, section.loss)
+
+
+# ---- what is known of the table ------------------------------------------------------------------
+
+
+def _base(plan: Setting, section: ScenariosSection, mandates: Invariants) -> Base:
+    table = tuple(section.table)
+    cells = plan.schema.size(table)
+    if section.base_measure == "naive":
+        return naive(cells)
+    known = support(mandates, table)
+    if known.degrees_of_freedom == 0:
+        raise GuaranteeError(
+            f"nothing is left to protect in the table over {', '.join(table)}: the published "
+            "figures fix every cell.",
+            remedy="Publish the table exactly, or drop a figure.",
+        )
+    totals = published_sums(known)
+    before = _earlier(plan, section)
+    if before is None:
+        return congenial(cells, totals)
+    return prior_congenial(cells, totals, before.counts, alpha=before.alpha, kappa=before.kappa)
+
+
+def _earlier(plan: Setting, section: ScenariosSection) -> Earlier | None:
+    """What the base measure leans on, if it does."""
+    told = section.base_measure
+    if not isinstance(told, PriorCounts):
+        return None
+    counts = _counts(plan, section, told.prior)
+    return Earlier(Path(told.prior).name, counts, told.alpha, told.kappa)
+
+
+def _counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int, ...]:
+    """The counts of an earlier release in the order of the table; below zero they count as zero."""
+    axes = plan.schema.axes(section.table)
+    found: dict[tuple[str, ...], int] = {}
+    for line, row in enumerate(_rows(plan.folder / address, address, section.table), start=2):
+        cell = tuple(row[axis.name] for axis in axes)
+        known = all(label in axis.levels for label, axis in zip(cell, axes, strict=True))
+        whole = re.fullmatch(r"-?\d{1,18}", (row["count"] or "").strip())
+        if not known or whole is None or cell in found:
+            raise DataError(
+                f"base_measure.prior: row {line} of '{address}' repeats a cell, or has a label "
+                "that is not in the schema or a count that is not whole.",
+                remedy="Give each cell of the table once.",
+            )
+        found[cell] = max(int(whole[0]), 0)
+    missing = plan.schema.size(tuple(section.table)) - len(found)
+    if missing:
+        raise DataError(
+            f"base_measure.prior: '{address}' lacks {missing} cells of the table.",
+            remedy="Give each cell of the table once; a count of 0 is written as 0.",
+        )
+    return tuple(found[cell] for cell in product(*(axis.levels for axis in axes)))
+
+
+def _rows(place: Path, address: str, table: list[str]) -> list[dict[str, str]]:
+    """The lines of a CSV file with a column for each axis and one for the count."""
+    try:
+        with place.open(newline="", encoding="utf-8-sig") as file:
+            rows = read_rows(file)
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise DataError(
+            f"base_measure.prior: '{address}' cannot be read as CSV.",
+            remedy="Give the table.csv or values.csv of an earlier bundle, or a file like it.",
+        ) from None
+    wanted = [*table, "count"]
+    if not rows or any(name not in rows[0] for name in wanted):
+        raise DataError(
+            f"base_measure.prior: '{address}' lacks rows or one of the columns "
+            f"{', '.join(wanted)}.",
+            remedy="Give one row per cell of the table, with its labels and its count.",
+        )
+    return rows

@@ -1,0 +1,182 @@
+"""Protected tables from a plan: say what the mechanism promises, and get ready to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from congenial.data.source import SPARK_SCHEME
+from congenial.data.tabulate import Microdata
+from congenial.errors import BundleError, PredicateError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import Support, support
+from congenial.kinds import table_building
+from congenial.kinds.kind import Offer, Setting, Tell, tabulate, unit_words
+from congenial.kinds.single_table import ReleaseSection
+from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.calibrate import rebuild
+from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.projection.projection import project, rehearse
+from congenial.mechanisms.table_release import Release
+from congenial.pairs.adjacency import Supremum
+from congenial.privacy.composition import largest_gauge
+from congenial.privacy.description import HULLS
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.normaliser import Price
+from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
+from congenial.report.table_report import render
+from congenial.sampling.randomness import Randomness, SeededRandomness
+
+
+@dataclass(frozen=True)
+class ReleaseCheck:
+    """What a release of the plan would promise and how accurate it would be."""
+
+    section: ReleaseSection
+    mechanism: Mechanism
+    guarantee: Guarantee
+    sensitivity: Supremum
+    support: Support
+    errors: list[ErrorRow]
+    price: Price | None  # of conditioning on counts >= 0, part of the promise
+    wanted: tuple[str, Fraction] | None  # the parameter the plan gives, and what a wish needs
+    unanswered: str = ""  # why a wish about a sum that the table shows has no answer
+
+
+def check(
+    plan: Setting, section: ReleaseSection, mandates: Invariants, wish: Want | None = None
+) -> ReleaseCheck:
+    """What it promises and how accurate it is, from public parameters alone."""
+    mechanism = table_building.build(plan, section, mandates)
+    guarantee = promise(plan, section, mechanism)
+    table = mechanism.description.table
+    wanted, unanswered = None, ""
+    if wish is not None:
+        kind = section.kind
+        try:
+            wanted = (kind, smallest(wish, lambda x: _with(plan, section, mandates, {kind: x})))
+        except (BundleError, PredicateError):
+            pass  # this table does not show what is asked about
+        except StructureError as reason:
+            unanswered = reason.what
+    return ReleaseCheck(
+        section,
+        mechanism,
+        guarantee,
+        _sensitivity(mechanism),
+        support(mechanism.description.support, table),
+        error_rows(mechanism),
+        mechanism.price if isinstance(mechanism, CongenialCounts) else None,
+        wanted,
+        unanswered,
+    )
+
+
+def _sensitivity(mechanism: Mechanism) -> Supremum:
+    """How far look-alikes are apart in the norm the loss is counted in."""
+    description, adjacency = mechanism.description, mechanism.adjacency
+    if description.norm == "gauge":
+        return largest_gauge(adjacency, HULLS[description.family])
+    if description.norm == "l1":
+        return adjacency.l1(description.table)
+    return adjacency.l2_squared(description.table)
+
+
+def _with(
+    plan: Setting, section: ReleaseSection, mandates: Invariants, change: dict[str, Fraction]
+) -> Mechanism:
+    return table_building.build(plan, section.model_copy(update=change), mandates)
+
+
+def promise(plan: Setting, section: ReleaseSection, mechanism: Mechanism) -> Guarantee:
+    """The mechanism's guarantee with what the plan assumes about the data added."""
+    guarantee = mechanism.guarantee
+    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
+    assumed = (*guarantee.assumptions, unit_words(plan))
+    return replace(guarantee, assumptions=assumed, stated_delta=delta)
+
+
+@contextmanager
+def offer(
+    plan: Setting,
+    section: ReleaseSection,
+    mechanism: Mechanism,
+    mandates: Invariants,
+    randomness: Randomness | None,
+    progress: Tell,
+) -> Iterator[Offer]:
+    """Read and check the data; what is left is to draw, while the data are open."""
+    projected = section.nonnegative == "project"
+    description, reader = mechanism.description, mechanism
+    if projected:
+        description = replace(description, post_processing="project")
+        reader = rebuild(description, mechanism.adjacency)
+    guarantee = promise(plan, section, mechanism)
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        progress("reading the data")
+        draw = _ready(plan, section, mechanism, data, randomness, progress)
+        if projected:
+            rehearse(mechanism)
+
+        def finished() -> Release:
+            drawn = draw()
+            drawn = project(drawn, randomness) if projected else drawn
+            return drawn.made_by(reader, guarantee)
+
+        def holds(now: Ledger) -> bool:
+            figures = now.mandates
+            return figures == mandates or table_building.build(plan, section, figures) == mechanism
+
+        yield Offer(
+            section.name,
+            description,
+            guarantee,
+            finished,
+            lambda: made_up(reader, section.name).made_by(reader, guarantee),
+            render,
+            holds,
+        )
+
+
+def made_up(mechanism: Mechanism, name: str = "rehearsal") -> Release:
+    """A release of the same form around a table of zeros: what can be written of it can be written
+    of a draw. Noise where it does not depend on the data, so that the sampler is tried too.
+    """
+    description, source = mechanism.description, SeededRandomness(0)
+    values = np.zeros(mechanism.shape, float if description.continuous else np.int64)
+    if mechanism.additive:
+        values = values + mechanism.noise(source, 1)[0]
+    shown = np.maximum(values, 0) if description.post_processing == "project" else values
+    raw = values if description.post_processing == "project" else None
+    return Release(
+        name, description, mechanism.guarantee, shown, source.label, source.publishable, raw
+    )
+
+
+def _ready(
+    plan: Setting,
+    section: ReleaseSection,
+    mechanism: Mechanism,
+    data: Microdata,
+    randomness: Randomness | None,
+    progress: Tell,
+) -> Callable[[], Release]:
+    """Check the data, and return what draws; refuses before anything is spent."""
+    if section.by and str(plan.source).startswith(SPARK_SCHEME):
+        from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
+
+        groups = ByGroup(mechanism, data, tuple(section.by))
+        groups.check()
+        seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
+        return lambda: groups.release(section.name, seed)
+    released = {plan.schema.axis(axis).base for axis in section.table}
+    mandated = mechanism.adjacency.mandates.bases
+    names = [name for name in plan.schema.names if name in released or name in mandated]
+    table = tabulate(plan, data, names, progress)
+    mechanism.check(table)
+    return lambda: mechanism.release(table, randomness, section.name)

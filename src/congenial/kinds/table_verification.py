@@ -1,0 +1,91 @@
+"""`verify` for a protected table: labels, sums, bounds, the grid, the promise, and its report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from congenial.data.csv_text import table_csv
+from congenial.figures.limits import limits
+from congenial.figures.support import support
+from congenial.kinds.kind import Check, Files
+from congenial.mechanisms.record_release import FOLLOWS
+from congenial.mechanisms.table_release import Release, expected_table
+from congenial.privacy.composition import former_epsilon, joint_loss
+from congenial.privacy.tradeoff import Pure, Tradeoff
+from congenial.report.pictures import Blank
+from congenial.report.table_report import render
+from congenial.report.values_section import HINT
+
+_IMAGE = re.compile(r'<img src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]*"')
+
+
+def verify(files: Files, release: Release) -> list[Check]:
+    """What a protected table must satisfy."""
+    signed = release.raw is None and not release.description.nonnegative
+    return [
+        Check("table.parquet has the schema's labels", _same_table(files, release)),
+        Check("table.csv says the same", files.same("table.csv", table_csv(release.to_arrow()))),
+        Check(
+            "the table agrees with every figure it was drawn given",
+            _agrees(release, release.values) and _agrees(release, release.drawn),
+        ),
+        Check("values lie on the grid of the law", _on_grid(release)),
+        Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
+        Check("the table keeps every published bound", signed or _bounded(release)),
+        _follows(release),
+    ]
+
+
+def _follows(release: Release) -> Check:
+    """The promise follows from the law; older software left out what the sampler adds, and had a
+    higher price of signs.
+    """
+    said, made, law = release.guarantee, release.mechanism, release.description
+    if made.priced == law and said.follows_from(made.guarantee):
+        return Check(FOLLOWS, True)
+    stated: list[Tradeoff] = [joint_loss([law], release.adjacency).tradeoff]
+    former = former_epsilon(law, release.adjacency)
+    stated += [] if former is None else [Pure(former)]
+    if made.priced == law and former is None:
+        return Check(FOLLOWS, False)
+    holds = any(said.follows_from(replace(made.guarantee, tradeoff=one)) for one in stated)
+    why = "a sharper price of signs" if made.priced == law else "the error of the sampler"
+    now = f"re-priced: {made.guarantee.tradeoff.words} with {why}"
+    return Check(FOLLOWS, holds, now)
+
+
+def _on_grid(release: Release) -> bool:
+    """Whole numbers, or multiples of the step that real values are rounded to."""
+    step = release.description.grid or 1
+    return all(not np.mod(values, step).any() for values in (release.values, release.drawn))
+
+
+def _agrees(release: Release, values: Any) -> bool:
+    """Known sums are as published, and cells known to be empty are.
+
+    A table that does not keep the figures (ordinary noise) does not claim to; one that does says
+    what they are.
+    """
+    known = support(release.description.support, release.table)
+    return (known.totals is not None or not known.groups) and known.agrees(values)
+
+
+def _bounded(release: Release) -> bool:
+    """Bounds that the table can show hold, for counts drawn or projected to keep them."""
+    known = limits(release.published, release.table)
+    return bool(known.hold(release.values.reshape(-1)))
+
+
+def _same_table(files: Files, release: Release) -> bool:
+    found = expected_table(release.schema, release.description)
+    return bool(found.read(files["table.parquet"]).equals(release.to_arrow()))
+
+
+def same_page(release: Release, promise: str, page: str) -> bool:
+    """Whether a report is the one written anew, whatever its pictures show."""
+    again = render(release, promise, Blank(HINT not in page))
+    return _IMAGE.sub('<img src=""', page) == again

@@ -1,0 +1,191 @@
+"""A kind of release in one file: how many people meet a condition, with double geometric noise.
+
+[[release]] with `how_many = "age >= 18"`. It is small on purpose: it shows what a kind must say
+(section, mechanism, release, kind), and CONTRIBUTING.md walks through it. Replacing one record
+changes the number by at most 1, so noise p(u) ~ exp(-epsilon |u|) promises epsilon per person.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from congenial.data.predicate import parse
+from congenial.data.schema import Schema
+from congenial.data.selection import select
+from congenial.data.tabulate import Microdata
+from congenial.errors import BundleError, PlanError
+from congenial.figures.invariants import Invariants
+from congenial.kinds.kind import Kind, Offer, Setting, unit_words
+from congenial.kinds.sections import NamedSection, Positive
+from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.description import RecordDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.report.accuracy import Want
+from congenial.report.page import page, section, text
+from congenial.report.promise_section import promise_section
+from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
+
+FILE = "how-many.csv"
+
+
+# ---- 1. the section of a plan -------------------------------------------------------------------
+
+
+class HowManySection(NamedSection):
+    """[[release]] with `how_many`: a condition, and epsilon per person."""
+
+    how_many: str
+    epsilon: Positive
+
+
+# ---- 2. the mechanism: public inputs, a promise, a draw -----------------------------------------
+
+
+@dataclass(frozen=True)
+class NoisyCount:
+    """Adds p(u) ~ exp(-epsilon |u|) to the number of people who meet a condition."""
+
+    pairs: Adjacency
+    condition: str
+    epsilon: Fraction
+
+    @property
+    def description(self) -> RecordDescription:
+        law = {"condition": self.condition, "epsilon": str(self.epsilon)}
+        return RecordDescription("noisy_count", self.pairs.schema, law, self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.pure(self.epsilon, self.pairs)
+
+    def release(self, truth: int, randomness: Randomness | None, name: str) -> CountRelease:
+        source = SystemRandomness() if randomness is None else randomness
+        value = truth + int(DoubleGeometric(self.epsilon).draw(source, 1)[0])
+        return CountRelease(
+            name, self.description, self.guarantee, source.label, source.publishable, value
+        )
+
+
+# ---- 3. what is released: its files, and what must hold of them ---------------------------------
+
+
+@dataclass(frozen=True)
+class CountRelease(RecordRelease):
+    """One number."""
+
+    kind: ClassVar[str] = "how many"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = ((FILE, "the condition and the number"),)
+    usage: ClassVar[tuple[str, ...]] = ("release.value",)
+    value: int
+
+    @property
+    def condition(self) -> str:
+        return str(self.description.law["condition"])
+
+    def payload(self) -> dict[str, bytes]:
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(
+            [("condition", "number"), (self.condition, self.value)]
+        )
+        return {FILE: out.getvalue().encode()}
+
+    @classmethod
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> CountRelease:
+        rows = list(csv.reader(io.StringIO(payload[FILE].decode())))
+        if len(rows) != 2 or rows[1][0] != common["description"].law["condition"]:
+            raise BundleError(f"{FILE} does not hold the number it should.")
+        return cls(**common, value=int(rows[1][1]))
+
+    def rebuilt(self) -> Iterator[Made]:
+        pairs = self.guarantee.adjacency
+        assert isinstance(pairs, Adjacency)
+        yield NoisyCount(pairs, self.condition, Fraction(self.description.law["epsilon"]))
+
+    def checks(self) -> dict[str, bool]:
+        return {FOLLOWS: self.follows}
+
+
+# ---- 4. the kind: what plan, workflow, bundle, verify and commands ask --------------------------
+
+
+@dataclass(frozen=True)
+class CountCheck:
+    """What it would promise."""
+
+    section: HowManySection
+    mechanism: NoisyCount
+    guarantee: Guarantee
+
+
+class HowMany(Kind[HowManySection]):
+    """The number of people who meet a condition."""
+
+    key = "how_many"
+    name = CountRelease.kind
+    section = HowManySection
+    release_class = CountRelease
+
+    def build(self, plan: Setting, section: HowManySection, figures: Invariants) -> NoisyCount:
+        parse(section.how_many, plan.schema)  # refuses what cannot be read
+        if figures.statements:
+            raise PlanError(f"release '{section.name}' does not keep exact figures.")
+        return NoisyCount(plan.adjacency(figures), section.how_many, section.epsilon)
+
+    def check(
+        self,
+        plan: Setting,
+        section: HowManySection,
+        figures: Invariants,
+        wish: Want | None = None,
+    ) -> CountCheck:
+        made = self.build(plan, section, figures)
+        return CountCheck(section, made, promise(plan, made))
+
+    @contextmanager
+    def offer(
+        self,
+        plan: Setting,
+        section: HowManySection,
+        built: NoisyCount,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Callable[[str], Any],
+    ) -> Iterator[Offer]:
+        progress("reading the data")
+        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            truth = counted(data, plan.schema, section.how_many)
+        yield Offer(
+            section.name,
+            built.description,
+            promise(plan, built),
+            draw=lambda: built.release(truth, randomness, section.name),
+            rehearsal=lambda: built.release(0, SeededRandomness(0), section.name),
+            report=self.report,
+            holds=lambda now: now.mandates == figures,
+        )
+
+    def report(self, release: CountRelease, words: str) -> str:
+        told = f"<p>{text(release.condition)}: {release.value:,} people, with noise.</p>"
+        return page(
+            release.name,
+            [section("number", "The number", told), promise_section(release.guarantee, words)],
+        )
+
+
+def promise(plan: Setting, made: NoisyCount) -> Guarantee:
+    """The guarantee with what the plan assumes about the data."""
+    return replace(made.guarantee, assumptions=(unit_words(plan),))
+
+
+def counted(data: Microdata, schema: Schema, condition: str) -> int:
+    """CONFIDENTIAL: how many people meet the condition."""
+    table = data.tabulate(schema.names)
+    return int(table.counts[select(condition, schema, schema.names)].sum())
