@@ -12,7 +12,7 @@ from flint import arb, ctx
 from congenial.errors import StructureError
 from congenial.sampling import SeededRandomness
 from congenial.sampling.inversion import ball
-from congenial.sampling.tree import messages, split_kernels, splitter
+from congenial.sampling.tree import messages, split_constants, splitter
 from congenial.sampling.tree.levels import HierarchicalNoise
 from tests.sampling.conditioned import attempt, constant, counts_and_probs, log_sum, tables
 
@@ -106,7 +106,7 @@ def test_alias_tables_have_the_integer_weights():
     drawer = ragged()._splitter
     made, checked = drawer._all_aliases, 0
     for t, (first, rows, bits, at_row, at_entry) in enumerate(made.tables.tolist()):
-        full, columns = 1 << split_kernels.WHOLE - bits, 1 << bits
+        full, columns = 1 << split_constants.WHOLE - bits, 1 << bits
         for g in range(rows):
             base, codes, rest = made.of_row[at_row + g].tolist()
             here = at_entry + g * columns
@@ -117,7 +117,7 @@ def test_alias_tables_have_the_integer_weights():
                 found[int(e) >> 24] += full - int(exact)
             weights = [drawer.law.weight(t, first + g, base + k) for k in range(codes)]
             assert found[:codes].tolist() == weights
-            assert min(weights) >= split_kernels.RARE
+            assert min(weights) >= split_constants.RARE
             assert found[255] == rest == (1 << 62) - sum(weights)
             checked += codes
     assert checked > 100
