@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -26,7 +27,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return ledger
 
 
-def shown(ledger: Ledger) -> tuple[dict, str]:
+def shown(ledger: Ledger) -> tuple[dict[str, Any], str]:
     outputs = []
     for words in (["--json"], []):
         result = CliRunner().invoke(app, ["ledger", "show", ledger.where, *words])

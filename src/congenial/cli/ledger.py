@@ -71,6 +71,7 @@ def show(where: Where, as_json: Json = False) -> None:
         emit(document)
         return
     facts({name.capitalize(): document[name] for name in ("ledger", "budget", "spent", "left")})
+    documents.show_format(ledger)
     if document["published"]:
         heading("Published exactly")
         rows = [

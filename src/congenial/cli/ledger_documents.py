@@ -36,6 +36,17 @@ def summary(ledger: Ledger) -> Document:
     }
 
 
+def show_format(ledger: Ledger) -> None:
+    """What an old format lacks."""
+    from congenial.ledger.stores.store import VERSION
+
+    if ledger.version < VERSION:
+        paragraph(
+            f"It has format {ledger.version}, in which the database does not check what is added. "
+            "An owner brings it up to date: `congenial ledger upgrade`."
+        )
+
+
 def unreadable(one: Malformed) -> Document:
     """One event that cannot be read."""
     return {

@@ -102,7 +102,7 @@ class Ledger:
         It is started when it is absent, `schema` is given and `create` is true: "replace-one"
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
         Events are written in the name of `who`, by default the system's user; on PostgreSQL always
-        in that of the database user. A format from before this version is refused until `upgrade`.
+        in that of the database user. Format 1 is refused until `upgrade`; format 2 is used as is.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
@@ -155,6 +155,11 @@ class Ledger:
     def identity(self) -> str:
         """What tells this ledger from any other, wherever it is kept."""
         return self._state().identity
+
+    @property
+    def version(self) -> int:
+        """The version of its format when it was opened."""
+        return self._store.version
 
     @property
     def schema(self) -> Schema:

@@ -38,17 +38,13 @@ SELECT set_config('lock_timeout', :wait, true),
        set_config('tcp_keepalives_count', '3', true)
 """
 _TAKE_LOCK = "SELECT place FROM writers FOR UPDATE"
-# Where that row is not there yet: ledgers before version 3, which the owner of the tables upgrades;
-# and no ledger at all, when two may be starting it.
-_LOCK_ALL = "LOCK TABLE events IN EXCLUSIVE MODE"
+# Where that row is not there yet: no ledger at all, which two may be starting, or one of before
+# version 3, whose writers all use this lock. It is open to anybody until the upgrade.
 _LOCK_SCHEMA = f"""
 SELECT pg_advisory_xact_lock({_LOCK}, CAST(oid AS integer))
 FROM pg_catalog.pg_namespace WHERE nspname = current_schema()
 """
-_THERE = """
-SELECT to_regclass(format('%I.writers', current_schema())) IS NOT NULL,
-       to_regclass(format('%I.events', current_schema())) IS NOT NULL
-"""
+_HAS_ROW = "SELECT to_regclass(format('%I.writers', current_schema())) IS NOT NULL"
 
 
 class PostgresStore(Store):
@@ -101,9 +97,8 @@ class PostgresStore(Store):
             if write:
                 wait = {"wait": f"{max(1, round(1000 * self.timeout))}ms"}
                 connection.execute(sa.text(_WRITE), wait)
-                row, table = connection.execute(sa.text(_THERE)).one()
-                lock = _TAKE_LOCK if row else _LOCK_ALL if table else _LOCK_SCHEMA
-                connection.exec_driver_sql(lock)
+                row = connection.execute(sa.text(_HAS_ROW)).scalar_one()
+                connection.exec_driver_sql(_TAKE_LOCK if row else _LOCK_SCHEMA)
             yield connection
 
     def _writer(self, connection: sa.Connection) -> str:

@@ -25,6 +25,7 @@ from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
 
 VERSION = 3
+OLDEST = 2  # still read and written; its database checks roles and not payloads
 START = "0" * 64  # stands for the digest before the first event
 
 First = Sequence[tuple[str, Mapping[str, Any]]]
@@ -106,6 +107,7 @@ class Store(ABC):
     def __init__(self, where: str, timeout: float) -> None:
         self.where = where
         self.timeout = timeout
+        self.version = VERSION
 
     @abstractmethod
     def exists(self) -> bool:
@@ -145,13 +147,13 @@ class Store(ABC):
             self.timeout = usual
 
     def check(self) -> None:
-        """LedgerError unless this is a ledger of the format this software reads and writes."""
+        """LedgerError unless this is a ledger of a format this software reads and writes."""
         with self._faults(), self._begin(write=False) as connection:
-            version = self._version(connection)
-        if version < VERSION:
+            self.version = version = self._version(connection)
+        if version < OLDEST:
             raise LedgerError(
                 f"'{self.where}' is a ledger of version {version}; this software needs version "
-                f"{VERSION}.",
+                f"{OLDEST} or {VERSION}.",
                 remedy=f"Run `congenial ledger upgrade {self.where}`; nothing was changed so far.",
             )
 
