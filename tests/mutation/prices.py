@@ -55,8 +55,8 @@ PRICES: tuple[Mutation, ...] = (
     ),
     Mutation(
         "privacy/step_prices.py",
-        "return (1 + (1 - r) * (1 - (1 + last) / _weights(r, cells, people))).ln()",
-        "return (1 + Decimal('0.8') * (1 - r) * (1 - (1 + last) / _weights(r, cells, people))).ln()",
+        "return (1 + (1 - r) * (1 - (1 + last)",
+        "return (1 + Decimal('0.8') * (1 - r) * (1 - (1 + last)",
         "tests/privacy/test_step_prices.py",
     ),
     Mutation(
@@ -87,7 +87,7 @@ PRICES: tuple[Mutation, ...] = (
         "privacy/normaliser.py",
         "cap = Price(given.distance * eps_cell, FACTOR_TWO)",
         "cap = Price(Fraction(4, 5) * given.distance * eps_cell, FACTOR_TWO)",
-        "tests/privacy/test_normaliser_formulas.py",
+        "tests/privacy/test_step_prices.py",
     ),
     Mutation(
         "privacy/conversions.py",
