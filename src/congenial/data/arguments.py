@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from congenial.errors import CongenialError
 
@@ -48,7 +49,7 @@ def texts(
     remedy = 'Give a name or a list of names, such as ["sex", "age"].'
     if isinstance(value, str):
         return (value,)
-    expect(value, Iterable, what, remedy, error)  # type: ignore[type-abstract]
+    expect(value, Iterable, what, remedy, error)
     found: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
     for one in found:
         expect(one, str, f"an entry of {what}", remedy, error)
@@ -69,7 +70,7 @@ def flags(value: object, shape: tuple[int, ...], what: str, error: type[Congenia
     return array
 
 
-def numbers(value: object, what: str, error: type[CongenialError]) -> Any:
+def numbers(value: object, what: str, error: type[CongenialError]) -> NDArray[np.float64]:
     """An array of floating-point numbers."""
     try:
         return np.asarray(value, dtype=float)
