@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from congenial.errors import CongenialError
 
@@ -69,7 +70,7 @@ def flags(value: object, shape: tuple[int, ...], what: str, error: type[Congenia
     return array
 
 
-def numbers(value: object, what: str, error: type[CongenialError]) -> Any:
+def numbers(value: object, what: str, error: type[CongenialError]) -> NDArray[np.float64]:
     """An array of floating-point numbers."""
     try:
         return np.asarray(value, dtype=float)

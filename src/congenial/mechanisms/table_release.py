@@ -185,6 +185,8 @@ class Release:
         import pyarrow as pa
 
         axes = self.schema.axes(names)
+        if not axes:  # the grand total has no labels
+            return {}
         shape = tuple(len(axis.levels) for axis in axes)
         grid = np.indices(shape).reshape(len(shape), -1)
         return {
@@ -281,10 +283,7 @@ def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval
 
 def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
     """Axis names, whether they were given one by one or as a list."""
-    found = tuple(name for one in names for name in texts(one, "the list of axes", InferenceError))
-    if not found:
-        raise InferenceError("no axis is named.", remedy="Name one, or use count('') for the sum.")
-    return found
+    return tuple(name for one in names for name in texts(one, "the list of axes", InferenceError))
 
 
 def _plain(value: Any) -> float:
