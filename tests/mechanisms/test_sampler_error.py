@@ -14,11 +14,12 @@ from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, margin
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.record_release import FOLLOWS
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import write
-from congenial.publication.verification import FOLLOWS, verify
+from congenial.publication.verification import verify
 from congenial.report.table_report import render
 from congenial.sampling.randomness import SeededRandomness
 
