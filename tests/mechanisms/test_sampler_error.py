@@ -16,11 +16,12 @@ from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.record_release import FOLLOWS
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import write
-from congenial.publication.verification import FOLLOWS, verify
+from congenial.publication.verification import verify
 from congenial.report.table_report import render
 from congenial.sampling.randomness import SeededRandomness
 

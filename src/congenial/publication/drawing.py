@@ -1,8 +1,8 @@
 """From a release that is ready to a bundle that is out, whatever kind of release it is.
 
-Order, so that a crash never under-counts and a full disk loses nothing that is paid for: claim the
-folder and its room, reserve in the ledger, mark as drawn, draw, keep what was drawn, write the
-bundle under a temporary name, rename it, commit. Whatever was marked as drawn stays spent.
+Order, so that a crash never under-counts and a full disk loses nothing that is paid for: rehearse,
+claim the folder and its room, reserve in the ledger, mark as drawn, draw, keep what was drawn,
+write the bundle under a temporary name, rename it, commit. What was marked as drawn stays spent.
 """
 
 from __future__ import annotations
