@@ -49,7 +49,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Kind:
+class MechanismRow:
     """One mechanism: its name, the paper's shorthand, what the laws must be, how noise is built.
 
     needs: "translations" (of any law), "gaussian", or "" for any pair of laws. `build` takes the
@@ -86,46 +86,46 @@ def _positive_delta(target: Target) -> float:
     return target.delta
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, MechanismRow] = {
     kind.name: kind
     for kind in (
-        Kind(
+        MechanismRow(
             "wasserstein", "WasM", f"{PAPER}, Theorem 3.1", "", "laplace",
             lambda r, eps: transported_noise.wasserstein_noise(r.pairs, eps, 0.0, r.assume_equal),
         ),
-        Kind(
+        MechanismRow(
             "approximate_wasserstein", "WasM (W, delta)", f"{PAPER}, Theorem 3.2", "", "laplace",
             _approximate,
         ),
-        Kind(
+        MechanismRow(
             "bounded_wasserstein", "WasM (bounded)", f"{PAPER}, Theorem 3.3", "", "laplace",
             _bounded,
         ),
-        Kind(
+        MechanismRow(
             "expected_laplace", "ExpM (L)", f"{PAPER}, Theorem 4.1", "translations", "laplace",
             lambda r, eps: expected_value.laplace_noise(r.pairs, eps),
         ),
-        Kind(
+        MechanismRow(
             "expected_gaussian", "ExpM (G)", f"{PAPER}, Theorem 4.2", "translations", "gaussian",
             lambda r, kappa: expected_value.gaussian_noise(r.pairs, kappa),
         ),
-        Kind(
+        MechanismRow(
             "directional_laplace", "DirM (L)", f"{PAPER}, Theorem 4.3", "translations", "laplace",
             lambda r, eps: expected_value.directional_laplace_noise(r.pairs, eps),
         ),
-        Kind(
+        MechanismRow(
             "directional_gaussian", "DirM (G)", f"{PAPER}, section 4.2", "translations", "gaussian",
             lambda r, kappa: expected_value.directional_gaussian_noise(r.pairs, kappa),
         ),
-        Kind(
+        MechanismRow(
             "eigenvector", "EigM (G)", f"{PAPER}, Theorem 4.5", "gaussian", "gaussian",
             lambda r, kappa: expected_value.eigenvector_noise(r.pairs, kappa),
         ),
-        Kind(
+        MechanismRow(
             "uncertain_direction", "DauM (G)", f"{PAPER}, Theorem A.1", "gaussian", "gaussian",
             lambda r, kappa: expected_value.uncertain_direction_noise(r.pairs, kappa),
         ),
-        Kind(
+        MechanismRow(
             "optimum", "optimum", f"Corollary A.1 of {PAPER}, minimised", "gaussian", "gaussian",
             _optimum,
         ),
@@ -237,7 +237,7 @@ def _matrix(weights: Any, dimension: int) -> Any:
     return matrix
 
 
-def _candidate(kind: Kind, request: Request, dither: bool) -> Candidate:
+def _candidate(kind: MechanismRow, request: Request, dither: bool) -> Candidate:
     """The kind calibrated to the request, or the reason why not."""
     try:
         noise, assumed, numerical = _calibrated(kind, request)
@@ -259,7 +259,7 @@ def _candidate(kind: Kind, request: Request, dither: bool) -> Candidate:
     return Candidate(kind.name, made.noise.expected_norm(request.weights), made)
 
 
-def _calibrated(kind: Kind, request: Request) -> tuple[VectorNoise, bool, bool]:
+def _calibrated(kind: MechanismRow, request: Request) -> tuple[VectorNoise, bool, bool]:
     """Noise, whether equal covariances are assumed, whether numerical integration was used."""
     if request.modelled is not None:
         request = replace(request, pairs=request.modelled, modelled=None)
@@ -278,7 +278,7 @@ def _calibrated(kind: Kind, request: Request) -> tuple[VectorNoise, bool, bool]:
     return _tightened(kind, request, parameter), False, True
 
 
-def _verified(kind: Kind, request: Request, parameter: float) -> VectorNoise:
+def _verified(kind: MechanismRow, request: Request, parameter: float) -> VectorNoise:
     """The noise, slightly enlarged until the exact Gaussian formula gives delta for every pair."""
     if kind.family == "laplace" or kind.needs == "translations":
         return kind.build(request, parameter)
@@ -296,7 +296,7 @@ def _verified(kind: Kind, request: Request, parameter: float) -> VectorNoise:
     )
 
 
-def _tightened(kind: Kind, request: Request, kappa: float) -> VectorNoise:
+def _tightened(kind: MechanismRow, request: Request, kappa: float) -> VectorNoise:
     """Noise for unequal covariances: kappa lowered until the exact delta is reached."""
     pairs, target = request.pairs, request.target
 
