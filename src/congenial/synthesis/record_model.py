@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -64,6 +64,10 @@ def generator_of(randomness: Randomness) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key.astype(np.uint64)))
 
 
+def _all_numbers(values: Iterable[object]) -> bool:
+    return all(isinstance(one, NUMBER) and not isinstance(one, bool) for one in values)
+
+
 @dataclass(frozen=True)
 class Grid:
     """The values one parameter may take: `points` of them from low to high, both included.
@@ -80,6 +84,7 @@ class Grid:
     high: float
     points: int = 101
     spacing: Literal["even", "log"] = "even"
+    _ENDS: ClassVar[tuple[str, ...]] = ("low", "high", "points")
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -127,9 +132,9 @@ class Grid:
         try:
             if isinstance(value, Grid):
                 return value
-            if isinstance(value, dict):
+            if isinstance(value, dict) and _all_numbers(value.get(k, 1) for k in cls._ENDS):
                 return cls(**value)
-            if isinstance(value, (list, tuple)) and len(value) in (2, 3):
+            if isinstance(value, (list, tuple)) and len(value) in (2, 3) and _all_numbers(value):
                 return cls(*value)
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 return cls(float(value), float(value), 1)
