@@ -26,6 +26,7 @@ from congenial.errors import DataError, GuaranteeError, PlanError, StructureErro
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, Tell, unit_words
 from congenial.kinds.statistics import NOT_PROTECTED, StatisticsSection
+from congenial.kinds.statistics_verification import COST_WORDS
 from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -81,10 +82,7 @@ class StatisticsCheck:
         except StructureError:  # nothing to compare with
             return ""
         ratio = (self.choice.candidates[0].error or 0.0) / (plain.candidates[0].error or 1.0)
-        return (
-            f" Allowing for it makes the expected error {ratio:.3g} times what it is with "
-            'confidence = "off".'
-        )
+        return COST_WORDS.format(ratio)
 
     @cached_property
     def diagnosis(self) -> Diagnosis:

@@ -15,6 +15,11 @@ from congenial.report.statistics_report import CAPTION, StatisticsReport
 _FIT = re.compile(r'<th scope="row">Error of the fit</th><td>([^<]*)</td>')
 _NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 
+# what follows where the noise allows for the error of the fit
+COST_WORDS = (
+    ' Allowing for it makes the expected error {:.3g} times what it is with confidence = "off".'
+)
+
 
 def report(release: StatisticsRelease, promise: str, fit: str = "") -> str:
     """The report without what was fitted and tried, which no bundle holds."""
@@ -41,4 +46,5 @@ def _is_fit(told: str) -> bool:
         for parameter in ("epsilon", "delta")
         for bound in (0.01, 0.5, math.inf)  # kept, not kept, unknown
     }
-    return _NUMBER.sub("#", told) in forms
+    cost = _NUMBER.sub("#", COST_WORDS.format(1.0))
+    return _NUMBER.sub("#", told).removesuffix(cost) in forms
