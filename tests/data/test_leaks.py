@@ -92,7 +92,6 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "number outside": (arrow(age=[3, NUMBER]), "column 'age' has values between or beyond"),
     "integer outside": (arrow(size=[1, NUMBER]), "column 'size' has values between or beyond"),
     "integer between": (arrow(size=[1.0, 1.5]), "column 'size' has values between or beyond"),
-    "number between": (arrow(age=[3.0, 17.5]), "column 'age' has values between or beyond"),
     "missing": (arrow(sex=["f", None]), "column 'sex' has missing values"),
     "nan": (arrow(age=[3.0, float("nan")]), "column 'age' has missing values"),
     "text numbers": (arrow(age=["3", MARK]), "column 'age' is stored as text"),

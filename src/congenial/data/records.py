@@ -215,6 +215,6 @@ def codes(attribute: Attribute, column: Any) -> NDArray[np.int64]:
     edges, steps_codes = steps(attribute, axis, other)
     levels = np.searchsorted(np.array([float(edge) for edge in edges]), numbers, side="right")
     found = np.array(steps_codes, dtype=np.int64)[levels]
-    if attribute.whole:
+    if attribute.kind == "integers":
         found = np.where(numbers != np.floor(numbers), other, found)
     return np.where(np.isnan(numbers), missing, found)

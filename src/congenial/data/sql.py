@@ -7,8 +7,7 @@ cell (`Refusal`); they let one pass over the data both count and find every reas
 How a value finds its level:
 - categorical: by the text form of the column, so codes stored as integers match "1", "2" and
   truth values match "true", "false";
-- bins, integers: by comparison in the column's own type; a number that is not whole has no level
-  where all edges are whole. An edge is taken exactly for whole and
+- bins, integers: by comparison in the column's own type. An edge is taken exactly for whole and
   decimal columns and rounded to the column's precision for floating ones, so that a value written
   0.7 lies at the edge 0.7.
 """
@@ -75,10 +74,6 @@ class Dialect:
         """Whether a number is not a number."""
         return f"isnan({expression})"
 
-    def is_not_whole(self, expression: str, stored: ColumnType) -> str:  # noqa: ARG002
-        """Whether a number is not whole; infinity is."""
-        return f"{expression} <> floor({expression})"
-
     def read_number(self, expression: str) -> str:
         """A number written as text; NULL where it is none."""
         return f"TRY_CAST({expression} AS DOUBLE)"
@@ -139,11 +134,6 @@ class SparkDialect(Dialect):
     def text(self, value: str) -> str:
         """Quote a text value."""
         return f"decode(X'{value.encode().hex()}', 'UTF-8')"
-
-    def is_not_whole(self, expression: str, stored: ColumnType) -> str:
-        """Spark's floor of a floating number is a BIGINT, which infinity overflows."""
-        rounded = "floor" if stored.kind == "decimal" else "rint"
-        return f"{expression} <> {rounded}({expression})"
 
     def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
         """One literal, parsed once: 1e5 literals would overwhelm the planner."""
@@ -228,8 +218,8 @@ def _number_code(
         first = f"WHEN {value} IS NULL THEN {int(Refusal.NOT_A_NUMBER)} "
     if stored.kind in dialect.with_nan:
         first += f"WHEN {dialect.is_nan(value)} THEN {missing} "
-    if attribute.whole and stored.kind != "whole":
-        first += f"WHEN {dialect.is_not_whole(value, stored)} THEN {other} "
+    if attribute.kind == "integers" and stored.kind != "whole":
+        first += f"WHEN {value} <> floor({value}) THEN {other} "
     if attribute.kind == "integers" and axis.name == attribute.name:
         assert attribute.low is not None
         assert attribute.high is not None

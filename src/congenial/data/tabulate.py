@@ -305,9 +305,8 @@ def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
             f"column {name!r} has missing values, which the schema refuses.",
             remedy='Declare a level for them, for example missing = "unknown".',
         )
-    attribute = schema.attribute(name)
-    kind = "values between or beyond its numbers" if attribute.intervals else "levels"
-    remedy = 'Add them to the schema, or declare a level for them, for example other = "other".'
-    if attribute.whole:
-        remedy += " Its numbers are whole: round others down, which leaves each in its interval."
-    raise DataError(f"column {name!r} has {kind} that are not in the schema.", remedy=remedy)
+    kind = "values between or beyond its numbers" if schema.attribute(name).intervals else "levels"
+    raise DataError(
+        f"column {name!r} has {kind} that are not in the schema.",
+        remedy='Add them to the schema, or declare a level for them, for example other = "other".',
+    )
