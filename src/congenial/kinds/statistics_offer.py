@@ -187,8 +187,13 @@ def modelling_records(plan: Setting, section: StatisticsSection, asked: Asked) -
 
 
 def stream(section: StatisticsSection, purpose: str) -> SeededRandomness:
-    """A stream that depends on the section alone: for resampling, never for noise."""
+    """A stream that depends on the section alone: for resampling, never for noise.
+
+    Without `confidence` and with "off" it is the same: what is fitted does not depend on it.
+    """
     plain = section.model_dump(mode="json", fallback=str)
+    if plain["confidence"] == "off":
+        plain["confidence"] = None
     text = json.dumps([purpose, plain], sort_keys=True)
     return SeededRandomness(int(hashlib.sha256(text.encode()).hexdigest()[:16], 16))
 

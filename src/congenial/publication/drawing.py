@@ -16,7 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from congenial.errors import BundleError, CongenialError, LedgerError, MandateError
+from congenial.errors import (
+    BundleError,
+    CongenialError,
+    LedgerError,
+    MandateError,
+    RandomnessError,
+)
 from congenial.kinds.kind import Offer
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
@@ -104,7 +110,7 @@ def after_draw(name: str, claim: Claim) -> Iterator[None]:
         yield
     except (CongenialError, OSError) as error:
         what = error.what if isinstance(error, CongenialError) else f"{error.strerror}."
-        kind = LedgerError if isinstance(error, LedgerError) else BundleError
+        kind = type(error) if isinstance(error, LedgerError | RandomnessError) else BundleError
         if claim.kept.exists():
             raise kind(
                 f"'{name}' is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
