@@ -127,7 +127,7 @@ def priced(ledger: Ledger) -> Document:
         "releases": [entry_document(one) | known.get(one.id, refunded) for one in ledger.entries()],
         "sum_then": say(found.sum_then),
         "sum_now": say(found.sum_now),
-        "adds_up": found.sum_now == found.together,
+        "together": say(found.together),
     }
 
 
@@ -145,10 +145,10 @@ def show_prices(document: Document) -> None:
             f"Outdated texts: the bundles of {names} state what was promised before later figures. "
             "Pass on what holds now (`congenial reassess`)."
         )
-    if not document["adds_up"]:
+    if document["sum_now"] != document["together"]:
         paragraph(
-            f"One by one the releases cost {document['sum_now']}. Together they cost what is "
-            "spent, which is less: no two databases are told apart best by all of them."
+            f"One by one the releases cost {document['sum_now']}, together {document['together']}: "
+            "no two databases are told apart best by all of them."
         )
 
 
