@@ -66,7 +66,7 @@ def test_a_sum_above_the_joint_price_is_explained(ledger: Ledger) -> None:
     assert prices.together.epsilon < prices.sum_now.epsilon
     assert prices.sum_now.epsilon == sum(one.now.epsilon for one in prices.releases)
     assert document["sum_now"] != document["together"]
-    assert f"One by one the releases cost {document['sum_now']}." in text
+    assert f"cost {document['sum_now']}, together {document['together']}:" in text
 
 
 def test_refunded_releases_have_no_price(ledger: Ledger) -> None:
