@@ -175,14 +175,14 @@ PRICES: tuple[Mutation, ...] = (
     ),
     Mutation(
         "pairs/moves.py",
-        "return Supremum(2 * movers**2 * price[best], exact)",
-        "return Supremum(Fraction(8, 5) * movers**2 * price[best], exact)",
+        "return Supremum(2 * movers**2 * prices[of_atom[best]], exact)",
+        "return Supremum(Fraction(8, 5) * movers**2 * prices[of_atom[best]], exact)",
         "tests/pairs/test_sensitivity.py",
     ),
     Mutation(
         "pairs/moves.py",
-        "value += 2 * movers * price[atom]",
-        "value += Fraction(8, 5) * movers * price[atom]",
+        "value += 2 * movers * price",
+        "value += Fraction(8, 5) * movers * price",
         "tests/pairs/test_sensitivity.py",
     ),
     Mutation(

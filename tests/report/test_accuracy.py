@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -86,13 +87,24 @@ def test_wishes_that_cannot_be_read(text):
 
 
 def test_impossible_wishes_say_so():
-    with pytest.raises(PlanError, match="more than 1000"):
+    with pytest.raises(PlanError, match="more than 500, the most"):
         smallest(
             Want.parse("margin('age') within 0.0001 at 95%"),
             lambda epsilon: calibrate(
                 "plain_laplace", Guarantee.pure(epsilon, ADJACENCY), SCHEMA.names
             ),
         )
+
+
+def test_wishes_up_to_the_largest_parameter_have_an_answer():
+    """Doubling from 1 goes from 256 to 512, beyond what a plan may promise; 400 is between."""
+
+    def laplace(epsilon):
+        return calibrate("plain_laplace", Guarantee.pure(epsilon, ADJACENCY), SCHEMA.names)
+
+    parsed = Want.parse("margin('age') within 1 at 95%")
+    want = replace(parsed, within=parsed.error(laplace(Fraction(400))))
+    assert 399 <= smallest(want, laplace) <= 401
 
 
 def test_less_noise_is_named_where_knorm_has_it() -> None:

@@ -66,7 +66,7 @@ def attack(source: Path, names: tuple[str, ...], settings: Settings, out: Path |
 
 
 def _of_plan(path: Path) -> list[Target]:
-    """The tables a plan would release, with the figures as published where they are."""
+    """The tables of a plan, drawn already or not, with the figures as published where they are."""
     from congenial.kinds.single_table import SINGLE_TABLE
     from congenial.publication.plan import Plan
     from congenial.publication.workflow import check
@@ -78,7 +78,7 @@ def _of_plan(path: Path) -> list[Target]:
             remedy="For statistics that hide a property use --property.",
         )
     tables = {section.name for section in plan.of(SINGLE_TABLE)}
-    checked = [one for one in check(plan).releases if one.section.name in tables]
+    checked = [one for one in check(plan, again=True).releases if one.section.name in tables]
     return [(one.section.name, one.mechanism, one.guarantee.tradeoff) for one in checked]
 
 

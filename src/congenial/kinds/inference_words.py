@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from congenial.kinds.kind import Document
-
 if TYPE_CHECKING:
     from congenial.inference.feasibility import Outlook
+    from congenial.kinds.kind import Document
 
 
 def examine(found: Outlook, minutes: float | None = None) -> Document:

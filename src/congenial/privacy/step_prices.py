@@ -76,8 +76,7 @@ def _weights(r: Decimal, cells: int, people: int) -> Decimal:
             term *= r * (j + cells - 2) / j
             found += term
         return found
-    with localcontext() as wide:
-        wide.prec = getcontext().prec + cells * (2 - (1 - r).adjusted())
+    with localcontext(prec=getcontext().prec + cells * (2 - (1 - r).adjusted())):
         found = (1 - r ** (people + 1)) / (1 - r)
         for k in range(1, cells - 1):
             found = (found - comb(people + k, k) * r ** (people + 1)) / (1 - r)

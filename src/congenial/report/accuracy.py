@@ -22,6 +22,7 @@ from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.knorm import KNorm
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.table_release import cell_index
+from congenial.privacy.parameter_limits import LARGEST
 
 
 @dataclass(frozen=True)
@@ -136,12 +137,12 @@ def smallest(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
         return Fraction(0)
     high = Fraction(1)
     while want.error(build(high)) > want.within:
-        high *= 2
-        if high > 1000:
+        if high == LARGEST:
             raise PlanError(
-                f"--want {want.text!r} needs more than 1000.",
+                f"--want {want.text!r} needs more than {LARGEST}, the most a plan may promise.",
                 remedy="Ask for a larger error, a coarser table, or publish the statistic exactly.",
             )
+        high = min(2 * high, Fraction(LARGEST))
     low = high / 2
     while low > Fraction(1, 1000) and want.error(build(low)) <= want.within:
         low, high = low / 2, low
