@@ -5,7 +5,7 @@ protected given it.
 
 >>> from congenial.figures import count, total
 >>> total(by="county").label, count("age >= 18").label
-('Population by county', 'age >= 18')
+('Population by county', 'Count of age >= 18')
 """
 
 from __future__ import annotations
