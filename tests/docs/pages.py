@@ -82,21 +82,30 @@ def run_page(page: Path) -> dict[str, Any]:
 
 
 def run_shell(block: Block) -> None:
-    """Run a block; lines that begin with `congenial` run in this process, the rest in bash."""
+    """Run a block; `congenial` and `cd` lines run in this process, the rest in bash."""
     lines = block.text.splitlines()
-    parts = [
-        (ours, list(part))
-        for ours, part in groupby(lines, lambda one: one.startswith("congenial "))
-    ]
+    parts = [(ours, list(part)) for ours, part in groupby(lines, _runs_here)]
     for place, (ours, part) in enumerate(parts):
         expected = block.exit_code if place == len(parts) - 1 else 0
         if not ours:
             bash("\n".join(part))
             continue
         for line in part:
-            result = CliRunner().invoke(app, shlex.split(line)[1:])
-            wanted = expected if line == part[-1] else 0
-            assert result.exit_code == wanted, f"{line}\n{result.output}\n{result.stderr}"
+            run_line(line, expected if line == part[-1] else 0)
+
+
+def _runs_here(line: str) -> bool:
+    return line.startswith(("congenial ", "cd "))
+
+
+def run_line(line: str, wanted: int) -> None:
+    """Run one line; the folder it changes to is the one in which the rest of the page runs."""
+    name, *arguments = shlex.split(line)
+    if name == "cd":
+        os.chdir(*arguments)
+        return
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == wanted, f"{line}\n{result.output}\n{result.stderr}"
 
 
 def bash(script: str) -> None:

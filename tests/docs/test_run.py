@@ -29,11 +29,14 @@ def test_page(page: Path, folder: Path) -> None:
 
 
 def test_a_wrong_block_is_noticed(folder: Path) -> None:
-    """Negative control: a command that fails, one that fails otherwise than said, a wrong claim."""
+    """Negative control: a command that fails, one that fails otherwise than said, a folder that
+    is not there, a wrong claim."""
     with pytest.raises(AssertionError, match="no release 'nonsense'"):
         run_shell(Block("sh", ("run",), "congenial release plan.toml --name nonsense\n"))
     with pytest.raises(AssertionError, match="exit=5"):
         run_shell(Block("sh", ("run", "exit=5"), "congenial check plan.toml --want exit=5\n"))
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        run_shell(Block("sh", ("run",), "cd nowhere\n"))
     page = folder / "page.md"
     page.write_text("```python run\nassert 1 + 1 == 3\n```\n")
     with pytest.raises(AssertionError):
