@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.figures.statements import count
-from congenial.kinds import single_table
+from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
@@ -105,13 +105,13 @@ def test_check_does_not_work_out_what_is_released_already(
     plan = Plan.load(tmp_path / "plan.toml")
     workflow.release(plan, "first")
     built: list[str] = []
-    usual = single_table.check
+    usual = SINGLE_TABLE.check
 
     def checked(plan, section, *rest, **asked):  # type: ignore[no-untyped-def]
         built.append(section.name)
         return usual(plan, section, *rest, **asked)
 
-    monkeypatch.setattr(single_table, "check", checked)
+    monkeypatch.setattr(SINGLE_TABLE, "check", checked)
     result = CliRunner().invoke(app, ["check", str(tmp_path / "plan.toml")])
     assert result.exit_code == 0, result.stderr
     assert built == ["second"]
@@ -120,3 +120,6 @@ def test_check_does_not_work_out_what_is_released_already(
         "first",
         "second",
     ]
+    asked = ["check", str(tmp_path / "plan.toml"), "--suppose", "sex = 'f'", "--json"]
+    supposed = json.loads(CliRunner().invoke(app, asked).stdout)["supposed"]
+    assert [one["name"] for one in supposed["releases"]] == ["first", "second"]
