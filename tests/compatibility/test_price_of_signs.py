@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from congenial.publication.verification import FOLLOWS, verify
+from congenial.mechanisms.record_release import FOLLOWS
+from congenial.publication.verification import verify
 from tests.compatibility.test_written_by_0_1_0 import NAMES, said, unpacked
 from tests.plain_reports import plain_reports
 

@@ -49,6 +49,17 @@ def test_eight_releases_into_one_folder_draw_once(
         assert population.ledger.spent().epsilon == (i + 2) * EACH
 
 
+def test_folders_made_for_nothing_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    with claim.claimed(tmp_path / "before" / "new" / "newer" / "out"):
+        assert (tmp_path / "before" / "new" / "newer").is_dir()
+    assert list(tmp_path.iterdir()) == [tmp_path / "before"]  # what was there stays
+    assert list((tmp_path / "before").iterdir()) == []
+    with claim.claimed(tmp_path / "new" / "out"):
+        (tmp_path / "new" / "out").mkdir()
+    assert (tmp_path / "new" / "out").is_dir()
+
+
 def test_a_crashed_run_leaves_no_claim(tmp_path: Path) -> None:
     def die() -> None:
         with claim.claimed(tmp_path / "out"):

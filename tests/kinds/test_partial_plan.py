@@ -13,7 +13,7 @@ from congenial.errors import BudgetError
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
-from tests.kinds.test_synthetic_plan import PEOPLE, PLAN, PUBLISH, run, write
+from tests.kinds.test_synthetic_plan import PEOPLE, PLAN, PUBLISH, checked_again, run, write
 from tests.plain_reports import plain_reports
 
 PARTIAL = PLAN.replace("region = { floor = 0.02 }\n", "").replace(
@@ -55,11 +55,13 @@ def test_values_cost_two_m_and_the_ledger_counts_records(finished):
 
 
 def test_check_says_both_numbers(finished, tmp_path):
-    for path in (finished, write(tmp_path, PARTIAL)):
-        (one,) = json.loads(run("check", path, "--json").stdout)["releases"]
+    path = write(tmp_path, PARTIAL)
+    assert run("publish", path).exit_code == 0
+    for document in (checked_again(finished), json.loads(run("check", path, "--json").stdout)):
+        (one,) = document["releases"]
         assert (one["per_person"], one["counted"]) == ("epsilon = 2", 4)
         assert one["protects"] == ["kids", "income"]
-    out = " ".join(run("check", finished).stdout.split())
+    out = " ".join(run("check", path).stdout.split())
     assert "Per person epsilon = 2, for kids, income" in out
     assert "In the ledger epsilon = 4, for a person's whole record" in out
 

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from congenial import read, verify
 from congenial.cli import app
 from congenial.cli import curve as curve_command
+from congenial.cli.check import of_check
 from congenial.errors import BudgetError, CongenialError, DataError, MandateError, PlanError
 from congenial.kinds import synthetic_offer
 from congenial.ledger.ledger import Ledger
@@ -77,6 +78,11 @@ def write(folder: Path, text: str = PLAN, **changed: Any) -> Path:
     return plan
 
 
+def checked_again(path: Path) -> dict[str, Any]:
+    """The check of a plan, with the releases that are drawn already."""
+    return of_check(workflow.check(Plan.load(path), again=True), None, [])
+
+
 def run(*words: object) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])
 
@@ -96,8 +102,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_check_prices_the_mandate_before_and_after_it_is_published(finished, tmp_path):
     """a* = 2: epsilon = 2 M a* m, so M = 8 / (2 * 2 * 2) = 1."""
-    for path in (finished, write(tmp_path)):
-        document = json.loads(run("check", path, "--json").stdout)
+    path = write(tmp_path)
+    before = json.loads(run("check", path, "--json").stdout)
+    assert run("publish", path).exit_code == 0
+    after = json.loads(run("check", path, "--json").stdout)
+    assert [one["published"] for one in (before, after)] == [False, True]
+    for document in (before, after, checked_again(finished)):
         (one,) = document["releases"]
         assert document["adjacency"]["records"] == 2
         assert (one["kind"], one["M"], one["copies"]) == ("synthetic records", 1, 2)
@@ -105,10 +115,17 @@ def test_check_prices_the_mandate_before_and_after_it_is_published(finished, tmp
         assert [c["model"]["kind"] for c in one["columns"]] == ["multinomial", "spike", "normal"]
         assert [c["M"] for c in one["columns"]] == pytest.approx([0, 1 / 3, 2 / 3], abs=1e-6)
         assert [c["settled"] for c in one["columns"]] == [True, False, False]
-    shown = run("check", finished).stdout
+    shown = run("check", path).stdout
     assert "Release 'people': synthetic records" in shown
     assert "region has no part of M: the published totals fix its values" in shown
-    assert "Spent epsilon = 8" in " ".join(shown.split())
+
+
+def test_check_names_what_is_released(finished):
+    told = json.loads(run("check", finished, "--json").stdout)
+    assert (told["already_released"], told["releases"]) == (["people"], [])
+    shown = " ".join(run("check", finished).stdout.split())
+    assert "Released already, and not worked out again: 'people'." in shown
+    assert "Spent epsilon = 8" in shown
 
 
 def test_the_bundle_holds_files_that_agree_with_the_figures(finished):
@@ -228,7 +245,7 @@ def test_rows_of_a_person(tmp_path):
     assert all(made.release.checks().values())
     path.write_text(path.read_text().replace("records = 50\n", ""))
     with pytest.raises(CongenialError, match="would publish their number"):
-        workflow.check(Plan.load(path))
+        workflow.check(Plan.load(path), again=True)
 
 
 @pytest.mark.parametrize(

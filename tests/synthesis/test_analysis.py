@@ -14,7 +14,7 @@ from scipy import stats
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.errors import BundleError, DataError, GuaranteeError
+from congenial.errors import BundleError, DataError, GuaranteeError, InferenceError
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
@@ -85,15 +85,15 @@ def test_intervals_cover():
 
 
 @pytest.mark.parametrize(
-    ("q", "u", "rule", "words"),
+    ("q", "u", "rule", "error", "words"),
     [
-        ([1.0], [1.0], "partial", "two files or more"),
-        ([1.0, 2.0], [1.0], "partial", "cannot be combined"),
-        ([1.0, 2.0], [1.0, 1.0], "rubin", "not known"),
+        ([1.0], [1.0], "partial", BundleError, "two files or more"),
+        ([1.0, 2.0], [1.0], "partial", BundleError, "cannot be combined"),
+        ([1.0, 2.0], [1.0, 1.0], "rubin", InferenceError, "not known"),
     ],
 )
-def test_combining_refuses(q, u, rule, words):
-    with pytest.raises(BundleError, match=words):
+def test_combining_refuses(q, u, rule, error, words):
+    with pytest.raises(error, match=words):
         combine(q, u, rule)
 
 

@@ -73,7 +73,7 @@ def check(
         from congenial.publication import workflow
         from congenial.publication.plan import Plan
 
-        result = workflow.check(Plan.load(plan), want)
+        result = workflow.check(Plan.load(plan), want, again=bool(suppose))
         document = of_check(result, want, suppose or [])
     if as_json:
         emit(document)

@@ -19,7 +19,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,11 +97,14 @@ class Claim:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[Claim]:
-    """Be the only run that writes the bundle `folder`, until the end of the block."""
+    """Be the only run that writes the bundle `folder`, until the end of the block.
+
+    Folders that were made for it and hold nothing in the end are removed.
+    """
     bundle.check_parent(folder)
     lock = folder.with_name(f".{folder.name}.claim")
+    new = [one for one in folder.parents if not one.exists()]
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
         handle = _locked(lock)
     except OSError as reason:
         raise BundleError(
@@ -120,6 +123,7 @@ def claimed(folder: Path) -> Iterator[Claim]:
     finally:
         claim.give_room_up()
         lock.unlink(missing_ok=True)
+        _remove_empty(new)
         os.close(handle)
 
 
@@ -183,7 +187,11 @@ def _packed(drawn: Bundled, release: str) -> bytes:
 def _locked(lock: Path) -> int | None:
     """The handle of the locked file; None when another run holds it."""
     while True:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue  # another run removed the folder in between, since it was empty
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _same(handle, lock):
@@ -192,6 +200,13 @@ def _locked(lock: Path) -> int | None:
             os.close(handle)
             return None
         os.close(handle)  # its last holder removed it in between
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Remove these folders, the innermost first, as far as they hold nothing."""
+    with suppress(OSError):
+        for one in folders:
+            one.rmdir()
 
 
 def _same(handle: int, path: Path) -> bool:
