@@ -19,8 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from congenial import Ledger, Plan, verify
+from congenial.mechanisms import congenial as congenial_mechanism
 from congenial.mechanisms.table_release import table_csv
 from tests.commands import run
+from tests.compatibility.repriced import REPRICED, as_priced_now
 from tests.plain_reports import plain_reports
 
 HERE = Path(__file__).parent / "written_by_0_1_0"
@@ -89,7 +91,7 @@ def test_the_promises_in_words(unpacked: Callable[[str], Path], name: str) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_prices_and_digests(unpacked: Callable[[str], Path], name: str) -> None:
-    then, plan = said(name), unpacked(name) / "plan.toml"
+    then, plan = as_priced_now(name, said(name)), unpacked(name) / "plan.toml"
     read = Plan.load(plan)
     assert {"plan": read.digest, "schema": read.schema.digest} == then["digests"]
     told = run("ledger", "export", plan, "--json")
@@ -110,9 +112,12 @@ def test_what_was_pending(unpacked: Callable[[str], Path]) -> None:
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_draws_from_the_same_words(
-    unpacked: Callable[[str], Path], tmp_path: Path, name: str
+    unpacked: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
-    """Publish and release again, from the seed that 0.1.0 drew from."""
+    """Publish and release again, from the seed that 0.1.0 drew from, and with its noise."""
     for release, files in said(name)["draws"].items():
         folder = tmp_path / release
         folder.mkdir()
@@ -122,7 +127,11 @@ def test_draws_from_the_same_words(
         plan = folder / "plan.toml"
         if Plan.load(plan).publish:
             run("publish", plan)
-        run("release", plan, "--name", release, "--seed", SEED)
+        with monkeypatch.context() as patch:
+            if name in REPRICED and release == REPRICED[name].release:
+                chosen = REPRICED[name].chosen
+                patch.setattr(congenial_mechanism, "largest_eps_cell", chosen)
+            run("release", plan, "--name", release, "--seed", SEED)
         bundle = folder / "bundles" / release
         assert {file: (bundle / file).read_text() for file in files} == files
 
