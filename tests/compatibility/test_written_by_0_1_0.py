@@ -42,6 +42,10 @@ ADDED = {  # lines that 0.1.0 did not have
     "the bundle lists its own files and no others",
     "it says when it was made, and nothing it need not say",
 }
+# A label that a spreadsheet takes for a formula, in one file of a release: then, and as it is now.
+APOSTROPHES = {
+    ("synthetic-plain", "people"): ("dictionary.csv", ",-100 to -1,", ",'-100 to -1,"),
+}
 
 
 def said(name: str) -> dict[str, Any]:
@@ -133,7 +137,12 @@ def test_draws_from_the_same_words(
                 patch.setattr(congenial_mechanism, "largest_eps_cell", chosen)
             run("release", plan, "--name", release, "--seed", SEED)
         bundle = folder / "bundles" / release
-        assert {file: (bundle / file).read_text() for file in files} == files
+        written = {file: (bundle / file).read_text() for file in files}
+        if (name, release) in APOSTROPHES:
+            file, then, now = APOSTROPHES[name, release]
+            assert files[file].count(then) == 1
+            files[file] = files[file].replace(then, now)
+        assert written == files
 
 
 # ---- tampered twins ------------------------------------------------------------------------------
