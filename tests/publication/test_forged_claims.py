@@ -65,7 +65,7 @@ def good(tmp_path_factory: pytest.TempPathFactory, quick: None) -> dict[str, Pat
     statistics_plan.write_patients(hospital / "patients.csv", 200, 0, seed=1)
     statistics_plan.write_patients(hospital / "modelling.csv", 3000, 100_000, seed=2)
     changes = ('persons = "not protected"', statistics_plan.PERSONS)
-    fewer = ("replications = 201", 'replications = 60\nmechanism = "optimum"')
+    fewer = ("replications = 200", 'replications = 60\nmechanism = "optimum"')
     return {
         "prior": make_values(place("prior")),
         "sums": make_values(place("sums"), congenial),
