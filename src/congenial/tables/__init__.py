@@ -1,4 +1,10 @@
-"""Several tables of one population at once: which, how precisely, and what they say together."""
+"""Several tables of one population at once: which, how precisely, and what they say together.
+
+`Workload` names the tables, `design` says how precisely each is measured under one promise
+(`joint_rho`, `joint_epsilon`), `estimate` puts all measurements and exact figures together,
+`Covariance` says how far estimates may be off, and `fit_whole_counts` makes whole counts of them
+whose sums are the tables. For programmers: plans do not use it yet.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +13,67 @@ from typing import TYPE_CHECKING
 from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
+    from congenial.tables.covariance import Covariance
+    from congenial.tables.design import (
+        Design,
+        Even,
+        Keep,
+        Largest,
+        Weighted,
+        design,
+        design_for_accuracy,
+    )
+    from congenial.tables.difference_types import difference_types
+    from congenial.tables.estimate import Estimates, estimate
+    from congenial.tables.measurements import Measurements
+    from congenial.tables.promise import joint_epsilon, joint_rho
+    from congenial.tables.whole_counts import WholeCounts, fit_whole_counts, rehearse
     from congenial.tables.workload import Margin, Partition, Workload
 
 __all__ = [
+    "Covariance",
+    "Design",
+    "Estimates",
+    "Even",
+    "Keep",
+    "Largest",
     "Margin",
+    "Measurements",
     "Partition",
+    "Weighted",
+    "WholeCounts",
     "Workload",
+    "design",
+    "design_for_accuracy",
+    "difference_types",
+    "estimate",
+    "fit_whole_counts",
+    "joint_epsilon",
+    "joint_rho",
+    "rehearse",
 ]
 
 _HOMES = {
+    "Covariance": "tables.covariance",
+    "Design": "tables.design",
+    "Estimates": "tables.estimate",
+    "Even": "tables.design",
+    "Keep": "tables.design",
+    "Largest": "tables.design",
     "Margin": "tables.workload",
+    "Measurements": "tables.measurements",
     "Partition": "tables.workload",
+    "Weighted": "tables.design",
+    "WholeCounts": "tables.whole_counts",
     "Workload": "tables.workload",
+    "design": "tables.design",
+    "design_for_accuracy": "tables.design",
+    "difference_types": "tables.difference_types",
+    "estimate": "tables.estimate",
+    "fit_whole_counts": "tables.whole_counts",
+    "joint_epsilon": "tables.promise",
+    "joint_rho": "tables.promise",
+    "rehearse": "tables.whole_counts",
 }
 
 load_on_first_use(__name__, _HOMES)

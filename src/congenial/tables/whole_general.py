@@ -1,6 +1,6 @@
 """Whole counts for small tables whose figures have no place in a chain: integer programmes.
 
-Tables are settled one after the other from coarse to fine. Each is fitted in weighted absolute
+Tables are settled one after the other from coarse to fine. Each is fitted in absolute
 distance to its estimates over all whole nonnegative cells that agree with the figures, the public
 bounds and the tables settled before; then it is kept as it is. Every table is a node of this fit.
 """
