@@ -136,6 +136,7 @@ def test_confidential_reports_are_private_and_nowhere_else(
     for command in ("publish", "release"):
         assert watch.run(command, plan) == 0
     asked = (("utility", "PLAN", "--json"), (*CURVE, "--json"))
+    seen: set[str] = set()  # of both: the errors of a curve may be equal, or round, by chance
     for at, command in enumerate(asked):
         before = len(watch.texts)
         assert watch.run(*words(command, plan)) == 0
@@ -146,13 +147,14 @@ def test_confidential_reports_are_private_and_nowhere_else(
         assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
         kept = folder.rename(tmp_path / f"private-{at}")
         told = watch.everything(kept)
-        assert len(figures) >= 3
+        seen |= figures
         assert all(figure in told for figure in figures)
         elsewhere = watch.everything(plan.parent)
         assert [figure for figure in figures if figure in elsewhere] == []
         assert leaks(elsewhere) == []
         refused = (*command, "--out", "RUN/bundles/made/inside")
         assert watch.run(*words(refused, plan)) == BundleError.exit_code
+    assert len(seen) >= 3
     assert watch.run(*words(("verify", BUNDLE), plan)) == 0
 
 

@@ -16,7 +16,7 @@ from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import whole_tables
 from congenial.mechanisms.projection.projection import _made_up, rehearse
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication import bundle, workflow
+from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.sampling.randomness import SeededRandomness
 from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people
@@ -111,19 +111,3 @@ def test_what_fails_after_the_draw_is_counted(
     ledger = workflow.open_ledger(plan, create=False)
     assert ledger is not None
     assert [entry.status for entry in ledger.entries()] == ["drawn"]
-
-
-def test_an_unforeseen_failure_after_the_draw_says_what_is_spent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its text is not repeated: nobody knows what it holds."""
-    plan = ready(tmp_path, CROSSING)
-
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError("41 people")
-
-    monkeypatch.setattr(bundle, "write", broken)
-    with pytest.raises(BundleError, match="drawn and spent, and kept") as caught:
-        workflow.release(plan, "made", randomness=SeededRandomness(SEED))
-    assert "ZeroDivisionError" in str(caught.value)
-    assert "41" not in str(caught.value)

@@ -103,22 +103,13 @@ def rehearse(offer: Offer) -> None:
     bundle.assemble(index, lambda name: json.loads(files[name]), files, Path(offer.name))
 
 
-def _what_failed(error: Exception) -> str:
-    """A failure in words; of an unforeseen one its type alone, since its text may hold anything."""
-    if isinstance(error, CongenialError):
-        return error.what
-    if isinstance(error, OSError):
-        return f"{error.strerror}."
-    return f"an unexpected {type(error).__name__}; please report it."
-
-
 @contextmanager
 def after_draw(name: str, claim: Claim) -> Iterator[None]:
     """From the draw on every failure says that it is spent, and where it can be finished."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - whatever it is, it must be said what is spent
-        what = _what_failed(error)
+    except (CongenialError, OSError) as error:
+        what = error.what if isinstance(error, CongenialError) else f"{error.strerror}."
         kind = type(error) if isinstance(error, LedgerError | RandomnessError) else BundleError
         if claim.kept.exists():
             raise kind(
