@@ -40,7 +40,7 @@ from congenial.figures import lattice
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement
-from congenial.pairs.a_star import longest_move
+from congenial.pairs.a_star import Reading, longest_move
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.differences import Differences, list_differences
 from congenial.pairs.moves import Weighted
@@ -102,14 +102,21 @@ class SeveralRows(PublishedPairs, Adjacency):
         }
 
     @property
+    def reading(self) -> Reading:
+        """The only reading that is proved for several rows."""
+        return "robust"
+
+    @property
     def metric(self) -> str:
         """How the distance of two datasets is told in one word or two."""
         return METRIC
 
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these."""
-        same = isinstance(other, SeveralRows) and self.never_empty == other.never_empty
-        return same and other.units <= self.units and super().covers(other)
+        if not isinstance(other, SeveralRows) or self.never_empty != other.never_empty:
+            return False
+        fewer = other.units <= self.units and other.slots <= self.slots
+        return fewer and super().covers(other)
 
     # ---- how far apart ------------------------------------------------------------------------
 
@@ -155,12 +162,10 @@ class SeveralRows(PublishedPairs, Adjacency):
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
-        agree = (
-            "that agree with the published figures and " if self.published.statements else "that "
-        )
+        agree = "agree with the published figures and " if self.published.statements else ""
         least = "1" if self.never_empty else "0"
         return (
-            f"any two datasets of units with at most {self.max_rows} rows each {agree}differ "
+            f"any two datasets of units with at most {self.max_rows} rows each that {agree}differ "
             f"in at most {self.units} {_plural(self.units, 'unit')} and in at most {self.slots} "
             f"{_plural(self.slots, 'row')} added, removed or changed{self._in_the_table}: enough "
             f"for any one unit to be given any {least} to {self.max_rows} rows that the figures "
