@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import LOOSE, Support, support
@@ -31,7 +32,6 @@ from congenial.tables.estimate import choose_inverse, in_order
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
 from congenial.tables.measurements import Floats, Measurements
-from congenial.tables.workload import Margin, Workload
 
 Family = Literal["discrete_gaussian", "double_geometric"]
 Basis = Literal["exact", "bound", "approximation"]

@@ -22,15 +22,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
+from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.certificate import DesignCertificate, certify
-from congenial.tables.difference_types import DifferenceTypes
 from congenial.tables.information import Floats, VarianceModel
 from congenial.tables.keep import alone, finest_tables, given_finest, kept_shares
 from congenial.tables.optimise import Problem, solve
 from congenial.tables.promise import joint_epsilon, joint_rho
-from congenial.tables.workload import Workload
 
 Law = Literal["gaussian", "geometric"]
 BITS = 32  # of a parameter

@@ -15,11 +15,11 @@ from math import prod, sqrt
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.workload import Margin
 from congenial.errors import StructureError
 from congenial.tables.inverse import Terms, not_determined
 from congenial.tables.measurements import FigureRows, Floats, Measurements
 from congenial.tables.row_space import RowSpace
-from congenial.tables.workload import Margin
 
 LARGEST = 100_000_000  # cells
 ACCURACY = 1e-7  # of each standard deviation where the finest cells are measured, else relative

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.pairs.supremum import Supremum
-from congenial.tables.difference_types import DifferenceTypes, difference_types
-from congenial.tables.workload import Workload
 
 
 def joint_rho(types: DifferenceTypes, precisions: Sequence[Fraction]) -> Supremum:

@@ -14,13 +14,13 @@ from math import prod
 
 import numpy as np
 
+from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
 from congenial.tables.estimate import Estimates, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
 from congenial.tables.transport_fit import Children, whole_fit
 from congenial.tables.whole_general import LARGEST, fit_by_programme, public_rows
-from congenial.tables.workload import Ints, Margin
 
 
 @dataclass(frozen=True, eq=False)
