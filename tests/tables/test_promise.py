@@ -13,8 +13,8 @@ from congenial.figures.statements import margin, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.tables.promise import Measured, joint_epsilon, joint_rho
-from tests.tables.brute import by_figures, maximal_types
 from tests.pairs.test_difference_types import SMALL, publish_from, schema_of
+from tests.tables.brute import by_figures, maximal_types
 
 WEIGHTS = (Fraction(1, 3), Fraction(2, 7), Fraction(5), Fraction(1, 11))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from congenial.tables.estimate import Estimates, estimate
     from congenial.tables.measurements import Measurements
-    from congenial.tables.promise import joint_epsilon, joint_rho
+    from congenial.tables.promise import joint_epsilon, joint_rho, law_and_promise
     from congenial.tables.whole_counts import WholeCounts, fit_whole_counts, rehearse
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "fit_whole_counts",
     "joint_epsilon",
     "joint_rho",
+    "law_and_promise",
     "rehearse",
 ]
 
@@ -73,6 +74,7 @@ _HOMES = {
     "fit_whole_counts": "tables.whole_counts",
     "joint_epsilon": "tables.promise",
     "joint_rho": "tables.promise",
+    "law_and_promise": "tables.promise",
     "rehearse": "tables.whole_counts",
 }
 
