@@ -112,7 +112,7 @@ class SeveralTables(Kind[TablesSection]):
 
     def answers(self, checked: TablesCheck) -> bool:
         """Whether the tables show the sum that was asked about."""
-        return bool(checked.wanted)
+        return bool(checked.wanted or checked.unanswered)
 
     @property
     def release_class(self) -> type[TablesRelease]:

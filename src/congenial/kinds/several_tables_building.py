@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
@@ -11,12 +10,14 @@ from congenial.errors import PlanError, SchemaError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
 from congenial.kinds.several_tables import TablesSection
+from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
-from congenial.privacy.conversions import zcdp_rho
-from congenial.privacy.description import Family
-from congenial.tables.design import Aim, Design, Even, Keep, Largest, Law, Weighted, design
+from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_document import document, variance_model
+from congenial.tables.design_for_cells import design_for_cells
+from congenial.tables.information import Information
+from congenial.tables.promise import law_and_promise
 
 Tables = tuple[tuple[str, ...], ...]
 
@@ -30,32 +31,23 @@ def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTa
     types = difference_types(adjacency, workload)
     _refuse_settled(section, types)
     model = variance_model(workload, figures)
-    law: Law = "geometric" if _pure(section) else "gaussian"
-    found = design(workload, types, model, promised(section), _aim(section, workload), law)
-    family: Family = "double_geometric" if _pure(section) else "discrete_gaussian"
+    found = _designed(section, workload, types, model, figures)
     told = document(found, model, _aim_words(section))
-    return JointTables.of(adjacency, tables, family, scales(found), section.keep, told)
+    return JointTables.of(adjacency, tables, found.family, found.scales, section.keep, told)
 
 
-def scales(found: Design) -> list[Fraction | None]:
-    """The scale of each table's noise: sigma^2, or eps per cell; None where none is drawn."""
-    if found.law == "gaussian":
-        return [1 / value if value else None for value in found.parameters]
-    return [value or None for value in found.parameters]
-
-
-def promised(section: TablesSection) -> Fraction:
-    """rho, or epsilon of a pure promise."""
-    if section.rho is not None:
-        return section.rho
-    assert section.epsilon is not None
-    if section.delta is None:
-        return section.epsilon
-    return Fraction(zcdp_rho(section.epsilon, float(section.delta)))
-
-
-def _pure(section: TablesSection) -> bool:
-    return section.epsilon is not None and section.delta is None
+def _designed(
+    section: TablesSection,
+    workload: Workload,
+    types: DifferenceTypes,
+    model: Information,
+    figures: Invariants,
+) -> Design:
+    if section.accuracy is not None:
+        limits = limits_of(section, workload)
+        return refuse_beyond(section, design_for_cells(workload, types, model, limits, figures))
+    law, promise = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
+    return design(workload, types, model, promise, _aim(section, workload), law)
 
 
 def _refuse(section: TablesSection, figures: Invariants) -> None:

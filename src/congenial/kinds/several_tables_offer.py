@@ -12,6 +12,7 @@ from congenial.figures.invariants import Invariants
 from congenial.kinds import several_tables_building
 from congenial.kinds.kind import Offer, Setting, Tell, tabulate, unit_words
 from congenial.kinds.several_tables import TablesSection
+from congenial.kinds.several_tables_accuracy import needed
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.privacy.guarantee import Guarantee
@@ -28,6 +29,7 @@ class TablesCheck:
     mechanism: JointTables
     guarantee: Guarantee
     wanted: tuple[str, Fraction] | None = None  # a parameter, and the value that a wish needs
+    unanswered: str = ""  # why a wish about a sum that the tables show has no answer
 
 
 def check(
@@ -35,7 +37,8 @@ def check(
 ) -> TablesCheck:
     """What it promises and how accurate it is, from public parameters alone."""
     mechanism = several_tables_building.build(plan, section, figures)
-    return TablesCheck(section, mechanism, promise(plan, section, mechanism))
+    wanted, unanswered = (None, "") if wish is None else needed(section, mechanism, wish)
+    return TablesCheck(section, mechanism, promise(plan, section, mechanism), wanted, unanswered)
 
 
 def promise(plan: Setting, section: TablesSection, mechanism: JointTables) -> Guarantee:

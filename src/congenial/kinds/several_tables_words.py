@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
+from congenial.kinds.want_words import show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.several_tables_offer import TablesCheck
@@ -35,6 +36,7 @@ def examine(one: TablesCheck) -> Document:
         "belief": belief_words(one.guarantee),
         "errors": [],
         "wanted": None if one.wanted is None else dict([one.wanted]),
+        "unanswered": one.unanswered or None,
     }
 
 
@@ -93,6 +95,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
         ],
         numbers="cells,standard deviation,within,at",
     )
+    show_want(one, screen, want)
 
 
 def _noise(row: Document) -> str:

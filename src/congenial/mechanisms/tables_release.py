@@ -7,7 +7,6 @@ tables as drawn.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -132,9 +131,9 @@ class TablesRelease:
         Sums of printed counts over cells that were not fitted together keep a bias; estimates do
         not. The total is printed if a table of the release or a figure shows it.
         """
-        for at, cells in self._seen_by(condition):
-            if self.counts is not None and np.count_nonzero(cells) == 1:
-                return int(self.counts[at][cells][0])
+        names, cells = self._shown(condition)
+        if self.counts is not None and np.count_nonzero(cells) == 1:
+            return int(self.counts[self.tables.index(names)][cells][0])
         return self.estimate(condition)
 
     def margin(self, *names: str) -> Any:
@@ -155,16 +154,12 @@ class TablesRelease:
 
     def estimate(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
-        at, cells = self._coarsest(condition)
-        return float(np.sum(self.estimates[at][cells]))
+        names, cells = self._shown(condition)
+        return float(np.sum(self.estimates[self.tables.index(names)][cells]))
 
     def deviation(self, condition: str) -> float:
         """The standard deviation of that estimate."""
-        at, cells = self._coarsest(condition)
-        if np.count_nonzero(cells) == 1:
-            return float(self.deviations[at][cells][0])
-        variance = self.estimator.covariance.of(self.tables[at], cells[None].astype(float))
-        return math.sqrt(max(0.0, float(variance[0, 0])))
+        return self.estimator.deviation_of_sum(*self._shown(condition))
 
     def interval(self, condition: str, level: float) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate.
@@ -175,7 +170,7 @@ class TablesRelease:
         value, deviation = self.estimate(condition), self.deviation(condition)
         low, high = ends(value, deviation, level)
         basis = BASES[self.estimator.covariance.basis]
-        return Interval(value, float(low), float(high), level, deviation < 1e-6, basis)
+        return Interval(value, float(low), float(high), level, deviation == 0, basis)
 
     # ---- frames ------------------------------------------------------------------------------
 
@@ -249,28 +244,13 @@ class TablesRelease:
                 named["count_as_drawn"] = values
         return named
 
-    # ---- which table shows what --------------------------------------------------------------
+    def _shown(self, condition: str) -> tuple[tuple[str, ...], Any]:
+        return showing(self.estimator.workload, condition)
 
     def _place(self, names: Sequence[str]) -> int | None:
         """The printed table over these axes, in any order."""
         wanted = set(names)
         return next((i for i, one in enumerate(self.tables) if set(one) == wanted), None)
-
-    def _seen_by(self, condition: str) -> list[tuple[int, Any]]:
-        """Printed tables that show who meets a condition, with its cells there."""
-        found, refusal = [], None
-        for at, names in enumerate(self.tables):
-            try:
-                found.append((at, select(condition, self.schema, names)))
-            except PredicateError as reason:
-                refusal = reason
-        if not found and refusal is not None:
-            raise refusal
-        return found
-
-    def _coarsest(self, condition: str) -> tuple[int, Any]:
-        """The table that shows a condition in fewest cells."""
-        return min(self._seen_by(condition), key=lambda seen: int(np.count_nonzero(seen[1])))
 
 
 def by_table(description: TablesDescription, drawn: Sequence[Any]) -> list[Any]:
@@ -278,6 +258,19 @@ def by_table(description: TablesDescription, drawn: Sequence[Any]) -> list[Any]:
     pairs = zip(description.measured, drawn, strict=True)
     values = {one.table: array for one, array in pairs}
     return [values.get(names) for names in description.tables]
+
+
+def showing(workload: Workload, condition: str) -> tuple[tuple[str, ...], Any]:
+    """The table that shows who meets a condition in fewest cells, and these cells of it."""
+    found, refusal = [], None
+    for names in workload.tables:
+        try:
+            found.append((names, select(condition, workload.schema, names)))
+        except PredicateError as reason:
+            refusal = reason
+    if not found and refusal is not None:
+        raise refusal
+    return min(found, key=lambda seen: int(np.count_nonzero(seen[1])))
 
 
 def estimator_of(description: TablesDescription) -> JointEstimator:

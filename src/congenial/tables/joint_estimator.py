@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import cosh
 from typing import Any
 
 import numpy as np
@@ -19,28 +18,17 @@ import numpy as np
 from congenial.data.workload import Ints, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
-from congenial.tables.covariance import Covariance, Deviations, Family
+from congenial.figures.support import support
+from congenial.tables.covariance import Covariance, Deviations
 from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.intervals import half_width
 from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.noise_variance import Family, noise_variance
 from congenial.tables.whole_counts import WholeCounts, fit_whole_counts, rehearse
 
 LARGEST_WHOLE = 10**8  # cells of the common refinement of all tables that whole counts are made for
 NOISELESS = 1e-6  # a standard deviation below it is rounding: figures tell the cell
 NOT_YET = "the exact figures are not published yet"
-
-
-def precision(family: Family, scale: Fraction | None) -> float:
-    """1 / variance of one cell's noise: scale is sigma^2, or eps per cell; None: not measured.
-
-    >>> precision("discrete_gaussian", Fraction(4)), precision("double_geometric", None)
-    (0.25, 0.0)
-    """
-    if scale is None:
-        return 0.0
-    if family == "discrete_gaussian":
-        return float(1 / scale)
-    return cosh(float(scale)) - 1  # variance 2 q / (1 - q)^2 with q = exp(-eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +54,12 @@ class JointEstimator:
     @cached_property
     def measurements(self) -> Measurements:
         """The same with precisions."""
-        precisions = tuple(precision(self.family, scale) for scale in self.scales)
+        pairs = zip(self.workload.tables, self.scales, strict=True)
+        precisions = tuple(0.0 if s is None else 1 / self._variance(n, s) for n, s in pairs)
         return Measurements(self.workload, precisions, self.mandates)
+
+    def _variance(self, names: tuple[str, ...], scale: Fraction) -> float:
+        return noise_variance(self.family, scale, support(self.mandates, names)).value
 
     @cached_property
     def covariance(self) -> Covariance:
@@ -86,6 +78,14 @@ class JointEstimator:
             values = np.where(found.values < NOISELESS, 0.0, found.values)
             self._deviations[key] = Deviations(values, found.basis)
         return self._deviations[key]
+
+    def deviation_of_sum(self, names: Sequence[str], cells: Any) -> float:
+        """Standard deviation of the sum over some cells (a boolean array) of a table."""
+        marked = np.asarray(cells, dtype=float)
+        if np.count_nonzero(marked) == 1:
+            return float(self.deviations(names).values[marked > 0][0])
+        variance = float(self.covariance.of(names, marked[None])[0, 0])
+        return 0.0 if variance < NOISELESS**2 else float(np.sqrt(variance))
 
     @cached_property
     def why_no_counts(self) -> str:
