@@ -11,12 +11,10 @@ from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
 from congenial.kinds.several_tables import TablesSection
 from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
+from congenial.mechanisms.calibrate_tables import TablesProblem
 from congenial.mechanisms.joint_tables import JointTables
-from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
-from congenial.tables.design_document import document, variance_model
 from congenial.tables.design_for_cells import design_for_cells
-from congenial.tables.information import Information
 from congenial.tables.promise import law_and_promise
 
 Tables = tuple[tuple[str, ...], ...]
@@ -27,24 +25,18 @@ def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTa
     _refuse(section, figures)
     tables = named_tables(plan.schema, section)
     adjacency = plan.adjacency(figures, section.reading)
-    workload = Workload.of(plan.schema, tables)
-    types = difference_types(adjacency, workload)
-    _refuse_settled(section, types)
-    model = variance_model(workload, figures)
-    found = _designed(section, workload, types, model, figures)
-    told = document(found, model, _aim_words(section))
-    return JointTables.of(adjacency, tables, found.family, found.scales, section.keep, told)
+    try:
+        asked = TablesProblem(adjacency, tables)
+        return asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
+    except StructureError as reason:
+        what = f"release '{section.name}': {reason.what}"
+        raise StructureError(what, remedy=reason.remedy) from None
 
 
-def _designed(
-    section: TablesSection,
-    workload: Workload,
-    types: DifferenceTypes,
-    model: Information,
-    figures: Invariants,
-) -> Design:
+def _designed(section: TablesSection, asked: TablesProblem) -> Design:
+    workload, types, model = asked.workload, asked.types, asked.model
     if section.accuracy is not None:
-        limits = limits_of(section, workload)
+        limits, figures = limits_of(section, workload), asked.adjacency.mandates
         return refuse_beyond(section, design_for_cells(workload, types, model, limits, figures))
     law, promise = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
     return design(workload, types, model, promise, _aim(section, workload), law)
@@ -62,15 +54,6 @@ def _refuse(section: TablesSection, figures: Invariants) -> None:
             f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and "
             "several tables keep no bounds.",
             remedy="Release one table with nonnegative = 'project', which keeps them.",
-        )
-
-
-def _refuse_settled(section: TablesSection, types: DifferenceTypes) -> None:
-    if not any(any(row) for row in types.squares):
-        raise StructureError(
-            f"release '{section.name}': the published figures fix every table, so nothing is left "
-            "to protect.",
-            remedy="Publish the tables exactly, or name a finer one.",
         )
 
 

@@ -121,7 +121,7 @@ def level_precisions(order: NodeOrder) -> list[tuple[Floats, Floats]]:
     """
     size = order.cells / (int(order.groups.max()) + 1)
     own = [own_precisions(order, level) for level in range(len(order.chain))]
-    least = 1e-9 * max(max(one) for one in own)
+    least = 1e-9 * max(order.measurements.precisions)  # no cell is left without any
     found: list[tuple[Floats, Floats]] = []
     within, sums = np.zeros(0), np.zeros(0)
     for level in reversed(range(len(order.chain))):
