@@ -83,7 +83,7 @@ class SyntheticRelease(RecordRelease):
         """Files for the bundle: each copy as Parquet and CSV, and the data dictionary."""
         files = {DICTIONARY: dictionary(self.schema, self.copies[0].column_names)}
         for at, table in enumerate(self.copies, start=1):
-            files[f"synthetic-{at}.parquet"] = _parquet(table)
+            files[f"synthetic-{at}.parquet"] = as_parquet(table)
             files[f"synthetic-{at}.csv"] = table_csv(table)
         return files
 
@@ -118,6 +118,7 @@ class SyntheticRelease(RecordRelease):
         pairs: Any = self.guarantee.adjacency
         law = Synthesizer.from_dict(pairs, self.description.law)
         sizes = {law.records} if law.records else {one.num_rows for one in self.copies}
+        whole = self.description.law["records"] is None
         return {
             FOLLOWS: self.follows,
             "every copy has the columns and the number of records it should have": all(
@@ -125,47 +126,15 @@ class SyntheticRelease(RecordRelease):
                 for one in self.copies
             ),
             "every value is one the schema knows": all(
-                (found >= 0).all() for one in self.copies for found in self._levels(one).values()
+                (found >= 0).all()
+                for one in self.copies
+                for found in level_numbers(self.schema, one).values()
             ),
             "the records agree with every published figure and rule they show": all(
-                self._agrees(one) for one in self.copies
+                agrees(self.published, level_numbers(self.schema, one), one.num_rows, figures=whole)
+                for one in self.copies
             ),
         }
-
-    def _levels(self, copy: Any) -> dict[str, Ints]:
-        """Level numbers of a copy's records; negative where the schema knows none."""
-        found = {}
-        for name in copy.column_names:
-            attribute, column = self.schema.attribute(name), copy[name].combine_chunks()
-            levels = codes(attribute, column)
-            unknown = _without_number(attribute)
-            if unknown:
-                empty = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
-                levels = np.where(empty, unknown[0], levels)
-            found[name] = levels
-        return found
-
-    def _agrees(self, copy: Any) -> bool:
-        """Statements about columns the copy has, told apart as far as its values tell them."""
-        levels = self._levels(copy)
-        if any((one < 0).any() for one in levels.values()):
-            return False
-        clear = {name for name in levels if len(_without_number(self.schema.attribute(name))) < 2}
-        rules = [s for s in self.published.zeros if set(Cells(self.schema, (s,)).bases) <= clear]
-        told: list[tuple[Statement, Ints | None]] = [(rule, None) for rule in rules]
-        if self.description.law["records"] is None:
-            seen = shown(self.published, clear)
-            told += zip(seen.statements, seen.values or (None,) * len(seen.statements), strict=True)
-        for statement, figure in told:
-            bases = Cells(self.schema, (statement,)).bases
-            counts = np.zeros([self.schema.attribute(name).size for name in bases], dtype=np.int64)
-            np.add.at(counts, tuple(levels[name] for name in bases), 1)
-            if not bases:
-                counts[...] = copy.num_rows
-            one = Invariants(self.schema, (statement,), (figure,))
-            if not one.holds_for(Table(self.schema, bases, counts)):
-                return False
-        return True
 
     def __repr__(self) -> str:
         columns = ", ".join(self.copies[0].column_names)
@@ -178,6 +147,47 @@ class SyntheticRelease(RecordRelease):
             f"<h4>Synthetic records '{escape(self.name)}': {len(self.copies)} copies</h4>{warning}"
             f"{self.guarantee._repr_html_()}"
         )
+
+
+def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:
+    """Level numbers of records; negative where the schema knows none."""
+    found = {}
+    for name in records.column_names:
+        attribute, column = schema.attribute(name), records[name].combine_chunks()
+        levels = codes(attribute, column)
+        unknown = _without_number(attribute)
+        if unknown:
+            empty = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+            levels = np.where(empty, unknown[0], levels)
+        found[name] = levels
+    return found
+
+
+def agrees(
+    published: Invariants, levels: Mapping[str, Ints], records: int, *, figures: bool
+) -> bool:
+    """Whether records keep the rules, and the figures if they are of all people, that they show.
+
+    Statements about their columns, told apart as far as their values tell them.
+    """
+    schema = published.schema
+    if any((one < 0).any() for one in levels.values()):
+        return False
+    clear = {name for name in levels if len(_without_number(schema.attribute(name))) < 2}
+    rules = [s for s in published.zeros if set(Cells(schema, (s,)).bases) <= clear]
+    told: list[tuple[Statement, Ints | None]] = [(rule, None) for rule in rules]
+    if figures:
+        seen = shown(published, clear)
+        told += zip(seen.statements, seen.values or (None,) * len(seen.statements), strict=True)
+    for statement, figure in told:
+        bases = Cells(schema, (statement,)).bases
+        counts = np.zeros([schema.attribute(name).size for name in bases], dtype=np.int64)
+        np.add.at(counts, tuple(levels[name] for name in bases), 1)
+        if not bases:
+            counts[...] = records
+        if not Invariants(schema, (statement,), (figure,)).holds_for(Table(schema, bases, counts)):
+            return False
+    return True
 
 
 def _without_number(attribute: Attribute) -> list[int]:
@@ -236,7 +246,8 @@ def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -
     return pa.array(np.where(missing, 0, values), mask=missing).cast(_arrow_type(attribute))
 
 
-def _parquet(table: Any) -> bytes:
+def as_parquet(table: Any) -> bytes:
+    """An Arrow table as the bytes of a Parquet file."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()

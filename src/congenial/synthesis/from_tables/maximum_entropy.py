@@ -84,6 +84,7 @@ class Fitted:
     people: float
     potentials: tuple[Reals, ...] = field(repr=False)
     targets: tuple[Target, ...] = field(repr=False)
+    weights: Reals = field(repr=False)
 
     @cached_property
     def beliefs(self) -> tuple[Reals, ...]:
@@ -112,12 +113,14 @@ def fit(
     people: float,
     *,
     first: Sequence[str] = (),
-    strength: float = LAMBDA,
+    start: Fitted | None = None,
+    steps: int = STEPS,
 ) -> Fitted:
     """The distribution of maximum entropy for these targets; figures are kept.
 
-    `first`: attributes that the first clique must hold together. A StructureError says where
-    figures contradict each other or a clique is too large.
+    `first`: attributes that the first clique must hold together. `start`: a fit to the first of
+    these targets, from which to go on; `steps`: the most steps that L-BFGS takes. A StructureError
+    says where figures contradict each other or a clique is too large.
 
     >>> sex = Target(("sex",), np.array([30.0, 70.0]))
     >>> both = Target(("sex", "ill"), np.array([20.0, 9.0, 45.0, 28.0]), deviation=2.0)
@@ -126,19 +129,19 @@ def fit(
     array([30., 70.])
     """
     tree = JunctionTree.of(sizes, [one.axes for one in targets], first)
-    problem = _Dual(tree, tuple(targets), people, strength)
-    start = np.zeros(problem.size)
+    problem = _Dual(tree, tuple(targets), people)
+    before = np.zeros(0) if start is None else start.weights
     found = minimize(
         problem.value_and_gradient,
-        start,
+        np.append(before, np.zeros(problem.size - len(before))),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": STEPS, "maxcor": 20, "gtol": 1e-7 * people, "ftol": 1e-13},
+        options={"maxiter": steps, "maxcor": 20, "gtol": 1e-7 * people, "ftol": 1e-13},
     )
     potentials = problem.potentials(found.x)
     exact = [one for one in targets if one.exact and one.partition]
     tables = _proportional(tree, potentials, exact, people)
-    fitted = Fitted(tree, people, tuple(tables), tuple(targets))
+    fitted = Fitted(tree, people, tuple(tables), tuple(targets), found.x)
     if fitted.residual > 1e-4:
         raise StructureError(
             "no distribution fits all figures together: the nearest one misses them by "
@@ -155,7 +158,6 @@ class _Dual:
     tree: JunctionTree
     targets: tuple[Target, ...]
     people: float
-    strength: float
 
     @cached_property
     def homes(self) -> list[int]:
@@ -205,7 +207,7 @@ class _Dual:
         value, gradient = self.people * log_z, np.empty_like(weights)
         for k, (one, home) in enumerate(zip(self.targets, self.homes, strict=True)):
             where = slice(self.bounds[k], self.bounds[k + 1])
-            t, ridge = weights[where], self.strength * one.deviation**2
+            t, ridge = weights[where], LAMBDA * one.deviation**2
             shown = one.seen(self.tree.summed(beliefs[home], home, one.axes))
             value += float(ridge / 2 * t @ t - t @ one.values)
             gradient[where] = self.people * shown - one.values + ridge * t

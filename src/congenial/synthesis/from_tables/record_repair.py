@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from congenial.errors import StructureError
-from congenial.synthesis.from_tables.junction_tree import Axes, Reals
+from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
 
-Ints = NDArray[np.int64]
 SECONDS = 60.0  # for the solver
 
 

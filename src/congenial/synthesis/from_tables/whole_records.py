@@ -13,13 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from congenial.errors import StructureError
-from congenial.synthesis.from_tables.junction_tree import Axes, JunctionTree, Reals
+from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree, Reals
 from congenial.synthesis.from_tables.maximum_entropy import Fitted
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,149 @@
+"""Exact figures as records from tables must keep them: targets of the fit, strata, and repair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.errors import StructureError
+from congenial.figures.cells import Cells
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+from congenial.synthesis.columns import shown
+from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
+from congenial.synthesis.from_tables.maximum_entropy import Fitted, Target
+from congenial.synthesis.from_tables.record_repair import FigureCells
+from congenial.synthesis.from_tables.whole_records import Strata
+
+LARGEST_FIGURES = 5_000_000  # cells of all attributes that figures mention together
+
+
+@dataclass(frozen=True)
+class KeptFigures:
+    """What records over the columns `names` show of the published figures and rules.
+
+    Figures about other columns enter the price and keep nothing here; of a table of people by more
+    columns than the records have, its margin is kept.
+    """
+
+    published: Invariants
+    names: Axes
+
+    def __post_init__(self) -> None:
+        told = self.published
+        if told.bounds:
+            raise StructureError(
+                f"'{told.bounds[0].label}' bounds a statistic, and records from tables keep no "
+                "bounds.",
+                remedy="Publish the statistic exactly, or leave the bound out.",
+            )
+        held = {s.label for s in self.seen.statements}
+        for statement in told.equalities:
+            own = set(Cells(told.schema, (statement,)).bases)
+            if statement.label not in held and own & set(self.names):
+                lost = ", ".join(sorted(own - set(self.names)))
+                raise StructureError(
+                    f"'{statement.label}' is published, and records without {lost} cannot keep it.",
+                    remedy=f"Synthesise {lost} too.",
+                )
+
+    @cached_property
+    def seen(self) -> Invariants:
+        """The figures that records show."""
+        return shown(self.published, self.names)
+
+    @cached_property
+    def rules(self) -> tuple[Statement, ...]:
+        """What is impossible by definition, as far as records show it."""
+        schema, names = self.published.schema, set(self.names)
+        zeros = self.published.zeros
+        return tuple(s for s in zeros if set(Cells(schema, (s,)).bases) <= names)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Figures, then rules."""
+        return (*self.seen.equalities, *self.rules)
+
+    def axes(self, statement: Statement) -> Axes:
+        """The columns that one statement mentions."""
+        return Cells(self.published.schema, (statement,)).bases
+
+    @cached_property
+    def values(self) -> tuple[Ints, ...]:
+        """The values of `statements`, flat; MandateError before figures are published."""
+        given = self.seen.values
+        if given is None and self.seen.equalities:
+            raise StructureError(
+                "records from tables need the figures' values.", remedy="Publish them first."
+            )
+        told = [np.asarray(one, dtype=np.int64).reshape(-1) for one in given or ()]
+        return (*told, *(np.zeros(1, dtype=np.int64) for _ in self.rules))
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """Figures and rules for the fit; the number of people needs none."""
+        found = []
+        for statement, values in zip(self.statements, self.values, strict=True):
+            cells = Cells(self.published.schema, (statement,))
+            if cells.bases:
+                matrix = cells.matrix([statement], np.arange(cells.size)).astype(np.float64)
+                found.append(Target(cells.bases, values.astype(np.float64), 0.0, matrix.tocsr()))
+        return tuple(found)
+
+    @cached_property
+    def largest(self) -> Statement | None:
+        """The table of all people with most values: its cells are the strata of the records."""
+        tables = [s for s in self.seen.equalities if s.terms == (("", 1),) and s.by]
+        size = self.published.schema.size
+        return max(tables, key=lambda s: size(s.by), default=None)
+
+    @property
+    def strata(self) -> Strata | None:
+        """The groups whose numbers of records are known from the largest table."""
+        if self.largest is None:
+            return None
+        cells = Cells(self.published.schema, (self.largest,))
+        rows = cells.matrix([self.largest], np.arange(cells.size)).tocsc()
+        at = self.statements.index(self.largest)
+        return Strata(cells.bases, rows.indices.astype(np.int64), self.values[at])
+
+    def cells(self, fitted: Fitted) -> FigureCells | None:
+        """All figures on one table, for the repair of records."""
+        if not self.statements:
+            return None
+        schema = self.published.schema
+        all_cells = Cells(schema, self.statements)
+        if not all_cells.bases:
+            return None
+        if all_cells.size > LARGEST_FIGURES:
+            raise StructureError(
+                f"the figures mention {', '.join(all_cells.bases)}: {all_cells.size} cells, more "
+                f"than {LARGEST_FIGURES}.",
+                remedy="Synthesise fewer columns that figures are about.",
+            )
+        matrix = all_cells.matrix(self.statements, np.arange(all_cells.size))
+        values = np.concatenate(self.values)
+        likely = _likely(fitted, all_cells.bases, all_cells.shape)
+        never = matrix[np.flatnonzero((values == 0) & _nonnegative(matrix))]
+        likely[np.asarray(abs(never).sum(axis=0)).reshape(-1) > 0] = 0.0
+        return FigureCells(all_cells.bases, all_cells.shape, matrix, values, likely)
+
+
+def _nonnegative(matrix: sp.csr_matrix) -> Ints:
+    return np.asarray(matrix.min(axis=1).todense()).reshape(-1) >= 0
+
+
+def _likely(fitted: Fitted, axes: Sequence[str], shape: tuple[int, ...]) -> Reals:
+    """How probable each cell is; as if columns were independent where no clique holds them all."""
+    try:
+        found = fitted.probabilities(tuple(axes))
+    except StructureError:
+        found = np.ones(())
+        for name in axes:
+            found = np.multiply.outer(found, fitted.probabilities((name,)))
+    return np.maximum(np.asarray(found, dtype=np.float64).reshape(prod(shape)), 1e-300)
