@@ -275,3 +275,17 @@ def test_heat_bath_start():
         HeatBath(THREE_BY_FOUR, EPS, sweeps=0)
     s = np.array([[1, 2, 3]])
     assert HeatBath(s, EPS, sweeps=1).draw(RecordedRandomness([])).tolist() == s.tolist()
+
+
+def test_where_a_search_starts() -> None:
+    """At the mode and an even share of what is missing, within 0 .. most."""
+    modes, tail = np.array([3, 5, 0]), np.array([8, 5, 0])
+    for i, k, most, start in (
+        (0, 8, 9, 3),
+        (0, 14, 9, 5),
+        (1, 5, 4, 4),
+        (0, 2, 9, 1),
+        (0, 0, 9, 0),
+    ):
+        assert margin_kernels.middle(i, k, modes, tail, most) == start
+    assert margin_kernels.middle(1, 0, np.array([3, 1, 0]), np.array([4, 1, 0]), 9) == 0
