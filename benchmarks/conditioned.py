@@ -22,8 +22,8 @@ from congenial.papers.congenial_dp.gamma import EQUATIONS
 from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
 from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.tree.bounded import BoundedGroups
-from congenial.sampling.tree.levels import HierarchicalNoise
+from congenial.sampling.tree.levels import hierarchical_noise
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 EPS = Fraction(1, 2)
 
@@ -152,13 +152,21 @@ def timed(
 
 
 def tree_rows(randomness: Randomness) -> list[dict[str, Any]]:
-    rates, mandated = [0, Fraction(1, 4), Fraction(1, 4), EPS], [True, True, False, False]
+    rates = [0, Fraction(1, 4), Fraction(1, 4), EPS]
+    mandated = np.array([True, True, False, False])
     rng, rows = np.random.default_rng(1), []
     for states in (1, 10, 50):
         sizes = rng.integers(150, 517, 60 * states)
 
-        def build(states: int = states, sizes: Any = sizes) -> HierarchicalNoise:
-            return HierarchicalNoise.of_levels([[states], [60] * states, sizes], rates, mandated)
+        def build(states: int = states, sizes: Any = sizes) -> TreeOfSums:
+            counts = (1, states, 60 * states, int(sizes.sum()))
+            level = np.repeat(np.arange(4), counts)
+            counties = np.arange(1 + states, 1 + 61 * states)
+            parents = np.concatenate(
+                [[-1], np.zeros(states, int), np.repeat(1 + np.arange(states), 60)]
+            )
+            parents = np.append(parents, np.repeat(counties, sizes))
+            return hierarchical_noise(parents, rates, level, mandated[level])
 
         cells = int(sizes.sum())
         rows.append(timed("noise at every node", f"{cells:,} leaves", cells, build, randomness))
@@ -180,8 +188,8 @@ def bounded_rows(randomness: Randomness) -> list[dict[str, Any]]:
     for groups, total in ((10, 100_000), (100, 100_000), (1000, 100_000), (1000, 500)):
         counts = rng.multinomial(total, rng.dirichlet(np.ones(46)), size=groups).reshape(-1)
 
-        def build(groups: int = groups, counts: Any = counts) -> BoundedGroups:
-            return BoundedGroups(np.arange(groups).repeat(46), counts, DoubleGeometric(EPS))
+        def build(groups: int = groups, counts: Any = counts) -> TreeOfSums:
+            return TreeOfSums.of_groups(np.arange(groups).repeat(46), counts, DoubleGeometric(EPS))
 
         what = f"{groups:,} groups of 46, totals {total:,}"
         rows.append(timed("s >= 0 given totals", what, groups * 46, build, randomness))

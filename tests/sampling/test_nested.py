@@ -15,7 +15,8 @@ from congenial.sampling import SeededRandomness
 from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.rejection import KeptBounds, parts_of
-from congenial.sampling.tree.nested import BoundedSum, NestedGroups, nested_sums
+from congenial.sampling.tree.bounded_sums import BoundedSum, nested_sums
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 SEED = 61_207
 CENTRE = np.array([2, 0, 3, 1, 0, 2])
@@ -49,7 +50,7 @@ def counted(draws):
 
 
 def test_the_law_of_nested_bounds(fits):
-    groups = NestedGroups([0] * 6, CENTRE, LAW, 0, [9, 9, 4, 9, 9, 9], SUMS)
+    groups = TreeOfSums.of_groups([0] * 6, CENTRE, LAW, 0, [9, 9, 4, 9, 9, 9], SUMS)
     assert groups.log_Z == pytest.approx(np.log(WEIGHTS.sum()), abs=1e-9)
     assert groups.log_density(TABLES) == pytest.approx(np.log(WEIGHTS / WEIGHTS.sum()), abs=1e-9)
     assert groups.log_density([8, 0, 0, 0, 0, 0]) == -np.inf
@@ -134,5 +135,5 @@ def test_many_sums_with_little_room():
         support = Support(("a",), zero, np.array([centre.sum()]))
         limits = Limits(zero, np.full(centre.size, FAR), rows.astype(np.int64), least, most)
         counts = ConditionedCounts("double_geometric", Fraction(1, 4), support, centre, limits)
-        assert isinstance(counts._inside, NestedGroups) == (share == 1)
+        assert np.any(counts._inside.sums.bounded) == (share == 1)
         assert counts.acceptance(SeededRandomness(SEED), 50) == share

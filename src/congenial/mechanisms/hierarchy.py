@@ -25,7 +25,8 @@ from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree.levels import HierarchicalNoise
+from congenial.sampling.tree.levels import hierarchical_noise
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 Level = tuple[tuple[str, ...], Fraction]
 
@@ -112,7 +113,7 @@ class CongenialHierarchy(Conditioned):
         return np.flatnonzero(self.support.labels.reshape(-1) != FROZEN)
 
     @cached_property
-    def tree(self) -> HierarchicalNoise:
+    def tree(self) -> TreeOfSums:
         """The law of the noise on the free cells."""
         if self.support.ties:
             raise StructureError(
@@ -150,7 +151,7 @@ class CongenialHierarchy(Conditioned):
         return list(drawn_laws(self.noise, self.support, np.asarray(index).reshape(-1), sums))
 
 
-def _tree(parts: list[tuple[Any, int]], rates: list[Fraction]) -> HierarchicalNoise:
+def _tree(parts: list[tuple[Any, int]], rates: list[Fraction]) -> TreeOfSums:
     """A forest from partitions of the leaves (labels; below zero: in no part) with their rate.
 
     Rate -1 marks mandated parts. Partitions are put in order from coarse to fine; each must split
@@ -182,4 +183,4 @@ def _tree(parts: list[tuple[Any, int]], rates: list[Fraction]) -> HierarchicalNo
     parents += above.tolist()
     rate_of += [nothing - 1] * leaves
     mandated += [False] * leaves
-    return HierarchicalNoise(parents, rates, rate_of, mandated)
+    return hierarchical_noise(parents, rates, rate_of, mandated)

@@ -23,8 +23,9 @@ from congenial.sampling.families import cell_law
 from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.rejection import KeptBounds, parts_of
-from congenial.sampling.tree.bounded import BoundedGroups, log_weight
-from congenial.sampling.tree.nested import BoundedSum, NestedGroups, nested_sums
+from congenial.sampling.tree.bounded_sums import BoundedSum, nested_sums
+from congenial.sampling.tree.cells_and_sums import log_weight
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 from congenial.sampling.two_way.margin_counts import TwoWayCounts
 
 
@@ -91,11 +92,12 @@ class ConditionedCounts:
         low = np.where(free, self._limits.low, np.minimum(self._centre, 0))
         high = np.where(free, self._limits.high, FAR) if np.any(self._limits.high < FAR) else None
         if not ties and self._nested[0]:
-            nested = NestedGroups(labels, self._centre, self._law, low, high, self._nested[0])
+            bounds = self._nested[0]
+            nested = TreeOfSums.of_groups(labels, self._centre, self._law, low, high, bounds)
             if nested.sharp:
                 return nested
         if not ties:
-            return BoundedGroups(labels, self._centre, self._law, low, high)
+            return TreeOfSums.of_groups(labels, self._centre, self._law, low, high)
         equations = [{int(number[g]): 1} for g in np.flatnonzero(~support.tied)]
         for tie in ties:
             for row in tie.equations:
@@ -186,7 +188,8 @@ class ConditionedCounts:
         if self._listed is not None and (self._wide or self._limits.sums):
             logs = log_weight(self._law, m - self._centre) - self._log_Z_listed
             return np.where(self._among_listed(m), logs, -np.inf)[()]
-        taken = len(self._nested[0]) if isinstance(self._inside, NestedGroups) else 0
+        inside = self._inside
+        taken = np.count_nonzero(inside.sums.bounded) if isinstance(inside, TreeOfSums) else 0
         if self._kept is not None and self._kept.sums > taken:
             raise StructureError(
                 "the normaliser of counts given bounds on sums is not known: too many tables "

@@ -149,3 +149,6 @@ class DiscreteGaussian(ExactLaw):
         f1, f3 = -t * f, (3 * t / s - t**3) * f  # first and third derivatives
         integral = math.sqrt(math.pi * s / 2) * erfc(start / math.sqrt(2 * s))
         return np.asarray((integral + f / 2 - f1 / 12 + f3 / 720) * math.exp(-self._moments[0]))
+
+
+CellLaw = DoubleGeometric | DiscreteGaussian  # what a cell of a table may get on its own
