@@ -14,7 +14,7 @@ from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness
 
 
-class Law(ABC):
+class IntegerLaw(ABC):
     """A law of arrays of integers, all of one shape."""
 
     @property

@@ -29,9 +29,9 @@ from congenial.sampling.crossing.atom_totals import AtomTotals
 from congenial.sampling.crossing.joining_order import Component, components
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
-from congenial.sampling.law import Law
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree.cells_and_sums import Cells, Sums
+from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
 from congenial.sampling.tree.groups import checked_labels
 from congenial.sampling.tree.tilts import LeafPlanner, alike
 from congenial.sampling.tree.tree_of_sums import TreeOfSums, log_message
@@ -39,7 +39,7 @@ from congenial.sampling.tree.tree_of_sums import TreeOfSums, log_message
 _CHUNK = 1 << 18  # cells drawn at a time: what belongs to them stays in the cache
 
 
-class CrossingGroups(Law):
+class CrossingGroups(IntegerLaw):
     """Noisy counts m around s, bounded cell by cell, given linear equations on atom totals.
 
     labels: the atom of each cell (0, 1, 2, ...), -1 for a cell that keeps its count. equations: a
@@ -71,8 +71,8 @@ class CrossingGroups(Law):
         low: npt.ArrayLike | None = 0,
         high: npt.ArrayLike | None = None,
     ) -> None:
-        self._cells = Cells.of_one_law(centre, law, low, high)
-        self._sums = Sums.of_groups(checked_labels(labels))
+        self._cells = NoisyCells.of_one_law(centre, law, low, high)
+        self._sums = NestedSums.of_groups(checked_labels(labels))
         self.atoms = len(self._sums.parent)
         self.equations = _sparse(equations, self.atoms)
         self.parts = components(self.equations, self.atoms)

@@ -21,7 +21,7 @@ from congenial.sampling.tree.tilts import NO_BOUND
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class NoisyCells:
     """Counts s, the law of the noise in each (laws[kind]), and bounds of the noise."""
 
     centre: Ints = field(repr=False)
@@ -37,7 +37,7 @@ class Cells:
         law: CellLaw,
         low: npt.ArrayLike | None,
         high: npt.ArrayLike | None,
-    ) -> Cells:
+    ) -> NoisyCells:
         """low, high: bounds of m, one number or one per cell, None for none; s must be within."""
         s = np.array(centre, dtype=np.int64).reshape(-1)
         sides = []
@@ -80,7 +80,7 @@ def log_weight(law: CellLaw, u: Ints) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class NestedSums:
     """Nested sets of cells, and what is asked of the sum over each.
 
     of_cell: the smallest set each cell is in, -1 for a cell that keeps its count. parent: the next
@@ -96,13 +96,13 @@ class Sums:
     most: Ints
 
     @classmethod
-    def fixing(cls, of_cell: Ints, sets: int) -> Sums:
+    def fixing(cls, of_cell: Ints, sets: int) -> NestedSums:
         """Sets apart from each other, the sum of each fixed."""
         zero = np.zeros(sets, dtype=np.int64)
         return cls(of_cell, zero - 1, zero == 0, [Fraction(0)] * sets, zero - FAR, zero + FAR)
 
     @classmethod
-    def of_groups(cls, labels: Ints, sums: Sequence[BoundedSum] = ()) -> Sums:
+    def of_groups(cls, labels: Ints, sums: Sequence[BoundedSum] = ()) -> NestedSums:
         """Groups 0, 1, ... of fixed sum; bounded sums inside them, small ones first."""
         sizes = np.bincount(labels[labels >= 0])
         if np.any(sizes == 0):

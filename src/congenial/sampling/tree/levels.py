@@ -12,7 +12,7 @@ import numpy.typing as npt
 from congenial.errors import StructureError
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.inversion import Ints, positive_rational
-from congenial.sampling.tree.cells_and_sums import Cells, Sums
+from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
 from congenial.sampling.tree.tilts import NO_BOUND
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
@@ -54,7 +54,7 @@ def hierarchical_noise(
     number[kept] = np.arange(kept.size)
     holder = np.where(alone, np.arange(above.size), above)[leaves]
     sums = replace(
-        Sums.fixing(np.where(zero[leaves], -1, number[holder]), kept.size),
+        NestedSums.fixing(np.where(zero[leaves], -1, number[holder]), kept.size),
         parent=number[above[kept]],
         fixed=zero[kept],
         rate=[eps[which[v]] / (2 if alone[v] else 1) for v in kept.tolist()],
@@ -62,13 +62,13 @@ def hierarchical_noise(
     return TreeOfSums(_leaves(eps, which[leaves], alone[leaves]), sums)
 
 
-def _leaves(eps: Sequence[Fraction], rate_of: Ints, halved: npt.NDArray[np.bool_]) -> Cells:
+def _leaves(eps: Sequence[Fraction], rate_of: Ints, halved: npt.NDArray[np.bool_]) -> NoisyCells:
     """Unbounded cells around zero, of a law for each rate, and for half of it."""
     positive = [r for r in eps if r > 0]
     laws = [DoubleGeometric(r / share) for share in (1, 2) for r in positive]
     kind = (np.cumsum([r > 0 for r in eps]) - 1)[rate_of] + len(positive) * halved
     nothing = np.zeros(rate_of.size, dtype=np.int64)
-    return Cells(nothing, laws, kind, nothing - NO_BOUND, nothing + NO_BOUND)
+    return NoisyCells(nothing, laws, kind, nothing - NO_BOUND, nothing + NO_BOUND)
 
 
 def _checked_depths(

@@ -25,10 +25,10 @@ from congenial.errors import StructureError
 from congenial.figures.limits import FAR
 from congenial.sampling.discrete import CellLaw, DoubleGeometric
 from congenial.sampling.inversion import Ints
-from congenial.sampling.law import Law
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.bounded_sums import BoundedSum
-from congenial.sampling.tree.cells_and_sums import Cells, Sums
+from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
 from congenial.sampling.tree.groups import checked_labels
 from congenial.sampling.tree.messages import Forest, Leaf
 from congenial.sampling.tree.splitter import Splitter
@@ -39,7 +39,7 @@ _NO_CELL = np.array([-1])
 _NOTHING = Leaf(DoubleGeometric(Fraction(1)), 0, 0)  # a cell that is always zero
 
 
-class TreeOfSums(Law):
+class TreeOfSums(IntegerLaw):
     """The law above for given cells and sums; `of_groups` and `levels` make the usual trees.
 
     tilts: one per set, for whoever draws the sums of the roots (`crossing`); found here otherwise.
@@ -48,7 +48,9 @@ class TreeOfSums(Law):
     log_ratio_error = 0.0
     mass_lost = 0.0
 
-    def __init__(self, cells: Cells, sums: Sums, tilts: Sequence[Fraction] | None = None) -> None:
+    def __init__(
+        self, cells: NoisyCells, sums: NestedSums, tilts: Sequence[Fraction] | None = None
+    ) -> None:
         if cells.centre.shape != sums.of_cell.shape:
             raise StructureError(
                 f"{cells.centre.size} counts for {sums.of_cell.size} cells.",
@@ -86,7 +88,7 @@ class TreeOfSums(Law):
         (7, True, True)
         """
         group = checked_labels(labels)
-        return cls(Cells.of_one_law(centre, law, low, high), Sums.of_groups(group, sums))
+        return cls(NoisyCells.of_one_law(centre, law, low, high), NestedSums.of_groups(group, sums))
 
     # --- messages --------------------------------------------------------------------------------
 
