@@ -86,7 +86,7 @@ def test_nested_rows_are_found_whatever_their_weight_and_others_are_left():
 @pytest.mark.parametrize("nested", [True, False])
 def test_drawing_again_gives_the_same_law(fits, nested):
     limits, support = one_group(*ROWS)
-    counts = ConditionedCounts("double_geometric", Fraction(1, 4), support, CENTRE, limits)
+    counts = ConditionedCounts(LAW, support, CENTRE, limits)
     if not nested:  # everything by rejection
         counts._nested = ([], np.zeros(0, dtype=np.int64))
     share = counts.acceptance(SeededRandomness(SEED), 2000)
@@ -134,6 +134,6 @@ def test_many_sums_with_little_room():
         zero = np.zeros(centre.size, dtype=np.int64)
         support = Support(("a",), zero, np.array([centre.sum()]))
         limits = Limits(zero, np.full(centre.size, FAR), rows.astype(np.int64), least, most)
-        counts = ConditionedCounts("double_geometric", Fraction(1, 4), support, centre, limits)
-        assert np.any(counts._inside.sums.bounded) == (share == 1)
+        counts = ConditionedCounts(LAW, support, centre, limits)
+        assert np.any(counts._groups.sums.bounded) == (share == 1)
         assert counts.acceptance(SeededRandomness(SEED), 50) == share

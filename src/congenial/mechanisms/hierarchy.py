@@ -18,12 +18,14 @@ from congenial.errors import PlanError, StructureError
 from congenial.figures.support import FROZEN
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.error_laws import drawn_laws
+from congenial.mechanisms.families import DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.mechanisms.table_release import cell_index
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.levels import hierarchical_noise
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
@@ -49,13 +51,25 @@ class CongenialHierarchy(Conditioned):
     """
 
     name = "congenial_hierarchy"
-    family = "double_geometric"
+    noise_family = DOUBLE_GEOMETRIC
     levelled = True
-    targets = (Pure,)
     citation = "Gong and Meng 2020 (congenial-dp), section 2, on a tree of sums"
 
+    sampler = "noise at every level of nested sums: sums are drawn down their tree"
+
+    @property
+    def sampler_error(self) -> tuple[Fraction, Fraction]:
+        """H and tau of the tree: 0."""
+        return Fraction(self.tree.log_ratio_error), Fraction(self.tree.mass_lost)
+
+    def laws(self, truth: Any) -> list[IntegerLaw]:  # noqa: ARG002 - the same for all data
+        """The tree of the free cells."""
+        return [self.tree]
+
     @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    def parameter_for(
+        cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]
+    ) -> Fraction:
         """eps per cell when the table's total weighs as much as its cells."""
         return cls.rates(target, adjacency, table, [()], [1, 1])[-1]
 

@@ -17,17 +17,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, StructureError
+from congenial.errors import StructureError
 from congenial.figures.lattice import Ints
 from congenial.figures.support import LOOSE, Support
 from congenial.mechanisms.congenial import Conditioned
+from congenial.mechanisms.families import GAUSSIAN
 from congenial.mechanisms.kernel_grid import REMEDY, KernelGrid
 from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.mechanisms.plain import NormalSum
-from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.tradeoff import Gaussian, Tradeoff
 from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.inversion import Floats
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 
 _COARSE = 1 / 64  # of a standard deviation: rounding by less adds 1 / 4,000 to the variance
@@ -123,18 +123,15 @@ class KernelGaussian(Conditioned):
     """
 
     name = "kernel_gaussian"
-    family = "gaussian"
-    targets = (Gaussian,)
+    noise_family = GAUSSIAN
     citation = "Cho and Awan 2024 (semi-dp), Proposition 28, corrected; Dong, Roth, Su 2022"
 
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """sigma^2 = Delta_2^2 / mu^2."""
-        assert isinstance(target, Gaussian)
-        mu = Fraction(target.mu)
-        if mu <= 0:
-            raise GuaranteeError("mu = 0 asks for no information at all.", remedy="Use mu > 0.")
-        return adjacency.l2_squared(table).value / mu**2
+    sampler = "independent normal noise, projected on what the figures leave free, on a grid"
+    sampler_error = Fraction(0), Fraction(0)  # idealised, as the promise says
+
+    def laws(self, truth: Any) -> list[IntegerLaw]:  # noqa: ARG002
+        """None: the noise is real."""
+        return []
 
     def refuse_unfit(self) -> None:
         """Refuse figures that the rounding keeps at a price that its error law would show."""

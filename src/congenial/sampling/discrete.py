@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.errors import StructureError
 from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.inversion import ExactLaw, Ints, ball, exp_ball, positive_rational
 from congenial.sampling.inversion import Floats as Floats  # densities name it from here
@@ -152,3 +153,12 @@ class DiscreteGaussian(ExactLaw):
 
 
 CellLaw = DoubleGeometric | DiscreteGaussian  # what a cell of a table may get on its own
+
+
+def cell_law(family: str, parameter: Fraction) -> CellLaw:
+    """Noise of a cell on its own; `parameter` is the rate (eps per cell), or the variance."""
+    if family == "double_geometric":
+        return DoubleGeometric(parameter)
+    if family == "discrete_gaussian":
+        return DiscreteGaussian(parameter)
+    raise StructureError(f"'{family}' is not a law on the integers.")

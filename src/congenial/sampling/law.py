@@ -34,7 +34,10 @@ class IntegerLaw(ABC):
 
     @abstractmethod
     def log_density(self, x: Any) -> Any:
-        """log p(x), -inf off the support; x may have leading dimensions of its own."""
+        """log p(x), -inf off the support; x may have leading dimensions of its own.
+
+        Where `log_Z` is None: StructureError, or up to a constant that no data can change.
+        """
 
     @abstractmethod
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
