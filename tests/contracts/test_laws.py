@@ -61,8 +61,8 @@ def broken_promises(case: LawCase) -> list[str]:
     log_sum = math.log(math.fsum(np.exp(case.log_weights)))
     H, tau = law.log_ratio_error, law.mass_lost
     found = [] if fits(case, probabilities(case)) else ["draws"]
-    stated = np.asarray(law.log_density(case.values))
-    if math.inf == H:  # nothing is claimed, and the density is that of the limit, up to a constant
+    stated = log_density(case, case.values)
+    if law.log_Z is None:
         stated = stated - stated[0] + logs[0]
     if np.abs(stated - logs).max() > OUTSIDE:
         found.append("density")

@@ -1,4 +1,4 @@
-"""Mechanisms with and without figures are one class: the same numbers where there are no figures."""
+"""Noise with and without figures is one class: the same numbers where there are no figures."""
 
 from __future__ import annotations
 

@@ -152,6 +152,7 @@ LAWS: tuple[type[IntegerLaw], ...] = (*(option.law for option in OPTIONS), *BY_N
 def choose(part: TablePart) -> ChosenLaw:
     """The first law of OPTIONS that fits; StructureError where it cannot be built.
 
+    >>> from fractions import Fraction
     >>> part = TablePart(DoubleGeometric(Fraction(1)), np.array([0, 0, 1, 1, 1]))
     >>> choose(part).why
     'each published sum has cells of its own: noise group by group, in closed form'
