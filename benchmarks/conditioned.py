@@ -22,7 +22,7 @@ from congenial.papers.congenial_dp.gamma import EQUATIONS
 from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
 from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.tree.levels import hierarchical_noise
+from congenial.sampling.tree.levels import noise_at_levels
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 EPS = Fraction(1, 2)
@@ -152,21 +152,15 @@ def timed(
 
 
 def tree_rows(randomness: Randomness) -> list[dict[str, Any]]:
-    rates = [0, Fraction(1, 4), Fraction(1, 4), EPS]
-    mandated = np.array([True, True, False, False])
     rng, rows = np.random.default_rng(1), []
     for states in (1, 10, 50):
         sizes = rng.integers(150, 517, 60 * states)
 
         def build(states: int = states, sizes: Any = sizes) -> TreeOfSums:
-            counts = (1, states, 60 * states, int(sizes.sum()))
-            level = np.repeat(np.arange(4), counts)
-            counties = np.arange(1 + states, 1 + 61 * states)
-            parents = np.concatenate(
-                [[-1], np.zeros(states, int), np.repeat(1 + np.arange(states), 60)]
-            )
-            parents = np.append(parents, np.repeat(counties, sizes))
-            return hierarchical_noise(parents, rates, level, mandated[level])
+            county = np.repeat(np.arange(60 * states), sizes)
+            total = (np.zeros(county.size, dtype=np.int64), None)
+            levels = [total, (county // 60, None), (county, Fraction(1, 4))]
+            return noise_at_levels(levels, EPS, county.size)
 
         cells = int(sizes.sum())
         rows.append(timed("noise at every node", f"{cells:,} leaves", cells, build, randomness))

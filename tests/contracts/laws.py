@@ -27,7 +27,7 @@ from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.tree.bounded_sums import BoundedSum
 from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
 from congenial.sampling.tree.laminar import GroupedNoise
-from congenial.sampling.tree.levels import hierarchical_noise
+from congenial.sampling.tree.levels import noise_at_levels
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
 from congenial.sampling.two_way.margin_counts import TwoWayCounts
@@ -123,7 +123,8 @@ def _trees() -> list[LawCase]:
     every = np.column_stack([every, 8 - every.sum(axis=1)])
     every = every[(every[:, :2].sum(axis=1) >= 1) & (every[:, :2].sum(axis=1) <= 3)]
     both = TreeOfSums(NoisyCells.of_one_law(s, CELL, None, None), weighted)
-    nodes = hierarchical_noise([-1, 0, 0, 1, 1], [EPS, Fraction(2)], [0, 0, 1, 1, 1], [False] * 5)
+    levels = [(np.array([0, 0, 0]), EPS), (np.array([-1, 0, 0]), EPS)]
+    nodes = noise_at_levels(levels, Fraction(2), 3)
     return [
         _case("counts given a total", TreeOfSums.of_groups([0] * 4, s, CELL),
               m[m.sum(axis=1) == 8], lambda x: _l1(x - s)),

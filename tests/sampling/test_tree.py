@@ -14,7 +14,7 @@ from congenial.errors import StructureError
 from congenial.sampling import SeededRandomness
 from congenial.sampling.inversion import ball
 from congenial.sampling.tree import messages, split_constants, splitter
-from congenial.sampling.tree.levels import hierarchical_noise
+from congenial.sampling.tree.levels import noise_at_levels
 from tests.sampling.conditioned import attempt, constant, counts_and_probs, log_sum, tables
 
 SEED = 41173
@@ -34,7 +34,12 @@ class Nodes:
         return [v for v in range(len(self.parents)) if v not in self.parents]
 
     def law(self):
-        return hierarchical_noise(self.parents, self.rates, self.rate_of, self.mandated)
+        """A level for each node that is not a leaf; all leaves have the same rate."""
+        below = self.sums(np.eye(len(self.leaves), dtype=np.int64)).T - 1  # -1: not below
+        inner = [v for v in range(len(self.parents)) if v in self.parents]
+        rates = [None if self.mandated[v] else self.rates[self.rate_of[v]] for v in inner]
+        cell = self.rates[self.rate_of[self.leaves[0]]]
+        return noise_at_levels(list(zip(below[inner], rates, strict=True)), cell, below.shape[1])
 
     def sums(self, u):
         """x_v for every node, last axis, leaf by leaf."""
@@ -208,7 +213,7 @@ def test_full_check_decides_at_the_product_of_the_common_factors(leaves):
 
 def test_free_root_and_free_leaf(fits):
     """A root with a rate and no mandate; a leaf that is a root: plain double geometric."""
-    nodes = Nodes([-1, 0, 0, -1], [Fraction(1), Fraction(2)], [0, 1, 1, 0], [False] * 4)
+    nodes = Nodes([-1, 0, 0, -1], [Fraction(1), Fraction(2)], [0, 1, 1, 1], [False] * 4)
     noise, (u, w) = nodes.law(), enumerated(nodes, 9)
     assert noise.log_Z == pytest.approx(log_sum(w), abs=1e-3)
     draws = noise.draw_many(SeededRandomness(SEED), 40_000)
@@ -241,20 +246,15 @@ def test_many_leaves_share_messages():
     assert 6.5 < u.var() < 9
 
 
-@pytest.mark.parametrize(
-    ("parents", "rate_of", "mandated"),
-    [
-        ([], [], []),
-        ([-1, 0], [0], [True, False]),
-        ([1, 0], [0, 0], [False, False]),
-        ([-1, 5], [0, 0], [True, False]),
-        ([-1, 0, 0], [0, 1, 0], [True, False, False]),
-        ([-1, 0, 0], [1, 0, 0], [False, False, False]),
-    ],
-)
-def test_bad_hierarchies(parents, rate_of, mandated):
-    with pytest.raises(StructureError):
-        hierarchical_noise(parents, [Fraction(1), 0], rate_of, mandated)
+def test_levels_must_nest():
+    halves, across = np.array([0, 0, 1, 1]), np.array([0, 1, 0, -1])
+    with pytest.raises(StructureError, match="do not nest"):
+        noise_at_levels([(halves, Fraction(1)), (across, None)], Fraction(1), 4)
+
+
+def test_a_sum_that_nothing_holds_is_refused():
+    with pytest.raises(StructureError, match="neither fixed nor weighted"):
+        noise_at_levels([(np.zeros(3, dtype=np.int64), Fraction(0))], Fraction(1), 3)
 
 
 def test_exactness_is_stated():

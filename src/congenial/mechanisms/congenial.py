@@ -67,17 +67,11 @@ class IntegerNoise(Conditioned):
         return cell_law(self.family, self.description.scale)
 
     @property
-    def sampler_error(self) -> tuple[Fraction, Fraction]:
-        """H and tau of the law of the noise: 0 for exact laws."""
-        law = self.conditioned
-        return Fraction(law.log_ratio_error), Fraction(law.mass_lost)
-
-    @property
     def sampler(self) -> str:
         """The reasons of the chooser, part by part."""
         return "; ".join(self.conditioned.why)
 
-    def laws(self, truth: Any) -> list[IntegerLaw]:  # noqa: ARG002 - the same for all data
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
         """The law of the noise."""
         return [self.conditioned]
 
@@ -198,7 +192,7 @@ class CongenialCounts(Conditioned):
         cell, nobody = DoubleGeometric(self.description.scale), np.zeros(self.shape, dtype=np.int64)
         return "; ".join(ConditionedCounts(cell, self.support, nobody, self.limits).why)
 
-    def laws(self, truth: Any) -> list[IntegerLaw]:
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:
         """The law of the counts."""
         return [self.given(truth)]
 

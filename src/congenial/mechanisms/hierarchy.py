@@ -27,7 +27,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree.levels import hierarchical_noise
+from congenial.sampling.tree.levels import noise_at_levels
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 Level = tuple[tuple[str, ...], Fraction]
@@ -57,12 +57,7 @@ class CongenialHierarchy(Conditioned):
 
     sampler = "noise at every level of nested sums: sums are drawn down their tree"
 
-    @property
-    def sampler_error(self) -> tuple[Fraction, Fraction]:
-        """H and tau of the tree: 0."""
-        return Fraction(self.tree.log_ratio_error), Fraction(self.tree.mass_lost)
-
-    def laws(self, truth: Any) -> list[IntegerLaw]:  # noqa: ARG002 - the same for all data
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
         """The tree of the free cells."""
         return [self.tree]
 
@@ -134,16 +129,13 @@ class CongenialHierarchy(Conditioned):
                 "noise at several levels cannot keep figures that cross.",
                 remedy="Leave out levels, or publish nested figures.",
             )
-        parts: list[tuple[Any, int]] = []
-        rates: list[Fraction] = []
+        levels: list[tuple[Any, Fraction | None]] = []
         for names, eps in self.description.levels:
             index = cell_index(self.adjacency.schema, self.description.table, names)
-            parts.append((np.broadcast_to(index, self.shape).reshape(-1)[self._free], len(rates)))
-            rates.append(eps)
-        groups = self.support.labels.reshape(-1)[self._free]
+            levels.append((np.broadcast_to(index, self.shape).reshape(-1)[self._free], eps))
         if self.support.groups:
-            parts.append((groups, -1))
-        return _tree(parts, [*rates, self.description.scale, Fraction(0)])
+            levels.append((self.support.labels.reshape(-1)[self._free], None))
+        return noise_at_levels(levels, self.description.scale, len(self._free))
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""
@@ -163,38 +155,3 @@ class CongenialHierarchy(Conditioned):
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of the noise in sums of cells, simulated."""
         return list(drawn_laws(self.noise, self.support, np.asarray(index).reshape(-1), sums))
-
-
-def _tree(parts: list[tuple[Any, int]], rates: list[Fraction]) -> TreeOfSums:
-    """A forest from partitions of the leaves (labels; below zero: in no part) with their rate.
-
-    Rate -1 marks mandated parts. Partitions are put in order from coarse to fine; each must split
-    the parts of the one before.
-    """
-    leaves = len(parts[0][0])
-    nothing = len(rates) - 1  # rate 0: a node that only holds others together
-    ordered = sorted(parts, key=lambda part: len(np.unique(part[0])) - bool(np.any(part[0] < 0)))
-    above = np.full(leaves, -1)  # node above each leaf so far
-    parents: list[int] = []
-    rate_of: list[int] = []
-    mandated: list[bool] = []
-    for labels, rate in ordered:
-        kept = labels >= 0
-        part, first = np.unique(labels[kept], return_index=True)
-        node = np.full(leaves, -1)
-        node[kept] = len(parents) + np.searchsorted(part, labels[kept])
-        holder = above[kept][first]
-        if np.any(holder[np.searchsorted(part, labels[kept])] != above[kept]):
-            raise StructureError(
-                "the levels and the published totals do not nest.",
-                remedy="List levels from coarse to fine, each splitting the one before, and "
-                "publish totals of their nodes.",
-            )
-        parents += holder.tolist()
-        rate_of += [nothing if rate < 0 else rate] * len(part)
-        mandated += [rate < 0] * len(part)
-        above = np.where(kept, node, above)
-    parents += above.tolist()
-    rate_of += [nothing - 1] * leaves
-    mandated += [False] * leaves
-    return hierarchical_noise(parents, rates, rate_of, mandated)

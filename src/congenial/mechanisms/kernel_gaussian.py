@@ -9,7 +9,6 @@ projection shortens noise in the l2 norm; in other norms it may not.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +26,6 @@ from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.mechanisms.plain import NormalSum
 from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.inversion import Floats
-from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 
 _COARSE = 1 / 64  # of a standard deviation: rounding by less adds 1 / 4,000 to the variance
@@ -127,11 +125,6 @@ class KernelGaussian(Conditioned):
     citation = "Cho and Awan 2024 (semi-dp), Proposition 28, corrected; Dong, Roth, Su 2022"
 
     sampler = "independent normal noise, projected on what the figures leave free, on a grid"
-    sampler_error = Fraction(0), Fraction(0)  # idealised, as the promise says
-
-    def laws(self, truth: Any) -> list[IntegerLaw]:  # noqa: ARG002
-        """None: the noise is real."""
-        return []
 
     def refuse_unfit(self) -> None:
         """Refuse figures that the rounding keeps at a price that its error law would show."""

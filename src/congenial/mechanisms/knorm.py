@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
@@ -61,14 +60,7 @@ class KNorm(Conditioned):
         "gauge"
     )
 
-    @property
-    def sampler_error(self) -> tuple[Fraction, Fraction]:
-        """H and tau of all tables together."""
-        laws = self.laws(None)
-        H, tau = sum(law.log_ratio_error for law in laws), sum(law.mass_lost for law in laws)
-        return Fraction(H), Fraction(tau)
-
-    def laws(self, truth: Any) -> list[IntegerLaw]:  # noqa: ARG002 - the same for all data
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
         """One for each table."""
         return [law for law, places in self._parts for _ in places]
 

@@ -155,17 +155,19 @@ class Mechanism(ABC):
 
     @property
     @abstractmethod
-    def sampler_error(self) -> tuple[Fraction, Fraction]:
-        """H and tau of the sampler that draws it, from public parameters alone."""
-
-    @property
-    @abstractmethod
     def sampler(self) -> str:
         """Which law draws it, and why, for people."""
 
-    @abstractmethod
-    def laws(self, truth: Any) -> list[IntegerLaw]:
-        """The laws that draw its parts, given phi(x) = truth; none for noise on the reals."""
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
+        """The laws of its independent parts, given phi(x) = truth; none for noise on the reals."""
+        return []
+
+    @property
+    def sampler_error(self) -> tuple[Fraction, Fraction]:
+        """H and tau of the laws that draw it, from public parameters alone."""
+        laws = self.laws()
+        H, tau = sum(law.log_ratio_error for law in laws), sum(law.mass_lost for law in laws)
+        return Fraction(H), Fraction(tau)
 
     @property
     def priced(self) -> Description:

@@ -9,7 +9,6 @@ private at the same price formula but do not reproduce the mandated figures; `Co
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +18,6 @@ from congenial.data.table import Table
 from congenial.mechanisms.congenial import IntegerNoise
 from congenial.mechanisms.families import DISCRETE_GAUSSIAN, DOUBLE_GEOMETRIC, GAUSSIAN, LAPLACE
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
-from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, open_uniform
 
 
@@ -65,11 +63,6 @@ class PlainContinuous(Mechanism):
 
     conditions = False
     sampler = "independent noise in every cell, on the reals; rounded to a grid"
-    sampler_error = Fraction(0), Fraction(0)  # idealised, as the promise says
-
-    def laws(self, truth: Any) -> list[IntegerLaw]:  # noqa: ARG002
-        """None: the noise is real."""
-        return []
 
     @cached_property
     def law(self) -> Any:
