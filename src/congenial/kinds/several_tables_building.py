@@ -27,7 +27,10 @@ def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTa
     adjacency = plan.adjacency(figures, section.reading)
     try:
         asked = TablesProblem(adjacency, tables)
-        return asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
+        made = asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
+        for axis in section.keep:
+            made.estimator.measurements.margin([axis])  # refuses what cuts the cells
+        return made
     except StructureError as reason:
         what = f"release '{section.name}': {reason.what}"
         raise StructureError(what, remedy=reason.remedy) from None
@@ -135,7 +138,7 @@ def _aim_words(section: TablesSection) -> str:
 
 
 def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
-    """One weight per table, by the table's axes: "county x sex" or "county, sex"."""
+    """One weight per table, named by its axes ("county, sex"); 1 if it is not named."""
     assert section.weights is not None
     given = {frozenset(_axes_of(key)): float(value) for key, value in section.weights.items()}
     known = [frozenset(names) for names in workload.tables]
@@ -145,7 +148,7 @@ def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
                 f"release '{section.name}': weights name '{key}', which is none of the tables.",
                 remedy='Write a table as its axes: "county, sex" = 2.',
             )
-    return tuple(given.get(names, 0.0) for names in known)
+    return tuple(given.get(names, 1.0) for names in known)
 
 
 def _axes_of(key: str) -> list[str]:
