@@ -125,7 +125,8 @@ def _coarser(schema: Schema, name: str) -> list[str]:
 def _aim(section: TablesSection, workload: Workload) -> Aim:
     if section.weights is not None:
         return Weighted(_weights(section, workload))
-    return {"even": Even(), "largest": Largest(), "keep": Keep()}[section.aim or "keep"]
+    aims: dict[str, Aim] = {"even": Even(), "largest": Largest(), "keep": Keep()}
+    return aims[section.aim or "keep"]
 
 
 def _aim_words(section: TablesSection) -> str:

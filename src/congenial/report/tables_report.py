@@ -78,13 +78,15 @@ def _design(release: TablesRelease) -> str:
         ]
         for names, deviations in zip(release.tables, release.deviations, strict=True)
     ]
-    pairs = [(row, one) for row, one in zip(rows, release.deviations, strict=True)]
     blocks: list[tuple[str, object]] = [
         ("Noise", told.measured[0].law),
         ("Shared out", f"aim: {told.design.get('aim', '-')}"),
         ("How near the best", told.design.get("words", "-")),
     ]
-    shown = [(row[0], float(np.max(one, initial=0.0))) for row, one in pairs]
+    shown = [
+        (said(names), float(np.max(one, initial=0.0)))
+        for names, one in zip(release.tables, release.deviations, strict=True)
+    ]
     picture = (
         f'<figure><img alt="Standard deviation of each table" src="{error_bars(shown)}">'
         "<figcaption>Standard deviation of the estimates of each table (its worst cell), on a "
