@@ -16,7 +16,7 @@ from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import total
 from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.calibrate_tables import calibrate_tables
+from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.privacy.composition import joint_loss

@@ -11,8 +11,8 @@ from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
 from congenial.kinds.several_tables import TablesSection
 from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
-from congenial.mechanisms.calibrate_tables import TablesProblem
 from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.tables_calibration import TablesProblem
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_for_cells import design_for_cells
 from congenial.tables.promise import law_and_promise

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.calibrate_tables import calibrate_tables
     from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
     from congenial.mechanisms.congenial_chain import CongenialChain
     from congenial.mechanisms.distribution.choose import calibrate_distribution
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     )
     from congenial.mechanisms.projection.projection import project
     from congenial.mechanisms.table_release import Interval, Release
+    from congenial.mechanisms.tables_calibration import calibrate_tables
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
@@ -93,7 +93,7 @@ _HOMES = {
     "WassersteinGradient": "mechanisms.wasserstein.gradient",
     "WassersteinReals": "mechanisms.wasserstein.real_exponential",
     "calibrate_distribution": "mechanisms.distribution.choose",
-    "calibrate_tables": "mechanisms.calibrate_tables",
+    "calibrate_tables": "mechanisms.tables_calibration",
     "fit_pairs": "mechanisms.distribution.fit",
     "moment_pairs": "mechanisms.distribution.fit",
     "prior_congenial": "mechanisms.wasserstein.base_measure",
