@@ -17,6 +17,7 @@ from congenial.kinds.several_tables import SEVERAL_TABLES
 from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.kinds.statistics import STATISTICS
 from congenial.kinds.synthetic import SYNTHETIC
+from congenial.kinds.table_records import TABLE_RECORDS
 from congenial.kinds.two_by_two import TWO_BY_TWO
 
 AnyKind = Kind[Any]
@@ -26,6 +27,7 @@ KINDS: list[AnyKind] = [
     SINGLE_TABLE,
     STATISTICS,
     SYNTHETIC,
+    TABLE_RECORDS,
     TWO_BY_TWO,
 ]
 

@@ -1,0 +1,91 @@
+"""Records from tables, from a plan: what they promise; ready to choose, measure and fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from congenial.data.tabulate import Microdata
+from congenial.errors import GuaranteeError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.kinds.kind import Offer, Setting, Tell, unit_words
+from congenial.kinds.table_records import TableRecordsSection
+from congenial.ledger.ledger import Ledger
+from congenial.privacy.guarantee import Guarantee
+from congenial.report.table_records_report import render
+from congenial.sampling.randomness import Randomness
+from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.tables.promise import law_and_promise
+
+
+@dataclass(frozen=True)
+class RecordsCheck:
+    """What records from tables would promise."""
+
+    section: TableRecordsSection
+    mechanism: TableRecords
+    guarantee: Guarantee
+
+
+def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> TableRecords:
+    """The mechanism of one section over the databases that agree with `figures`."""
+    _, rho = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
+    for name in section.synthesise:
+        plan.schema.attribute(name)  # raises when it is unknown
+    try:
+        adjacency = plan.adjacency(figures)
+        return TableRecords.calibrate(adjacency, section.synthesise, rho, section.rounds)
+    except (GuaranteeError, StructureError) as reason:
+        what = f"release '{section.name}': {reason.what}"
+        raise type(reason)(what, remedy=reason.remedy) from None
+
+
+def check(plan: Setting, section: TableRecordsSection, figures: Invariants) -> RecordsCheck:
+    """What it promises, from public parameters alone."""
+    made = build(plan, section, figures)
+    for name in made.names:
+        made.law((name,))  # refused here is what no exact sampler draws
+    return RecordsCheck(section, made, promise(plan, section, made))
+
+
+def promise(plan: Setting, section: TableRecordsSection, made: TableRecords) -> Guarantee:
+    """The guarantee with what the plan assumes about the data added."""
+    guarantee = made.guarantee
+    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
+    assumed = (*guarantee.assumptions, unit_words(plan))
+    return replace(guarantee, assumptions=assumed, stated_delta=delta)
+
+
+@contextmanager
+def offer(
+    plan: Setting,
+    section: TableRecordsSection,
+    made: TableRecords,
+    figures: Invariants,
+    randomness: Randomness | None,
+    progress: Tell,
+) -> Iterator[Offer]:
+    """Read and count the data; a fit to tables of nobody is rehearsed before anything is spent."""
+    progress("reading the data")
+    guarantee = promise(plan, section, made)
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        truths, n = made.fetch(data)
+    progress("rehearsing the fit")
+    made.rehearse(n)
+
+    def holds(now: Ledger) -> bool:
+        known = now.mandates
+        return known == figures or build(plan, section, known) == made
+
+    yield Offer(
+        section.name,
+        made.description,
+        guarantee,
+        lambda: replace(
+            made.release((truths, n), randomness, section.name, progress), guarantee=guarantee
+        ),
+        lambda: replace(made.made_up(n, section.name), guarantee=guarantee),
+        render,
+        holds,
+    )

@@ -1,0 +1,66 @@
+"""The report of records from tables: the promise, what was measured, the columns, how to use them.
+
+Everything on the page is public: what was measured, and the records made of it.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from congenial.privacy.rounding_words import number
+from congenial.privacy.semantics import belief_words
+from congenial.report.exact_section import exact_section
+from congenial.report.page import PageColumn, PageTable, counted, folded_table
+from congenial.report.promise_section import promise_facts
+from congenial.report.render import page
+from congenial.synthesis.from_tables.records_release import MEASUREMENTS, TableRecordsRelease
+from congenial.synthesis.synthetic_release import DICTIONARY, dictionary_rows
+
+
+def render(release: TableRecordsRelease, promise: str) -> str:
+    """The report as one HTML document; `promise` is the paragraph printed at release time."""
+    law = release.description.law
+    facts = promise_facts(
+        release.guarantee,
+        ("Per replaced record, all tables", f"rho = {number(release.description.rho)}"),
+        ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
+        ("Numerics", "none to add: choices and noise are drawn exactly"),
+    )
+    return page(
+        "table_records.html",
+        release=release,
+        promise=promise,
+        rows=counted(release.records.num_rows, "synthetic record"),
+        exact=exact_section(release),
+        belief=belief_words(release.guarantee),
+        promise_facts=facts,
+        measured=_measured(release),
+        pairs=sum(len(one.axes) == 2 for one in release.measured),
+        moved=counted(release.moved, "record"),
+        columns=_columns(release),
+    )
+
+
+def _measured(release: TableRecordsRelease) -> PageTable:
+    rows = [
+        [
+            " x ".join(one.axes),
+            str(one.values.size),
+            number(sqrt(one.variance)),
+        ]
+        for one in release.measured
+    ]
+    columns = [
+        PageColumn("table"),
+        PageColumn("cells", number=True),
+        PageColumn("standard deviation of the noise", number=True),
+    ]
+    return folded_table(columns, rows, len(rows), MEASUREMENTS)
+
+
+def _columns(release: TableRecordsRelease) -> PageTable:
+    rows = dictionary_rows(release.schema, release.names)
+    columns = [
+        PageColumn(title) for title in ("column", "type", "level", "from", "below", "written")
+    ]
+    return folded_table(columns, rows, len(rows), DICTIONARY)
