@@ -110,12 +110,12 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     laws = [law for d in descriptions for law in d.laws]
     tables = [d for d in laws if isinstance(d, Description)]
     records = [d for d in laws if isinstance(d, RecordDescription)]
-    l2 = [(d.table, 1 / d.scale) for d in tables if d.norm == "l2"]
+    l2 = [(d.table, 1 / d.variance) for d in tables if d.norm == "l2"]
     pure = _pure(tables, adjacency)
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
     gauges = [
-        (d.scale, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
+        (d.rate, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
     ]
     each = [_record_loss(d, adjacency) for d in records]
     return Loss(
@@ -189,8 +189,8 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
     plain = [term for d in l1 if not d.nonnegative for term in d.terms]
     apart = adjacency.joint_l1(plain).value if plain else ZERO
     value = min(
-        together.value + sum((given.normaliser(d.scale) for d, given in signed), ZERO),
-        apart + sum((given.loss(d.scale) for d, given in signed), ZERO),
+        together.value + sum((given.normaliser(d.rate) for d, given in signed), ZERO),
+        apart + sum((given.loss(d.rate) for d, given in signed), ZERO),
     )
     # On a grid of 10^-9, upwards: the promise is a number people can read.
     rounded = Fraction(ceil(value * 10**9), 10**9)
@@ -203,7 +203,7 @@ def former_epsilon(description: Description, adjacency: Adjacency) -> Fraction |
     """What 0.1.0 stated for counts given their signs; None for any other release."""
     if not description.nonnegative:
         return None
-    loss = former_loss(description.scale, conditions(description, adjacency))
+    loss = former_loss(description.rate, conditions(description, adjacency))
     return Fraction(ceil(loss * 10**9), 10**9) + 2 * description.log_ratio_error
 
 

@@ -114,6 +114,18 @@ class Description:
         self.support.schema.axes(self.table)  # raises when an axis is unknown
 
     @property
+    def rate(self) -> Fraction:
+        """eps per cell, or per unit of gauge; of laws that have one."""
+        assert self.norm != "l2"
+        return self.scale
+
+    @property
+    def variance(self) -> Fraction:
+        """sigma squared; of Gaussian laws."""
+        assert self.norm == "l2"
+        return self.scale
+
+    @property
     def law(self) -> str:
         """The density before conditioning on the support, as a formula with what its letters are.
 
