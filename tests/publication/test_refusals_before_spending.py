@@ -14,7 +14,7 @@ from congenial.errors import BundleError, CongenialError, StructureError
 from congenial.kinds import table_offer
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import whole_tables
-from congenial.mechanisms.projection.projection import _made_up, rehearse
+from congenial.mechanisms.projection.projection import made_up_table, rehearse
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
@@ -72,7 +72,7 @@ def test_a_projection_is_rehearsed_without_the_data(tmp_path: Path) -> None:
         target = Guarantee.pure(1, under=plan.adjacency(mandates))
         mechanism = calibrate("auto", target, names)
         rehearse(mechanism, SeededRandomness(SEED))
-        table = _made_up(mandates, mechanism.support, SeededRandomness(SEED))
+        table = made_up_table(mechanism, SeededRandomness(SEED))
         assert table.min() >= 0
         made = Table(plan.schema, tuple(names), np.reshape(table, mechanism.shape))
         assert mandates.holds_for(made)
