@@ -105,6 +105,7 @@ def test_a_small_race_is_not_printed_ten_times_too_large():
 def test_other_sums_are_those_drawn():
     fitted = project(released(FIGURES["county totals"]))
     assert not fitted.prints("race")
+    assert fitted.prints("county")  # published exactly
     assert np.array_equal(fitted.margin("race"), fitted._sum_onto(fitted.raw, ("race",)))
     assert fitted.count("race = 'r4'") == fitted.raw[:, 4].sum()
     one = fitted.count("district = 'd3' and race = 'r1' and age >= 18")

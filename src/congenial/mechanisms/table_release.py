@@ -20,6 +20,7 @@ from congenial.data.selection import cell_index as cell_index  # used by those w
 from congenial.data.selection import select
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
+from congenial.figures.support import support
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -137,14 +138,19 @@ class Release:
         return self._sum_onto(self.values if self.prints(*flat) else self.drawn, flat)
 
     def prints(self, *names: str) -> bool:
-        """Whether sums onto `names` are printed counts: always, where nothing was projected."""
+        """Whether sums onto `names` are printed counts: always, where nothing was projected, and
+        where all of them are published exactly.
+        """
         flat = _flat(names)
         if self.raw is None or set(flat) == set(self.table):
             return True
         from congenial.mechanisms.projection.node_fit import is_node
 
         order = self._order
-        return order is not None and is_node(order, flat)
+        if order is not None and is_node(order, flat):
+            return True
+        known = support(self.description.support, self.table)
+        return bool(known.fixes(self._cell_of(flat), self.schema.size(flat)).all())
 
     @property
     def printed_tables(self) -> tuple[tuple[str, ...], ...]:
