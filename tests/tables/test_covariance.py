@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
+from congenial.data.workload import Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import margin, total
@@ -22,7 +23,6 @@ from congenial.tables.covariance import Covariance
 from congenial.tables.estimate import estimate
 from congenial.tables.intervals import bounded, half_width, normal, of_law
 from congenial.tables.measurements import Measurements
-from congenial.tables.workload import Workload
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
 
 ALPHA = 1e-6

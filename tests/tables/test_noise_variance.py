@@ -12,20 +12,20 @@ from scipy.stats import norm
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.workload import Workload
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, linear, margin, total
 from congenial.figures.support import support
 from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.difference_types import difference_types
 from congenial.sampling import SeededRandomness
 from congenial.sampling.families import grouped_noise
 from congenial.tables.covariance import Covariance
 from congenial.tables.design import Weighted, design
-from congenial.tables.difference_types import difference_types
 from congenial.tables.estimate import estimate
 from congenial.tables.information import Information
 from congenial.tables.intervals import bounded, half_width
 from congenial.tables.noise_variance import mixing_mean, noise_variance
-from congenial.tables.workload import Workload
 from tests.tables.settings import SCHEMA, confidential
 
 ALPHA = 1e-6

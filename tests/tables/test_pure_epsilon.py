@@ -14,8 +14,8 @@ from congenial.privacy.conversions import zcdp_epsilon
 from congenial.tables.design import Even, Weighted, design, loss_of
 from congenial.tables.optimise import Problem, _local, _starts
 from congenial.tables.promise import law_and_promise
+from tests.pairs.test_difference_types import schema_of
 from tests.tables.test_design import HALF, world
-from tests.tables.test_difference_types import schema_of
 
 
 def on_a_grid(problem, steps=60):

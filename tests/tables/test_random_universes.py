@@ -12,12 +12,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from congenial.tables.difference_types import difference_types
 
+from congenial.data.workload import Workload
 from congenial.figures.statements import count, linear, margin, structural_zeros, total
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.tables.difference_types import difference_types
 from congenial.tables.promise import joint_epsilon, joint_rho
-from congenial.tables.workload import Workload
 from tests.pairs.random_figures import condition
 from tests.tables.brute import by_figures, maximal_types
 from tests.tables.test_difference_types import (

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import LOOSE, Support, support
@@ -27,7 +28,6 @@ from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.noise_variance import Basis, Family, variance_basis
-from congenial.tables.workload import Margin, Workload
 
 SOLVED = 20_000_000  # entries of all solutions, where variances are solved for cell by cell
 BATCH_ENTRIES = 20_000_000  # numbers held at a time by such solves

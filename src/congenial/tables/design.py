@@ -35,19 +35,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
+from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.certificate import DesignCertificate, certify
-from congenial.tables.difference_types import DifferenceTypes
 from congenial.tables.information import Floats, VarianceModel
 from congenial.tables.keep import alone, finest_tables, given_finest, kept_shares
 from congenial.tables.measurements import Measurements
 from congenial.tables.noise_variance import Family, noise_variance
 from congenial.tables.optimise import Problem, solve
 from congenial.tables.promise import Law, joint_epsilon, joint_rho
-from congenial.tables.workload import Workload
 
 BITS = 32  # of a parameter
 KEPT = 1.045  # how much larger than alone the standard deviation of the finest tables may be

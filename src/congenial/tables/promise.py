@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, PlanError
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.pairs.supremum import Supremum
 from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.numbers import below
-from congenial.tables.difference_types import DifferenceTypes, difference_types
-from congenial.tables.workload import Workload
 
 Law = Literal["gaussian", "geometric"]
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.workload import Ints, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.tables.measurements import Floats, Measurements
@@ -29,7 +30,6 @@ from congenial.tables.whole_counts import (
     level_precisions,
     rehearse_order,
 )
-from congenial.tables.workload import Ints, Workload
 
 MOST_WORK = 2_000_000_000  # nodes of a level x squared cells of a node, where their sums are known
 
