@@ -12,15 +12,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from congenial.tables.difference_types import difference_types
 
 from congenial.data.workload import Workload
 from congenial.figures.statements import count, linear, margin, structural_zeros, total
 from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.difference_types import difference_types
 from congenial.tables.promise import joint_epsilon, joint_rho
 from tests.pairs.random_figures import condition
-from tests.tables.brute import by_figures, maximal_types
-from tests.tables.test_difference_types import (
+from tests.pairs.test_difference_types import (
     GEO,
     NOT_NESTED,
     PARTS,
@@ -28,6 +27,7 @@ from tests.tables.test_difference_types import (
     publish_from,
     schema_of,
 )
+from tests.tables.brute import by_figures, maximal_types
 
 SCHEMAS = (
     schema_of(x=2, y=3),
@@ -166,7 +166,7 @@ def test_every_kind_of_universe_is_among_them():
 
 
 def test_a_loss_is_exact_where_a_type_that_occurs_attains_it():
-    from tests.tables.test_difference_types import COUNTY_TABLES, counties, published_counties
+    from tests.pairs.test_difference_types import COUNTY_TABLES, counties, published_counties
 
     work = Workload.of(counties(), [*COUNTY_TABLES, ["county", "sex", "va"]])
     found = difference_types(SemiAdjacent(published_counties()), work)
