@@ -33,15 +33,16 @@ from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
 from congenial.ledger.compatibility import refuse_figures, refuse_release
-from congenial.ledger.present import Prices, prices
 from congenial.ledger.pricing import (
     Preview,
+    Prices,
     Repricing,
     account,
     check_description,
     check_schema,
     footing,
     left,
+    prices,
     refusal,
     reprice,
     say,

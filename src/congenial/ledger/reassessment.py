@@ -24,7 +24,7 @@ from congenial.figures.support import FROZEN, Support, support
 from congenial.ledger.reservation import Promised
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import AnyDescription, RecordDescription

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,15 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
-from congenial.pairs.differences import Differences, list_differences
 from congenial.pairs.moves import Moves, Weighted
 from congenial.pairs.occupancy import Occupancy
 from congenial.pairs.pairs import Pairs, PublishedPairs
+from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
 from congenial.pairs.reading_words import left_out, no_pairs_in_words, pairs_in_words
-from congenial.pairs.selector import RULE
-from congenial.pairs.supremum import Supremum as Supremum  # named from here by those who price
+from congenial.pairs.universe import RULE
+
+if TYPE_CHECKING:
+    from congenial.pairs.differences import Differences
 
 
 class Adjacency(Pairs):
@@ -145,6 +147,8 @@ class AddRemove(Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All whole u with ||u||_1 <= max_rows."""
+        from congenial.pairs.differences import list_differences
+
         everybody = merged(Invariants(self.schema))
         found = list_differences(everybody, queries, self.max_rows, sum_kept=False)
         return None if found is None else replace(found, exact=True)
@@ -335,6 +339,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """S(A_a) as far as the figures allow, listed if there are few."""
+        from congenial.pairs.differences import list_differences
+
         if queries not in self._lists:
             replaced = self.metric == "replace-one"
             norm = 2 * self.records if replaced else self.records

@@ -17,7 +17,7 @@ import numpy as np
 
 from congenial.figures.support import images
 from congenial.pairs.occupancy import Crossing, Occupancy
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 
 Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
 

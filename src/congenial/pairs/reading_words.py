@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from congenial.figures.invariants import Invariants
 from congenial.pairs.a_star import Metric, Reach, Reading
-from congenial.pairs.selector import RULE
+from congenial.pairs.universe import RULE
 
 
 def pairs_in_words(mandates: Invariants, reading: Reading, metric: Metric, records: int) -> str:

@@ -26,7 +26,7 @@ from congenial.figures.statements import Statement, total
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.differences import product
 from congenial.pairs.hull import Ball, Hull, contains
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 
 Query = Sequence[str] | Statement | Sequence[Statement]
 

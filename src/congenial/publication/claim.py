@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from congenial.errors import BundleError
-from congenial.mechanisms.bundled import Bundled
 from congenial.privacy.description import AnyDescription
 from congenial.publication import bundle
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
+    from congenial.mechanisms.bundled import Bundled
 
 TEXTS = 2**20  # bytes for a report with its pictures, README and citation
 NUMBERS = 72  # bytes of the numbers of one cell: CSV and Parquet, as published and as drawn

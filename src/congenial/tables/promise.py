@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 from congenial.tables.difference_types import DifferenceTypes, difference_types
 from congenial.tables.workload import Workload
 
