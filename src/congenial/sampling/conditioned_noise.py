@@ -17,6 +17,7 @@ import numpy as np
 from congenial.errors import StructureError
 from congenial.figures.support import LOOSE, Support, Tie
 from congenial.sampling.crossing.elimination import CrossingGroups
+from congenial.sampling.crossing.surely_drawn import surely_drawn
 from congenial.sampling.discrete import DiscreteGaussian
 from congenial.sampling.families import cell_law, grouped_noise
 from congenial.sampling.inversion import Ints
@@ -41,7 +42,8 @@ class TiedNoise:
     """Noise on the cells of one tie, given that its equations hold; cells in the tie's own order.
 
     A two-way table of single cells has samplers of its own; any other tie is drawn by elimination
-    of group sums, which needs that few sums are open at a time. `chain`: by a heat-bath chain
+    of group sums, which needs that few sums are open at a time; its tables are built with the first
+    draw, or at once where only that tells whether they can be. `chain`: by a heat-bath chain
     instead, which is not certified.
     """
 
@@ -55,14 +57,20 @@ class TiedNoise:
         self._grid = None
         shape = tie.shape
         if chain:
-            self._part: Any = LatticeChain(family, scale, self.labels, tie.equations)
+            self._own: Any = LatticeChain(family, scale, self.labels, tie.equations)
         elif shape is not None and len(shape) == 2 and self.cells == len(tie.groups):
             assert tie.features is not None
             self._grid = tie.features[:, 0] * shape[1] + tie.features[:, 1]
             two_way = TwoWayGaussian if isinstance(self._law, DiscreteGaussian) else TwoWayNoise
-            self._part = two_way((shape[0], shape[1]), scale)
+            self._own = two_way((shape[0], shape[1]), scale)
         else:
-            self._part = self._by_elimination
+            self._own = None
+            if not surely_drawn(tie.equations, sizes, self._law):
+                _ = self._by_elimination  # refuses what it cannot draw
+
+    @property
+    def _part(self) -> Any:
+        return self._by_elimination if self._own is None else self._own
 
     @cached_property
     def _by_elimination(self) -> CrossingGroups:
@@ -72,7 +80,7 @@ class TiedNoise:
     @property
     def steps(self) -> int:
         """How many steps of a chain one draw takes; 0 where draws are exact."""
-        return self._part.steps if isinstance(self._part, LatticeChain) else 0
+        return self._own.steps if isinstance(self._own, LatticeChain) else 0
 
     @property
     def equations(self) -> Ints:

@@ -7,19 +7,22 @@ connected component of the matroid of the columns); different components are ind
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 from flint import fmpz_mat
 
 from congenial.errors import StructureError
 from congenial.sampling.inversion import Ints
-from congenial.sampling.tree.messages import Node
 
 Rows = list[list[Fraction]]
 _MOST_DIMENSIONS = 3
+_MOST_STATES = 1 << 25  # entries of all messages of one component
+_MOST_WORK = 1 << 34  # terms summed for one component
 _LOOK_AHEAD = 40  # atoms of a component up to which ties are looked into
 
 
@@ -41,6 +44,18 @@ def row_reduced(rows: Rows, columns: int) -> tuple[Rows, list[int]]:
                 work[i] = [v - factor * p for v, p in zip(row, work[rank], strict=True)]
         pivots.append(column)
     return work[: len(pivots)], pivots
+
+
+class Window(Protocol):
+    """Where the total of an atom is tabulated: from `lo` to `hi`."""
+
+    @property
+    def lo(self) -> int:
+        """First point."""
+
+    @property
+    def hi(self) -> int:
+        """Last point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +182,7 @@ class Component:
             h[pivot] = row[m]
         return h
 
-    def box(self, j: int, atoms: list[Node]) -> list[tuple[int, int]]:
+    def box(self, j: int, atoms: Sequence[Window]) -> list[tuple[int, int]]:
         """Bounds of the state after j steps, given the windows of the atoms' totals."""
         out = []
         for e in self.coordinates[j]:
@@ -176,12 +191,27 @@ class Component:
             out.append((max(joined[0], -rest[1]), min(joined[1], -rest[0])))
         return out
 
-    def _range(self, e: int, members: list[int], atoms: list[Node]) -> tuple[int, int]:
+    def _range(self, e: int, members: list[int], atoms: Sequence[Window]) -> tuple[int, int]:
         least = most = 0
         for a in members:
             ends = sorted((self.rows[e][a] * atoms[a].lo, self.rows[e][a] * atoms[a].hi))
             least, most = least + ends[0], most + ends[1]
         return least, most
+
+    def refuse_large(self, atoms: Sequence[Window]) -> None:
+        """StructureError where messages over states would be too many or take too long."""
+        boxes = [self.box(j, atoms) for j in range(len(self.steps) + 1)]
+        sizes = [math.prod(hi - lo + 1 for lo, hi in box) for box in boxes]
+        work = [
+            size * (1 if step.fixed is not None else atoms[step.atom].hi - atoms[step.atom].lo + 1)
+            for size, step in zip(sizes[1:], self.steps, strict=True)
+        ]
+        if sum(sizes) > _MOST_STATES or sum(work) > _MOST_WORK:
+            raise StructureError(
+                f"crossing groups tie {len(atoms)} atom totals too closely: "
+                f"{sum(sizes):.1e} states.",
+                remedy="Mandate fewer crossing totals, or use a larger epsilon.",
+            )
 
 
 def _dimension(rows: tuple[tuple[int, ...], ...], joined: list[int], atoms: int) -> int:
