@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -150,23 +149,6 @@ def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
         sensitivity(group, query),
         sensitivity(adjacency, query),
     )
-
-
-def two_way_size(rows: int, columns: int, records: int) -> int:
-    """Elements of S for an r x c table given both margins, 2 or 3 records apart, the zero included.
-
-    Swaps, and 12 C(r,3) C(c,3) hexagons that semi-dp, Proposition 32, leaves out.
-
-    >>> two_way_size(3, 3, 3), two_way_size(3, 4, 3), two_way_size(3, 3, 2)
-    (31, 85, 19)
-    """
-    if records not in (2, 3):
-        raise StructureError(
-            f"the number of differences {records} records apart has no closed form here.",
-            remedy="List them: sensitivity(adjacency, query).size.",
-        )
-    swaps = 2 * comb(rows, 2) * comb(columns, 2)
-    return 1 + swaps + (12 * comb(rows, 3) * comb(columns, 3) if records == 3 else 0)
 
 
 # ---- bounds ------------------------------------------------------------------------------------
