@@ -21,8 +21,8 @@ from scipy.sparse.csgraph import connected_components
 
 from congenial.figures import lattice
 from congenial.figures.blocks import Block, blocks, margins, rows_of
+from congenial.figures.integers import Ints, rational_kernel
 from congenial.figures.invariants import Invariants
-from congenial.figures.lattice import Ints
 
 FROZEN = -1  # the cell is known to be zero
 LOOSE = -2  # no sum that contains the cell is mandated
@@ -353,9 +353,9 @@ def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) ->
         return told
     if lattice.rank(matrix) == len(alive):  # every atom's sum is known
         return sp.identity(count, dtype=np.int64, format="csr")
-    merged = (lattice.kernel(matrix) @ spread).tocsr()
+    merged = (rational_kernel(matrix) @ spread).tocsr()
     merged.eliminate_zeros()
-    return lattice.kernel(merged)
+    return rational_kernel(merged)
 
 
 def _without_silent(

@@ -14,9 +14,12 @@ from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from flint import fmpz_mat
+from scipy.sparse.csgraph import connected_components
 
 from congenial.errors import StructureError
+from congenial.figures.integers import row_reduced
 from congenial.sampling.inversion import Ints
 
 Rows = list[list[Fraction]]
@@ -24,26 +27,6 @@ _MOST_DIMENSIONS = 3
 _MOST_STATES = 1 << 25  # entries of all messages of one component
 _MOST_WORK = 1 << 34  # terms summed for one component
 _LOOK_AHEAD = 40  # atoms of a component up to which ties are looked into
-
-
-def row_reduced(rows: Rows, columns: int) -> tuple[Rows, list[int]]:
-    """Reduced row echelon form without zero rows, and its pivot columns."""
-    work = [list(r) for r in rows]
-    pivots: list[int] = []
-    for column in range(columns):
-        rank = len(pivots)
-        found = next((i for i in range(rank, len(work)) if work[i][column]), None)
-        if found is None:
-            continue
-        work[rank], work[found] = work[found], work[rank]
-        lead = work[rank][column]
-        work[rank] = [v / lead for v in work[rank]]
-        for i, row in enumerate(work):
-            if i != rank and row[column]:
-                factor = row[column]
-                work[i] = [v - factor * p for v, p in zip(row, work[rank], strict=True)]
-        pivots.append(column)
-    return work[: len(pivots)], pivots
 
 
 class Window(Protocol):
@@ -273,26 +256,19 @@ def _connected(
     equations: list[dict[int, int]], atoms: int
 ) -> list[tuple[list[int], list[dict[int, int]]]]:
     """Atoms joined by common equations, with those equations."""
-    parent = list(range(atoms))
-
-    def find(a: int) -> int:
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        return a
-
-    for row in equations:
-        named = list(row)
-        for a in named[1:]:
-            parent[find(a)] = find(named[0])
-    members: dict[int, list[int]] = {}
-    rows: dict[int, list[dict[int, int]]] = {}
+    named = [(row, a) for row, given in enumerate(equations) for a in given]
+    rows, columns = np.array(named, dtype=np.int64).reshape(-1, 2).T
+    graph = sp.coo_matrix(
+        (np.ones(len(named)), (columns, atoms + rows)), shape=[atoms + len(equations)] * 2
+    )
+    part = connected_components(graph, directed=False)[1].tolist()
+    members: dict[int, tuple[list[int], list[dict[int, int]]]] = {}
     for a in range(atoms):
-        members.setdefault(find(a), []).append(a)
-    for row in equations:
-        if row:
-            rows.setdefault(find(next(iter(row))), []).append(row)
-    return [(m, rows.get(root, [])) for root, m in members.items()]
+        members.setdefault(part[a], ([], []))[0].append(a)
+    for row, given in enumerate(equations):
+        if given:
+            members[part[atoms + row]][1].append(given)
+    return list(members.values())
 
 
 def _split(members: list[int], reduced: Rows, pivots: list[int]) -> list[Component]:

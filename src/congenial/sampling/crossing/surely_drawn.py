@@ -15,7 +15,7 @@ from congenial.sampling.tree.messages import WIDEST, Law, Leaf
 _SPARE_BITS = 40
 
 
-class Reach(NamedTuple):
+class WidestWindow(NamedTuple):
     """A window no smaller than that of an atom's total."""
 
     lo: int
@@ -30,14 +30,14 @@ def surely_drawn(equations: Ints, sizes: Ints, law: Law) -> bool:
     there are and how much work they take.
     """
     cell = Leaf(law).edge(+1)
-    reach = [Reach(-cell * size, cell * size) for size in map(int, sizes)]
+    reach = [WidestWindow(-cell * size, cell * size) for size in map(int, sizes)]
     if 2 * max(one.hi for one in reach) > WIDEST:
         return False
     rows = [{i: int(v) for i, v in enumerate(row) if v} for row in equations]
     return all(_fits(part, [reach[a] for a in part.atoms]) for part in components(rows, len(sizes)))
 
 
-def _fits(part: Component, reach: list[Reach]) -> bool:
+def _fits(part: Component, reach: list[WidestWindow]) -> bool:
     if not part.freedom:
         return True
     widest = max(one.hi - one.lo + 1 for one in reach)
