@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
+
+ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of `several_rows`
 
 
 @dataclass(frozen=True)

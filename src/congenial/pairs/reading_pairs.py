@@ -38,6 +38,12 @@ def _sensitive_values() -> KindOfPairs:
     return SensitiveValues
 
 
+def _several_rows() -> KindOfPairs:
+    from congenial.pairs.several_rows import SeveralRows
+
+    return SeveralRows
+
+
 def _secret_pairs() -> KindOfPairs:
     from congenial.pairs.secrets import SecretPairs
 
@@ -55,6 +61,7 @@ _LOADERS: dict[str, Callable[[], KindOfPairs]] = {
     "replace-one": _semi_adjacent,
     "replace-one value": _sensitive_values,
     "symmetric difference": _add_remove,
+    "rows of one unit": _several_rows,
     "secret pairs": _secret_pairs,
     "pairs of distributions": _distribution_pairs,
 }

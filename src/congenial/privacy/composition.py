@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
 from congenial.privacy.numbers import above
@@ -158,6 +159,11 @@ def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[
     a = adjacency.records
     if adjacency.metric == "replace-one":
         return a * description.epsilon, a**2 * description.rho
+    if adjacency.metric == ROWS_OF_ONE_UNIT:
+        raise GuaranteeError(
+            f"'{description.mechanism}' has no promise for units with several rows.",
+            remedy="Use a ledger with one row per person (replace-one).",
+        )
     if description.added is None and description.persons:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for records added or removed.",
