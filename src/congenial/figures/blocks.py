@@ -1,6 +1,6 @@
-"""Blocks: how mandates that cross split into independent parts, and what each part allows.
+"""Blocks: how figures that cross split into independent parts, and what each part allows.
 
-Atoms are grouped into *blocks*, the connected components of the mandates' matroid: inside a block
+Atoms are grouped into *blocks*, the connected components of the figures' matroid: inside a block
 the atom totals are tied to each other, between blocks nothing is. An atom on its own has a known
 total. A block is *one-way* when its atoms are all combinations of the levels of a few features and
 exactly the features' margins are published, as in "total, female and voting age": four atoms, two

@@ -50,7 +50,7 @@ def row_reduced(
 def echelon(matrix: sp.csr_matrix) -> dict[int, Row]:
     """Reduced row echelon form over the rationals, by sparse elimination: {pivot column: its row}.
 
-    Exact. Refused when the work passes `LARGEST_ELIMINATION`, which mandates of any known structure
+    Exact. Refused when the work passes `LARGEST_ELIMINATION`, which figures of any known structure
     stay far below.
     """
     pivots: dict[int, Row] = {}

@@ -1,8 +1,8 @@
-"""Exact algebra of mandates on merged cells: which sets nest, what the rank is, what the totals
+"""Exact algebra of figures on merged cells: which sets nest, what the rank is, what the totals
 are.
 
-Cells with equal columns in the mandate matrix are one *atom*; all algebra runs on atoms, so its
-size is that of the mandates, not of the table.
+Cells with equal columns in the figure matrix are one *atom*; all algebra runs on atoms, so its
+size is that of the figures, not of the table.
 """
 
 from __future__ import annotations

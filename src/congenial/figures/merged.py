@@ -1,4 +1,4 @@
-"""Mandates on merged cells: A z = t, B z >= b, z >= 0 whole; cells that the mandates cannot tell
+"""Figures on merged cells: A z = t, B z >= b, z >= 0 whole; cells that the figures cannot tell
 apart are one.
 
 Where `Invariants` merges what the equalities cannot tell apart, this also keeps apart what only a
@@ -29,7 +29,7 @@ class Merged:
     """Atoms (columns) under equalities `equal @ z = values` and bounds `least @ z >= bounds`.
 
     `several`: whether an atom stands for two or more answers; `of_cell`: atom of each cell the
-    mandates see, -1 where nobody can be. `values` is None before the figures are published.
+    figures see, -1 where nobody can be. `values` is None before the figures are published.
     """
 
     mandates: Invariants
@@ -95,27 +95,27 @@ class Merged:
         return found
 
 
-def merged(mandates: Invariants) -> Merged:
-    """The mandates on atoms, without those the figures show to be empty."""
-    cells = mandates.cells
-    counted = mandates.equalities + mandates.bounds
-    possible = ~cells.touched(mandates.zeros)
+def merged(figures: Invariants) -> Merged:
+    """The figures on atoms, without those the figures show to be empty."""
+    cells = figures.cells
+    counted = figures.equalities + figures.bounds
+    possible = ~cells.touched(figures.zeros)
     classes = np.where(possible, cells.classes(counted), -1)
     labels, first, sizes = np.unique(classes, return_index=True, return_counts=True)
     first, sizes = first[labels >= 0], sizes[labels >= 0]
-    equal = cells.matrix(mandates.equalities, first)
-    values = None if mandates.values is None else mandates.flat_values
+    equal = cells.matrix(figures.equalities, first)
+    values = None if figures.values is None else figures.flat_values
     kept = np.flatnonzero(~_empty(equal, values))
-    least, bounds = _bounds(mandates, first[kept])
+    least, bounds = _bounds(figures, first[kept])
     unseen = prod(
-        mandates.schema.attribute(name).size
-        for name in mandates.schema.names
-        if name not in mandates.bases
+        figures.schema.attribute(name).size
+        for name in figures.schema.names
+        if name not in figures.bases
     )
     number = np.full(int(labels.max(initial=0)) + 2, -1, dtype=np.int64)  # -1 stays -1
     number[labels[labels >= 0][kept]] = np.arange(len(kept))
     several = sizes[kept] * unseen > 1
-    return Merged(mandates, equal[:, kept], values, least, bounds, several, number[classes])
+    return Merged(figures, equal[:, kept], values, least, bounds, several, number[classes])
 
 
 def _empty(equal: sp.csr_matrix, values: Ints | None) -> Any:
@@ -127,12 +127,12 @@ def _empty(equal: sp.csr_matrix, values: Ints | None) -> Any:
     return found
 
 
-def _bounds(mandates: Invariants, cells: Ints) -> tuple[sp.csr_matrix, Ints]:
+def _bounds(figures: Invariants, cells: Ints) -> tuple[sp.csr_matrix, Ints]:
     """All bounds in the form B z >= b."""
     matrices, limits = [sp.csr_matrix((0, len(cells)), dtype=np.int64)], [np.zeros(0, np.int64)]
-    for statement in mandates.bounds:
+    for statement in figures.bounds:
         sign = 1 if statement.relation == ">=" else -1
-        matrix = mandates.cells.matrix([statement], cells)
+        matrix = figures.cells.matrix([statement], cells)
         matrices.append(sign * matrix)
         limits.append(np.full(matrix.shape[0], sign * int(statement.bound or 0), dtype=np.int64))
     return sp.vstack(matrices, format="csr"), np.concatenate(limits)

@@ -14,7 +14,7 @@ One ledger is one population. It is a history of events; the state is what they 
     repair    an owner voided an event that cannot be read (see `repair`)
 
 Releases are priced together, over the databases that agree with everything published so far, by the
-joint supremum (docs/explanation/ledger.md), so a later mandate re-prices earlier releases. The
+joint supremum (docs/explanation/ledger.md), so a later figure re-prices earlier releases. The
 ledger reads descriptions and published figures only; nothing confidential ever reaches it.
 """
 

@@ -1,4 +1,4 @@
-"""The state of a ledger as the fold of its events: population, budget, mandates, releases."""
+"""The state of a ledger as the fold of its events: population, budget, figures, releases."""
 
 from __future__ import annotations
 
@@ -248,15 +248,15 @@ def join_mandates(known: Invariants, new: Invariants) -> Invariants:
     return joined
 
 
-def check_figures(mandates: Invariants) -> None:
+def check_figures(figures: Invariants) -> None:
     """MandateError when no table agrees with the published figures.
 
     Beside an empty universe every release would cost nothing.
     """
-    if mandates.values is None:
+    if figures.values is None:
         raise MandateError("the mandates have no figures yet.", remedy="Publish them first.")
-    if mandates.clash:
-        labels = "; ".join(mandates.clash)
+    if figures.clash:
+        labels = "; ".join(figures.clash)
         raise MandateError(
             f"no dataset agrees with all published figures ({labels}).",
             remedy="Compute them from one dataset; a new population needs a new ledger.",

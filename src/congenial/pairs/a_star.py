@@ -50,7 +50,7 @@ class Reach:
 
 
 def reach(
-    mandates: Invariants, reading: Reading = "robust", metric: Metric = "replace-one"
+    figures: Invariants, reading: Reading = "robust", metric: Metric = "replace-one"
 ) -> Reach:
     """Work out a reading's distance; refused where nothing is proved."""
     for value, kind, known in (
@@ -66,14 +66,14 @@ def reach(
             f"the {reading} reading is only defined when n is public.",
             remedy="Use reading = 'robust', or the replace-one metric.",
         )
-    if not mandates.bounds and mandates.structure != "general":
-        groups = Occupancy(mandates)
+    if not figures.bounds and figures.structure != "general":
+        groups = Occupancy(figures)
         if metric == "replace-one":
-            alone = groups.known and not groups.several and _one_database(merged(mandates))
+            alone = groups.known and not groups.several and _one_database(merged(figures))
             return _single("closed form") if alone else _closed_form(groups, reading)
         if not any(0 in one.block.atoms for one in groups.crossings):
             return _closed_form_rows(groups)
-    of = merged(mandates)
+    of = merged(figures)
     alone = metric == "replace-one" and _one_database(of)
     if alone:
         return _single("enumeration")

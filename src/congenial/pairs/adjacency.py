@@ -1,7 +1,7 @@
 """Adjacency: which pairs of databases must look alike, and how far a query moves between them.
 
 Three relations: `ReplaceOne` (one person's record replaced; n is public), `AddRemove` (at most
-`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the mandates and
+`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the figures and
 differ in at most a* records). All three answer the same question: the supremum, over differences u
 of adjacent tables, of a weighted sum of norms of the released parts of u.
 
@@ -95,7 +95,7 @@ class Adjacency(Pairs):
 class AddRemove(Adjacency):
     """Symmetric difference: a person adds or removes at most `max_rows` rows; n is not public.
 
-    Group privacy: S = { u integer : ||u||_1 <= max_rows }. With mandates, and one row per person,
+    Group privacy: S = { u integer : ||u||_1 <= max_rows }. With figures, and one row per person,
     use `SemiAdjacent(published, metric="symmetric difference")`.
     """
 
@@ -158,10 +158,10 @@ class AddRemove(Adjacency):
 class SemiAdjacent(PublishedPairs, Adjacency):
     """Conforming databases at most a* records apart (semi-dp, Definition 13, robust reading).
 
-    a* is the least number of records that always lets one person have any answer the mandates leave
+    a* is the least number of records that always lets one person have any answer the figures leave
     open, others compensating, and lets differences of look-alikes reach every direction in which
     conforming tables differ; 0 where one database conforms. Before the figures are published it is
-    a bound for all their values. `a_star` says how it was found; mandates for which nothing is
+    a bound for all their values. `a_star` says how it was found; figures for which nothing is
     proved are refused.
 
     `reading`: "robust"; "existential" (one conforming database per person and answer, picked by a
@@ -256,7 +256,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_1`: by listing all u where few, else in closed form.
 
-        With one release under nested mandates the value is attained.
+        With one release under nested figures the value is attained.
         """
         return self._joint(_merged(releases), square=False)
 
@@ -383,5 +383,5 @@ def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
 
 
 def ReplaceOne(schema: Schema) -> SemiAdjacent:
-    """One record replaced, no mandates: ordinary differential privacy with public n."""
+    """One record replaced, no figures: ordinary differential privacy with public n."""
     return SemiAdjacent(Invariants(schema))

@@ -105,7 +105,7 @@ class Pairs(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a bundle or a ledger; schema and mandates are written beside it."""
+        """Plain data for a bundle or a ledger; schema and figures are written beside it."""
 
 
 class PublishedPairs(Pairs):

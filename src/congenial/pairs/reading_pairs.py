@@ -67,15 +67,15 @@ _LOADERS: dict[str, Callable[[], KindOfPairs]] = {
 }
 
 
-def read_pairs(mandates: Invariants, data: Mapping[str, Any]) -> Pairs:
-    """The pairs that `Pairs.to_dict` wrote, given the mandates (with their schema) beside it."""
+def read_pairs(figures: Invariants, data: Mapping[str, Any]) -> Pairs:
+    """The pairs that `Pairs.to_dict` wrote, given the figures (with their schema) beside it."""
     metric = data["metric"]
     if metric not in _LOADERS:
         raise BundleError(
             f"this software does not know promises about {metric!r}.",
             remedy="Use the version of congenial named in the bundle.",
         )
-    return _LOADERS[metric]().from_dict(mandates, data)
+    return _LOADERS[metric]().from_dict(figures, data)
 
 
 def stored_pairs_compose(data: Mapping[str, Any]) -> bool:

@@ -81,7 +81,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Spaces:
-    """S_DP (one record, no mandates), S_Group (a records, no mandates) and S_Semi side by side.
+    """S_DP (one record, no figures), S_Group (a records, no figures) and S_Semi side by side.
 
     Proposition 24: S_Semi is part of S_Group, and the hull of S_Group part of a times that of S_DP.
     """
@@ -193,20 +193,20 @@ def _farthest(
     )
 
 
-def _classes(mandates: Invariants, statements: tuple[Statement, ...]) -> tuple[Cells, Ints]:
-    """The cells in sight, and one of each class that query and mandates cannot tell apart."""
-    cells = Cells(mandates.schema, (*mandates.statements, *statements))
-    possible = np.flatnonzero(~cells.touched(mandates.zeros))
-    classes = cells.classes((*mandates.equalities, *statements))[possible]
+def _classes(figures: Invariants, statements: tuple[Statement, ...]) -> tuple[Cells, Ints]:
+    """The cells in sight, and one of each class that query and figures cannot tell apart."""
+    cells = Cells(figures.schema, (*figures.statements, *statements))
+    possible = np.flatnonzero(~cells.touched(figures.zeros))
+    classes = cells.classes((*figures.equalities, *statements))[possible]
     return cells, possible[np.unique(classes, return_index=True)[1]]
 
 
 def _rank(adjacency: Adjacency, statements: tuple[Statement, ...], dimension: int) -> int:
     """Rank of figures, people and query together, less that of figures and people."""
-    mandates = adjacency.mandates
-    cells, first = _classes(mandates, statements)
-    fixed = cells.matrix(mandates.equalities, first)
-    told = any(np.all(cells.column(one)[1][first] == 1) for one in mandates.equalities)
+    figures = adjacency.mandates
+    cells, first = _classes(figures, statements)
+    fixed = cells.matrix(figures.equalities, first)
+    told = any(np.all(cells.column(one)[1][first] == 1) for one in figures.equalities)
     if adjacency.metric == "replace-one" and not told:  # n is public, and follows from no margin
         fixed = sp.vstack([fixed, np.ones((1, len(first)), dtype=np.int64)], format="csr")
     query = cells.matrix(statements, first)

@@ -23,7 +23,7 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 
 RULE = "nearest table, first in the order of the schema"
-LARGEST_ENUMERATION = 200_000  # tables, before the mandates select among them
+LARGEST_ENUMERATION = 200_000  # tables, before the figures select among them
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,19 @@ class Universe:
                 yield table
 
 
-def selected(mandates: Invariants, table: Table, answer: tuple[int, ...]) -> Table:
+def selected(figures: Invariants, table: Table, answer: tuple[int, ...]) -> Table:
     """The table that stands in when somebody is given `answer` (a cell, as level numbers).
 
-    `table` is over the whole schema and agrees with the mandates. Under nested mandates somebody of
+    `table` is over the whole schema and agrees with the figures. Under nested figures somebody of
     the answer's atom moves there; otherwise all conforming tables are listed. Refused where they
     are too many, or where no conforming table has the answer.
     """
     if table.counts[answer] > 0:
         return table
-    if mandates.structure in ("none", "laminar") and not mandates.bounds:
-        return _moved(mandates, table, answer)
+    if figures.structure in ("none", "laminar") and not figures.bounds:
+        return _moved(figures, table, answer)
     best: tuple[int, list[int]] | None = None
-    for other in Universe(mandates).tables(int(table.counts.sum())):
+    for other in Universe(figures).tables(int(table.counts.sum())):
         if other.counts[answer] > 0:
             distance = int(np.abs(other.counts - table.counts).sum())
             found = (distance, other.counts.reshape(-1).tolist())
@@ -86,11 +86,11 @@ def selected(mandates: Invariants, table: Table, answer: tuple[int, ...]) -> Tab
     return Table(table.schema, table.names, counts)
 
 
-def _moved(mandates: Invariants, table: Table, answer: tuple[int, ...]) -> Table:
+def _moved(figures: Invariants, table: Table, answer: tuple[int, ...]) -> Table:
     """Somebody of the same atom, in the first cell that has anybody, moves."""
     names = table.schema.names
-    shape = [table.schema.attribute(n).size if n in mandates.bases else 1 for n in names]
-    atoms = np.broadcast_to(mandates.atoms.reshape(shape), table.counts.shape)
+    shape = [table.schema.attribute(n).size if n in figures.bases else 1 for n in names]
+    atoms = np.broadcast_to(figures.atoms.reshape(shape), table.counts.shape)
     there = np.flatnonzero((atoms == atoms[answer]) & (table.counts > 0))
     if atoms[answer] < 0 or not len(there):
         raise _impossible()

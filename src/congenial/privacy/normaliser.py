@@ -90,7 +90,7 @@ class Conditions:
     def of(
         cls, mandates: Invariants, table: tuple[str, ...], distance: int, replaced: bool = True
     ) -> Conditions:
-        """Those of counts over `table` given the mandates and m >= 0."""
+        """Those of counts over `table` given the figures and m >= 0."""
         return cls(
             support(mandates, table),
             limits(mandates, table),
