@@ -40,7 +40,7 @@ class SecretPairs(Pairs):
     """Secrets of single persons under scenarios, given public figures.
 
     `scenarios`: one or more classes of beliefs; the promise holds for all of them. `given`: the
-    public figures z in words (besides those the scenarios name and the mandates). `level`:
+    public figures z in words (besides those the scenarios name and the figures). `level`:
     whether releases are calibrated to laws of a statistic ("query") or of whole databases
     ("database"); only the latter add up.
     """
@@ -178,7 +178,7 @@ class SecretPairs(Pairs):
 
     @classmethod
     def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SecretPairs:
-        """Inverse of `to_dict`, given the mandates (with their schema) written beside it."""
+        """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
         scenarios = tuple(read_scenarios(one) for one in data["scenarios"])
         published = mandates if mandates.statements else None
         return cls(mandates.schema, scenarios, tuple(data["given"]), data["level"], published)

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, inf, isqrt, nextafter
+from typing import TYPE_CHECKING
 
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
-from congenial.pairs.several_rows import METRIC
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, Description
 from congenial.privacy.descriptions import AnyDescription
-from congenial.privacy.normaliser import Conditions, former_loss
 from congenial.privacy.numbers import above
 from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import (
@@ -30,6 +30,9 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
+
+if TYPE_CHECKING:
+    from congenial.privacy.normaliser import Conditions
 
 ZERO = Fraction(0)
 
@@ -159,7 +162,7 @@ def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[
     a = adjacency.records
     if adjacency.metric == "replace-one":
         return a * description.epsilon, a**2 * description.rho
-    if adjacency.metric == METRIC:
+    if adjacency.metric == ROWS_OF_ONE_UNIT:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for units with several rows.",
             remedy="Use a ledger with one row per person (replace-one).",
@@ -203,12 +206,16 @@ def former_epsilon(description: Description, adjacency: Adjacency) -> Fraction |
     """What 0.1.0 stated for counts given their signs; None for any other release."""
     if not description.nonnegative:
         return None
+    from congenial.privacy.normaliser import former_loss
+
     loss = former_loss(description.rate, conditions(description, adjacency))
     return Fraction(ceil(loss * 10**9), 10**9) + 2 * description.log_ratio_error
 
 
 def conditions(description: Description, adjacency: Adjacency) -> Conditions:
     """What a release of counts was conditioned on, over the pairs of this adjacency."""
+    from congenial.privacy.normaliser import Conditions
+
     distance = int(adjacency.l1(description.table).value)
     replaced = adjacency.metric == "replace-one"
     return Conditions.of(description.support, description.table, distance, replaced)

@@ -66,7 +66,7 @@ class Description:
 
     `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
     squared for the Gaussian ones, epsilon per unit of gauge for K-norm, exactly as used by the
-    sampler. `support`: the mandates on which
+    sampler. `support`: the figures on which
     u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
     too, and on every bound in `support` that the table can show, which makes the law of u depend on
     x and has a price. `fit`: how counts were made nonnegative afterwards (`post_processing`): cell

@@ -74,7 +74,7 @@ def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
 
 
 def neighbourhood(adjacency: Adjacency) -> Neighbourhood:
-    """What the mandates leave of "one record differs" (congenial-dp, section 5.1)."""
+    """What the figures leave of "one record differs" (congenial-dp, section 5.1)."""
     if adjacency.l1(adjacency.schema.names).value == 0:
         return "destroyed"
     return "intact" if adjacency.records == 1 else "disrupted"
