@@ -37,7 +37,7 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
         Check(
             "estimates are the least squares fit to the tables as drawn",
             _close(release, release.estimates, again.estimates),
-            f"within {RESIDUAL:g} standard deviations",
+            f"within {RESIDUAL:g} standard deviations, by {again.fitted.method}",
         ),
         Check("standard deviations follow from the noise", _deviations(made, release)),
         Check(

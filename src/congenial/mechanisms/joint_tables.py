@@ -97,10 +97,19 @@ class JointTables:
         self, table: Table, randomness: Randomness | None = None, name: str = "release"
     ) -> TablesRelease:
         """Draw every measured table once: the only call that spends privacy."""
-        source = SystemRandomness() if randomness is None else randomness
         self.check(table)
-        truths = [one.query(table) for one in self.mechanisms]
-        return self._around(truths, source, name)
+        return self.release_each([table] * len(self.mechanisms), randomness, name)
+
+    def release_each(
+        self, tables: Sequence[Table], randomness: Randomness | None = None, name: str = "release"
+    ) -> TablesRelease:
+        """The same from one table of counts per measured table, where one for all is too large.
+
+        That they agree with the figures is for the caller to `check`.
+        """
+        source = SystemRandomness() if randomness is None else randomness
+        pairs = zip(self.mechanisms, tables, strict=True)
+        return self._around([one.query(table) for one, table in pairs], source, name)
 
     def made_up(self, name: str = "rehearsal") -> TablesRelease:
         """A release of the same form around tables made up from public figures alone."""

@@ -21,6 +21,7 @@ from congenial.data.selection import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.invariants import Invariants
+from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.table_release import Interval
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.guarantee import Guarantee
@@ -134,7 +135,8 @@ class TablesRelease:
         names, cells = self._shown(condition)
         if self.counts is not None and np.count_nonzero(cells) == 1:
             return int(self.counts[self.tables.index(names)][cells][0])
-        return self.estimate(condition)
+        value = self.estimate(condition)
+        return round(value) if self.deviation(condition) == 0 else value
 
     def margin(self, *names: str) -> Any:
         """A table: printed counts if it is one of the release, otherwise its estimates."""
@@ -171,6 +173,19 @@ class TablesRelease:
         low, high = ends(value, deviation, level)
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low), float(high), level, deviation == 0, basis)
+
+    def intervals(self, names: str | Sequence[str], level: float) -> Any:
+        """Intervals for every cell of a table: an Arrow table of estimate, low, high, exact."""
+        import pyarrow as pa
+
+        _check_level(level)
+        axes = _flat([names])
+        estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
+        low, high = ends(estimates, deviations, level)
+        columns = label_columns(self.schema, axes)
+        for name, values in (("estimate", estimates), ("low", low), ("high", high)):
+            columns[name] = pa.array(values.reshape(-1))
+        return pa.table(columns | {"exact": pa.array((deviations == 0).reshape(-1))})
 
     # ---- frames ------------------------------------------------------------------------------
 
