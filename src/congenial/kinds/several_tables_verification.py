@@ -27,7 +27,7 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
     found = _design(release, adjacency)
     return [
         Check("every table reads back as written", _same(files, release)),
-        Check(FOLLOWS, release.guarantee.follows_from(made.guarantee)),
+        Check(FOLLOWS, _follows(made, release)),
         Check("the noise keeps the promise of the design", found.feasible),
         Check("the design's types of differences are those of the figures", found.types),
         Check("the design is as near the best as it says", found.gap),
@@ -48,6 +48,12 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
 
 def _same(files: Files, release: TablesRelease) -> bool:
     return all(files.same(name, content) for name, content in release.payload().items())
+
+
+def _follows(made: JointTables, release: TablesRelease) -> bool:
+    """The promise is that of the laws, which state what their samplers cost."""
+    stated = all(one.priced == one.description for one in made.mechanisms)
+    return stated and release.guarantee.follows_from(made.guarantee)
 
 
 def _design(release: TablesRelease, adjacency: Adjacency) -> DesignChecks:
