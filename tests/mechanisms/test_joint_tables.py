@@ -116,7 +116,6 @@ def test_deviations_are_known_before_the_draw_and_figures_have_none() -> None:
 def test_a_cell_of_several_tables_has_one_number() -> None:
     one = made("crossing", ZeroConcentrated(Fraction(1, 2)))
     release = one.release(TABLE, SeededRandomness(4))
-    assert release.counts is not None
     assert release.count("state = 'Q' and age >= 65") == release.counts[1][1, 3]
     assert release.count("state = 'Q' and age >= 65") == release.counts[0][2, :, 3].sum()
     assert release.margin("age", "state").shape == (4, 2)

@@ -14,6 +14,7 @@ from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.tables_release import TablesRelease, by_table
 from congenial.pairs.adjacency import Adjacency
 from congenial.tables.design_document import DesignChecks, recheck
+from congenial.tables.joint_estimator import Answer
 
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
 
@@ -91,9 +92,8 @@ def _deviations(made: JointTables, release: TablesRelease) -> bool:
     )
 
 
-def _counts(release: TablesRelease, again: Any) -> bool:
-    if release.counts is None or again.counts is None:
-        return release.counts is None and again.counts is None
+def _counts(release: TablesRelease, again: Answer) -> bool:
     return all(
-        bool(np.array_equal(a, b)) for a, b in zip(release.counts, again.counts, strict=True)
+        a is None if b is None else a is not None and bool(np.array_equal(a, b))
+        for a, b in zip(release.counts, again.counts, strict=True)
     )

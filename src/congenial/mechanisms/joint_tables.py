@@ -113,23 +113,9 @@ class JointTables:
 
     def made_up(self, name: str = "rehearsal") -> TablesRelease:
         """A release of the same form around tables made up from public figures alone."""
-        return self._around(self.made_up_tables, SeededRandomness(0), name)
-
-    @cached_property
-    def made_up_tables(self) -> list[Any]:
-        """Measured tables of nobody, near what the figures say on average, and with their sums.
-
-        Noise of another table of zeros would not do: estimates rest on the figures' values.
-        """
-        work = self.estimator.measurements
-        if self.adjacency.mandates.equalities and self.adjacency.mandates.values is None:
-            return [np.zeros(one.shape, dtype=np.int64) for one in self.mechanisms]
-        from congenial.tables.estimate import in_order
-
-        return [
-            np.rint(in_order(work.start_totals(work.margin(names)), names, work)).astype(np.int64)
-            for names in (one.description.table for one in self.mechanisms)
-        ]
+        evenly = dict(zip(self.description.tables, self.estimator.made_up, strict=True))
+        around = [np.rint(evenly[one.table]).astype(np.int64) for one in self.description.measured]
+        return self._around(around, SeededRandomness(0), name)
 
     def _around(self, truths: Sequence[Any], source: Randomness, name: str) -> TablesRelease:
         pairs = zip(self.mechanisms, truths, strict=True)

@@ -40,6 +40,19 @@ class TableFile:
     whole: bool
     measured: bool
 
+    @classmethod
+    def found(
+        cls,
+        schema: Schema,
+        tables: tuple[tuple[str, ...], ...],
+        at: int,
+        measured: bool,
+        payload: Mapping[str, bytes],
+    ) -> TableFile:
+        """The table as a bundle has it: the head of its CSV file tells of whole counts."""
+        head = payload[f"{file_name(tables, at)}.csv"].split(b"\n", 1)[0]
+        return cls(schema, tables, at, b'"count"' in head.split(b","), measured)
+
     @property
     def name(self) -> str:
         """File name without ending."""
