@@ -35,6 +35,7 @@ def examine(one: ReleaseCheck) -> Document:
         },
         "mechanism": description.mechanism,
         "law": description.law,
+        "sampler": one.mechanism.sampler,
         "eps_per_cell": description.scale if norm == "l1" else None,
         "instead": _instead(one),
         "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
@@ -144,6 +145,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
             f"({sensitivity['footing']})",
             "Mechanism": f"{one['mechanism']}: {one['law']}",
+            "Drawn by": one["sampler"],
             **scale,
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
