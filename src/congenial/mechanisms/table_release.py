@@ -21,6 +21,7 @@ from congenial.data.selection import select
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
+from congenial.mechanisms.cell_labels import label_columns
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -209,7 +210,7 @@ class Release:
             _around(value, law, half[id(law)], level)
             for value, law in zip(estimate, laws, strict=True)
         ]
-        columns = self._label_columns(tuple(names))
+        columns = label_columns(self.schema, tuple(names))
         for part in ("estimate", "low", "high", "exact"):
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
@@ -232,26 +233,11 @@ class Release:
 
     # ---- leaving for other tools -------------------------------------------------------------
 
-    def _label_columns(self, names: tuple[str, ...]) -> dict[str, Any]:
-        import pyarrow as pa
-
-        axes = self.schema.axes(names)
-        if not axes:  # the grand total has no labels
-            return {}
-        shape = tuple(len(axis.levels) for axis in axes)
-        grid = np.indices(shape).reshape(len(shape), -1)
-        return {
-            axis.name: pa.DictionaryArray.from_arrays(
-                pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
-            ).cast(pa.string())
-            for i, axis in enumerate(axes)
-        }
-
     def to_arrow(self) -> Any:
         """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
         import pyarrow as pa
 
-        columns = self._label_columns(self.table)
+        columns = label_columns(self.schema, self.table)
         columns["count"] = pa.array(self.values.reshape(-1))
         if self.raw is not None:
             columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))

@@ -51,14 +51,19 @@ class TiedNoise(IntegerLaw):
         return choose(self._part).law
 
     @property
+    def _kind(self) -> Any:
+        """The law, or its class while its tables are not built: elimination, which is exact."""
+        return self._law if "_law" in vars(self) else CrossingGroups
+
+    @property
     def log_ratio_error(self) -> float:
         """H of the law that draws."""
-        return self._law.log_ratio_error
+        return self._kind.log_ratio_error
 
     @property
     def mass_lost(self) -> float:
         """tau of the law that draws."""
-        return self._law.mass_lost
+        return self._kind.mass_lost
 
     @property
     def steps(self) -> int:

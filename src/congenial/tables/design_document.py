@@ -23,12 +23,13 @@ from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.certificate import DesignCertificate
 from congenial.tables.design import NO_CERTIFICATE, Design
 from congenial.tables.information import Information
+from congenial.tables.nested_stand_in import nested_information
 from congenial.tables.promise import Law
 
 NEAR = 1e-6  # relative difference of recomputed numbers
 APPROXIMATED = (
-    "of variances in which unequal blocks are taken to be equal; the standard deviations "
-    "printed are not"
+    "of variances as if blocks were equal and nested; the standard deviations printed are not so "
+    "simplified"
 )
 
 
@@ -38,7 +39,7 @@ def variance_model(workload: Workload, mandates: Invariants) -> Information:
     try:
         return Information.of(workload, mandates, people_kept=kept)
     except StructureError:
-        return Information.of(workload, mandates, people_kept=kept, approximate=True)
+        return nested_information(workload, mandates, people_kept=kept)
 
 
 def document(found: Design, model: Information, aim: str) -> dict[str, Any]:
