@@ -242,3 +242,17 @@ def test_refusals():
     law = TwoWayCounts(THREE_BY_FOUR, EPS)
     assert law.log_density(np.zeros((3, 4))) == -math.inf
     assert law.log_density(THREE_BY_FOUR) == pytest.approx(-law.log_Z)
+
+
+def test_where_a_search_starts() -> None:
+    """At the mode and an even share of what is missing, within 0 .. most."""
+    modes, tail = np.array([3, 5, 0]), np.array([8, 5, 0])
+    for i, k, most, start in (
+        (0, 8, 9, 3),
+        (0, 14, 9, 5),
+        (1, 5, 4, 4),
+        (0, 2, 9, 1),
+        (0, 0, 9, 0),
+    ):
+        assert margin_kernels.middle(i, k, modes, tail, most) == start
+    assert margin_kernels.middle(1, 0, np.array([3, 1, 0]), np.array([4, 1, 0]), 9) == 0
