@@ -47,7 +47,7 @@ class TiedNoise(IntegerLaw):
             _ = self._law  # refuses what it cannot draw
 
     @cached_property
-    def _law(self) -> Any:
+    def _law(self) -> IntegerLaw:
         return choose(self._part).law
 
     @property
@@ -58,12 +58,12 @@ class TiedNoise(IntegerLaw):
     @property
     def log_ratio_error(self) -> float:
         """H of the law that draws."""
-        return self._kind.log_ratio_error
+        return float(self._kind.log_ratio_error)
 
     @property
     def mass_lost(self) -> float:
         """tau of the law that draws."""
-        return self._kind.mass_lost
+        return float(self._kind.mass_lost)
 
     @property
     def steps(self) -> int:

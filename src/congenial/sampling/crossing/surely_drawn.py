@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from congenial.errors import StructureError
 from congenial.sampling.crossing.joining_order import Component, components
+from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
-from congenial.sampling.tree.messages import WIDEST, Law, Leaf
+from congenial.sampling.tree.messages import WIDEST, Leaf
 
 # Windows end at 2^-80 of the largest weight. Draws outside them are left with half of those bits
 # at least, so that their share is far below the 2^-2 that `atom_totals` refuses.
@@ -22,7 +23,7 @@ class WidestWindow(NamedTuple):
     hi: int
 
 
-def surely_drawn(equations: Ints, sizes: Ints, law: Law) -> bool:
+def surely_drawn(equations: Ints, sizes: Ints, law: CellLaw) -> bool:
     """True if `CrossingGroups` can be built for groups of these sizes of unbounded cells around 0;
     False if only building it tells.
 
