@@ -22,7 +22,7 @@ from congenial.ledger.compatibility import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState, join_mandates
 from congenial.privacy.composition import Loss
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.descriptions import AnyDescription
 
 
 class Preview(NamedTuple):
