@@ -15,9 +15,8 @@ import numpy as np
 
 from congenial.errors import StructureError
 from congenial.figures.support import LOOSE, Support, Tie
-from congenial.sampling.choice import ChosenLaw, TablePart, choose, reason
+from congenial.sampling.choice import ChosenLaw, TablePart, choose
 from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.crossing.surely_drawn import surely_drawn
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
 from congenial.sampling.lattice_chain import LatticeChain
@@ -28,8 +27,7 @@ from congenial.sampling.randomness import Randomness
 class TiedNoise(IntegerLaw):
     """Noise on the cells of one tie, given that its equations hold; cells in the tie's own order.
 
-    Tables of a law by elimination are built with the first draw, or at once where only that tells
-    whether they can be. `chain`: by a heat-bath chain, which is not certified.
+    `chain`: by a heat-bath chain, which is not certified.
     """
 
     def __init__(self, cell: CellLaw, tie: Tie, sizes: Ints, chain: bool = False) -> None:
@@ -41,29 +39,19 @@ class TiedNoise(IntegerLaw):
             assert tie.features is not None
             shape = (tie.shape[0], tie.shape[1])
             self._grid = None if chain else tie.features[:, 0] * shape[1] + tie.features[:, 1]
-        self._part = TablePart(cell, self.labels, tie.equations, shape, chain=chain)
-        self.why = reason(self._part)
-        if chain or shape is not None or not surely_drawn(tie.equations, sizes, cell):
-            _ = self._law  # refuses what it cannot draw
-
-    @cached_property
-    def _law(self) -> IntegerLaw:
-        return choose(self._part).law
-
-    @property
-    def _kind(self) -> Any:
-        """The law, or its class while its tables are not built: elimination, which is exact."""
-        return self._law if "_law" in vars(self) else CrossingGroups
+        part = TablePart(cell, self.labels, tie.equations, shape, chain=chain)
+        chosen = choose(part)
+        self._law, self.why = chosen.law, chosen.why
 
     @property
     def log_ratio_error(self) -> float:
         """H of the law that draws."""
-        return float(self._kind.log_ratio_error)
+        return self._law.log_ratio_error
 
     @property
     def mass_lost(self) -> float:
         """tau of the law that draws."""
-        return float(self._kind.mass_lost)
+        return self._law.mass_lost
 
     @property
     def steps(self) -> int:

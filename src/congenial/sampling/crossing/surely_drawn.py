@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from congenial.errors import StructureError
-from congenial.sampling.crossing.joining_order import Component, components
+from congenial.sampling.crossing.joining_order import Component
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
 from congenial.sampling.tree.messages import WIDEST, Leaf
@@ -23,7 +23,7 @@ class WidestWindow(NamedTuple):
     hi: int
 
 
-def surely_drawn(equations: Ints, sizes: Ints, law: CellLaw) -> bool:
+def surely_drawn(parts: list[Component], sizes: Ints, law: CellLaw) -> bool:
     """True if `CrossingGroups` can be built for groups of these sizes of unbounded cells around 0;
     False if only building it tells.
 
@@ -34,8 +34,7 @@ def surely_drawn(equations: Ints, sizes: Ints, law: CellLaw) -> bool:
     reach = [WidestWindow(-cell * size, cell * size) for size in map(int, sizes)]
     if 2 * max(one.hi for one in reach) > WIDEST:
         return False
-    rows = [{i: int(v) for i, v in enumerate(row) if v} for row in equations]
-    return all(_fits(part, [reach[a] for a in part.atoms]) for part in components(rows, len(sizes)))
+    return all(_fits(part, [reach[a] for a in part.atoms]) for part in parts)
 
 
 def _fits(part: Component, reach: list[WidestWindow]) -> bool:
