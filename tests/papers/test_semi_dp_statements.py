@@ -5,7 +5,7 @@ form, or by counting with a stated Monte Carlo error.
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_projected_noise_has_its_density(norm):
     assert square == pytest.approx(noise.mean_square / 4, rel=1e-6)
     drawn = projection(2).apply(noise.draw(SeededRandomness(4), 4000)) @ [0.5, -0.5, -0.5, 0.5]
     edges = np.array([-8.0, -4, -2, -1, 0, 1, 2, 4, 8])
-    shares = [integrate.quad(density, a, b)[0] for a, b in zip(edges, edges[1:], strict=False)]
+    shares = [integrate.quad(density, a, b)[0] for a, b in pairwise(edges)]
     counts = np.histogram(drawn, edges)[0]
     rest = [1 - sum(shares)]
     test = stats.chisquare([*counts, 4000 - counts.sum()], 4000 * np.array(shares + rest))
@@ -96,8 +96,7 @@ def test_projected_noise_keeps_its_promise_and_approaches_it():
     assert all(row[-1] for row in rows)
     assert all(0.85 * row[1] < row[4] for row in rows)
     assert propositions.largest_loss("l1", 1.0, 600.0) > 0.98  # in the tail
-    # planted: noise for half the sensitivity loses twice as much
-    assert 2 * propositions.largest_loss("linf", 1.0) > 1.9
+    assert propositions.largest_loss("linf", 1.25) > 1.2  # planted: 20 % less noise is noticed
 
 
 def test_projection_can_raise_an_l1_norm():
