@@ -15,6 +15,7 @@ from math import ceil, exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
+from congenial.pairs.several_rows import METRIC
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
 from congenial.privacy.normaliser import Conditions, former_loss
@@ -104,8 +105,9 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
                     "figures it is priced over.",
                     remedy="Publish that figure first; the release revealed it.",
                 )
-    tables = [d for d in descriptions if isinstance(d, Description)]
-    records = [d for d in descriptions if isinstance(d, RecordDescription)]
+    laws = [law for d in descriptions for law in d.laws]
+    tables = [d for d in laws if isinstance(d, Description)]
+    records = [d for d in laws if isinstance(d, RecordDescription)]
     l2 = [(d.table, 1 / d.scale) for d in tables if d.norm == "l2"]
     pure = _pure(tables, adjacency)
     square = adjacency.joint_l2_squared(l2) if l2 else None
@@ -155,6 +157,11 @@ def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[
     a = adjacency.records
     if adjacency.metric == "replace-one":
         return a * description.epsilon, a**2 * description.rho
+    if adjacency.metric == METRIC:
+        raise GuaranteeError(
+            f"'{description.mechanism}' has no promise for units with several rows.",
+            remedy="Use a ledger with one row per person (replace-one).",
+        )
     if description.added is None and description.persons:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for records added or removed.",
