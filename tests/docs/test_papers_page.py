@@ -12,7 +12,8 @@ import pytest
 from typer.main import get_command
 
 from congenial.cli import app
-from congenial.papers import catalogue
+from congenial.papers import catalogue, page
+from congenial.papers.item import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -34,7 +35,7 @@ def numbered(kind: str, *numbers: Any) -> list[str]:
     return [f"{kind} {number}" for number in numbers]
 
 
-# The numbering of each paper as printed (semi-dp numbers all but examples, algorithms and figures in one sequence).
+# The numbering of each paper as printed.
 PRINTED = {
     "semi-dp": [
         *numbered("Definition", 1, 3, 4, 5, 8, 10, 12, 13, 19, 20, 35, 38, 44),
@@ -166,3 +167,27 @@ def test_the_page_is_written_from_the_table() -> None:
     assert (DOCS / "papers.md").read_text(encoding="utf-8") == writer().page(), (
         "docs/papers.md is not up to date: run `python docs/papers.py`."
     )
+
+
+@pytest.mark.parametrize("paper", catalogue.PAPERS)
+def test_the_page_of_a_paper_has_every_item(paper: str) -> None:
+    text = (DOCS / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    for name, item in catalogue.items(paper).items():
+        assert f"## {name}: {item.title}\n" in text, name
+
+
+EXACT = [  # items without draws, data or a reduced version
+    (paper, name)
+    for paper in catalogue.PAPERS
+    for name, item in catalogue.items(paper).items()
+    if not item.files and not item.reduced and name != "table-1"
+]
+
+
+@pytest.mark.parametrize(("paper", "name"), EXACT)
+def test_numbers_on_the_pages_are_those_of_today(paper: str, name: str) -> None:
+    """Run `congenial reproduce PAPER --page --out docs/papers` where this fails."""
+    place = DOCS / "papers" / paper / f"{name}.svg"
+    picture = f"{paper}/{name}.svg" if place.is_file() else None
+    written = page.section(catalogue.run(paper, name, Study()), picture)
+    assert written in (DOCS / "papers" / f"{paper}.md").read_text(encoding="utf-8")

@@ -67,8 +67,8 @@ def test_printed_numbers_in_a_column_of_the_result():
     result = {
         "paper": "distribution-privacy",
         "item": "table-2",
-        "columns": ["mechanism", "epsilon", "printed", "drawn", "standard error"],
-        "rows": [["ExpM (G)", 1.0, 34.98, 35.5, 1.0], ["optimum", 1.0, None, 9.0, 1.0]],
+        "columns": ["mechanism", "epsilon", "printed", "drawn", "expected l2 error"],
+        "rows": [["ExpM (G)", 1.0, 34.98, 1.0, 35.5], ["optimum", 1.0, None, 1.0, 9.0]],
     }
     (one,) = page.beside(result)
     assert (one.what, one.printed, one.ours) == ("mechanism ExpM (G), epsilon 1.0", 34.98, 35.5)
