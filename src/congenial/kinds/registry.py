@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from congenial.errors import BundleError
+from congenial.kinds.convex_estimate import ESTIMATE
 from congenial.kinds.given_public import GIVEN_PUBLIC
 from congenial.kinds.kind import Kind
 from congenial.kinds.sections import NamedSection
@@ -19,7 +20,14 @@ from congenial.kinds.statistics import STATISTICS
 from congenial.kinds.synthetic import SYNTHETIC
 
 AnyKind = Kind[Any]
-KINDS: list[AnyKind] = [GIVEN_PUBLIC, SEVERAL_TABLES, SINGLE_TABLE, STATISTICS, SYNTHETIC]
+KINDS: list[AnyKind] = [
+    GIVEN_PUBLIC,
+    SEVERAL_TABLES,
+    SINGLE_TABLE,
+    STATISTICS,
+    SYNTHETIC,
+    ESTIMATE,
+]
 
 _LISTENERS: list[Callable[[], Any]] = []
 

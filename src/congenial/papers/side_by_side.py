@@ -152,15 +152,15 @@ def page(paper: str, results: Sequence[Mapping[str, Any]], folder: Path | None =
         "its reason; where a printed statement is wrong the corrected one is computed. Numbers "
         'are those of a reduced run where a note begins with "Reduced".\n'
     )
-    sections = [section(one, folder and _picture(one, folder)) for one in results]
+    sections = [section(one, _picture(one, folder)) for one in results]
     return "\n".join([head, *sections])
 
 
-def _picture(result: Mapping[str, Any], folder: Path) -> str | None:
+def _picture(result: Mapping[str, Any], folder: Path | None) -> str | None:
     """Draw an item's picture; its place relative to the page, or None without one."""
-    if not result.get("chart") or not pictures.available():
+    if folder is None or not result.get("chart") or not pictures.available():
         return None
-    place = folder / result["paper"] / f"{result['item']}.svg"
+    place = folder / str(result["paper"]) / f"{result['item']}.svg"
     place.parent.mkdir(parents=True, exist_ok=True)
     chart(dict(result)).save(str(place), format="svg")
     return place.relative_to(folder).as_posix()
