@@ -395,3 +395,16 @@ def test_check_says_what_wrong_laws_cost(folder):
     want = (1 + math.exp(1.1)) * row["eta"] + math.exp(0.1) * 0.001
     assert row["eta"] > 0
     assert row["delta"] == pytest.approx(min(1, want))
+
+
+def test_what_one_record_changes_matters_only_where_persons_are_promised_something(
+    folder: Path,
+) -> None:
+    (silent,) = workflow.check(Plan.load(plan(folder))).releases
+    assert silent.mechanism.pairs.change == ()
+    path = plan(folder, ('persons = "not protected"', PERSONS))
+    (told,) = workflow.check(Plan.load(path)).releases
+    pairs = told.mechanism.pairs
+    assert len(pairs.change) == len(pairs.statistics) > 0
+    assert min(pairs.change) > 0
+    assert pairs.records == told.section.records

@@ -18,6 +18,7 @@ from congenial.kinds.several_tables import SEVERAL_TABLES
 from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.kinds.statistics import STATISTICS
 from congenial.kinds.synthetic import SYNTHETIC
+from congenial.kinds.two_by_two import TWO_BY_TWO
 
 AnyKind = Kind[Any]
 KINDS: list[AnyKind] = [
@@ -27,6 +28,7 @@ KINDS: list[AnyKind] = [
     STATISTICS,
     SYNTHETIC,
     ESTIMATE,
+    TWO_BY_TWO,
 ]
 
 _LISTENERS: list[Callable[[], Any]] = []
