@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         structural_zeros,
         total,
     )
+    from congenial.inference.estimates.answers import EstimateTable
+    from congenial.inference.estimates.estimating import estimate
     from congenial.inference.inference import infer
     from congenial.ledger.budget import Budget
     from congenial.ledger.ledger import Ledger
@@ -68,6 +70,8 @@ _HOMES = {
     "calibrate": "mechanisms.calibrate",
     "project": "mechanisms.projection.projection",
     "Release": "mechanisms.table_release",
+    "EstimateTable": "inference.estimates.answers",
+    "estimate": "inference.estimates.estimating",
     "infer": "inference.inference",
     "Plan": "publication.plan",
     "read": "publication.bundle",
@@ -81,6 +85,7 @@ __all__ = [
     "Budget",
     "Congenial",
     "CongenialError",
+    "EstimateTable",
     "Guarantee",
     "Invariants",
     "Ledger",
@@ -97,6 +102,7 @@ __all__ = [
     "at_most",
     "calibrate",
     "count",
+    "estimate",
     "infer",
     "linear",
     "margin",

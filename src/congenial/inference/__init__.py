@@ -21,6 +21,13 @@ from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
     from congenial.errors import InferenceError
+    from congenial.inference.estimates.answers import Estimate, EstimateTable
+    from congenial.inference.estimates.cell_estimates import (
+        CellEstimates,
+        ScaledLaw,
+        cell_estimates,
+    )
+    from congenial.inference.estimates.estimating import estimate
     from congenial.inference.hypothesis_tests import Family, OneSidedTest, one_sided, power
     from congenial.inference.inference import METHODS, Chain, infer
     from congenial.inference.models.counts import Binomial, NegativeBinomial, Poisson
@@ -49,9 +56,12 @@ __all__ = [
     "MODELS",
     "Beta",
     "Binomial",
+    "CellEstimates",
     "Chain",
     "Coverage",
     "Dirichlet",
+    "Estimate",
+    "EstimateTable",
     "Family",
     "Gamma",
     "Gaussian",
@@ -71,7 +81,10 @@ __all__ = [
     "Posterior",
     "ProjectionLoss",
     "Proposal",
+    "ScaledLaw",
+    "cell_estimates",
     "coverage",
+    "estimate",
     "infer",
     "infer_from_options",
     "naive",
@@ -90,9 +103,12 @@ _HOMES = {
     "MODELS": "inference.options",
     "Beta": "inference.models.priors",
     "Binomial": "inference.models.counts",
+    "CellEstimates": "inference.estimates.cell_estimates",
     "Chain": "inference.inference",
     "Coverage": "inference.naive",
     "Dirichlet": "inference.models.priors",
+    "Estimate": "inference.estimates.answers",
+    "EstimateTable": "inference.estimates.answers",
     "Family": "inference.hypothesis_tests",
     "Gamma": "inference.models.priors",
     "Gaussian": "inference.models.priors:GaussianPrior",
@@ -112,7 +128,10 @@ _HOMES = {
     "Posterior": "inference.posterior",
     "ProjectionLoss": "inference.projected",
     "Proposal": "inference.samplers.importance",
+    "ScaledLaw": "inference.estimates.cell_estimates",
+    "cell_estimates": "inference.estimates.cell_estimates",
     "coverage": "inference.naive",
+    "estimate": "inference.estimates.estimating",
     "infer": "inference.inference",
     "infer_from_options": "inference.options",
     "naive": "inference.naive",

@@ -25,6 +25,7 @@ from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    import congenial
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
 
 EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
@@ -162,6 +163,16 @@ class Release:
         for part in ("estimate", "low", "high", "exact"):
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
+
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> congenial.EstimateTable:
+        """Estimates with intervals: `congenial.estimate(self, what, level, ...)`.
+
+        `what` is an expression such as "share(sex = 'f' | age >= 65) by county", a Python function
+        of the table, or a list of these.
+        """
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
 
     def _check_level(self, level: float) -> None:
         expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
