@@ -1,4 +1,4 @@
-"""Coverage of every kind of estimate: sparse and dense tables, figures of every structure, two laws.
+"""Coverage of every kind of estimate: sparse, dense; figures of any structure; epsilon, rho.
 
 Releases of one table are drawn again and again; a row says how often the intervals held the truth,
 over releases and counties, and how wide they are. The last rows are what people do by hand: two
@@ -86,7 +86,7 @@ class World:
             under = cg.SemiAdjacent(cg.publish(self.table, *figures))
         promise = cg.Guarantee.pure(1, under=under)
         if self.law == "rho":
-            promise = cg.Guarantee.zcdp("0.1", under=under)
+            promise = cg.Guarantee.zero_concentrated("0.1", under=under)
         return cg.calibrate("auto", promise, AXES)
 
     def _estimates(self, values: Any) -> SingleTableEstimates:

@@ -10,6 +10,7 @@ from typing import Any
 from congenial._notebook import grid
 
 COLUMNS = ("value", "low", "high", "sd", "method", "note")
+NOT_GROUPS = ("of", *COLUMNS, "level", "jointly")  # keys of a row that are no labels
 
 
 @dataclass(frozen=True)

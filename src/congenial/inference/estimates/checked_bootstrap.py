@@ -24,7 +24,8 @@ from congenial.inference.estimates.quantities import NOBODY, Ends, Quantity
 
 METHOD = "bootstrap with the public noise, bias-corrected, widened until its check held"
 USED = 1_000  # simulated tables
-CHECKED = 100  # estimates of the check, and simulated tables for each of them
+CHECKED = 200  # estimates of the check
+INNER = 100  # simulated tables for each of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class CheckedFunction(Quantity):
 
     @cached_property
     def _seen(self) -> Floats:
-        return self.function(self._estimate[None])[0]
+        return np.asarray(self.function(self._estimate[None])[0])
 
     @cached_property
     def _away(self) -> Floats:
@@ -79,15 +80,16 @@ class CheckedFunction(Quantity):
 
     def _widening(self, cover: Cover) -> Floats:
         """By what the reach must be multiplied for intervals of new estimates to cover f(z)."""
-        rank = min(int(np.ceil(cover.level * CHECKED)), CHECKED) - 1
+        sure = cover.level + np.sqrt(cover.level * (1 - cover.level) / CHECKED)
+        rank = min(int(np.ceil(sure * CHECKED)), CHECKED) - 1
         needed = np.ones((CHECKED, len(self._seen)))
-        inner = self._errors[:CHECKED]
+        inner = self._errors[:INNER]
         for i in range(CHECKED):
             drawn = self._estimate + self._errors[USED + i]
             seen = self.function(drawn[None])[0]
             away = np.nan_to_num(self.function(drawn + inner) - seen)
             bias = away.mean(axis=0)
-            reach = np.sort(np.abs(away - bias), axis=0)[rank]
+            reach = np.quantile(np.abs(away - bias), cover.level, axis=0)
             off = np.abs(np.nan_to_num(seen) - bias - np.nan_to_num(self._seen))
             needed[i] = np.divide(off, reach, out=np.ones_like(off), where=reach > 0)
         return np.asarray(np.maximum(np.sort(needed, axis=0)[rank], 1.0))

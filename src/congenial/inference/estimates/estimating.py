@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from congenial.inference.estimates.answers import Estimate, EstimateTable
 from congenial.inference.estimates.arithmetic import refuse_all_unbounded
 from congenial.inference.estimates.cell_estimates import CellEstimates, cell_estimates
 from congenial.inference.estimates.checked_bootstrap import function_of_table
+from congenial.inference.estimates.combined_estimates import combined
 from congenial.inference.estimates.cover import Cover
 from congenial.inference.estimates.expression_language import EXAMPLE, parse_question
 from congenial.inference.estimates.outside_file import Outside
@@ -33,12 +36,14 @@ def estimate(
     *,
     jointly: bool = False,
     outside: str | Path | None = None,
+    same_population: bool = False,
 ) -> EstimateTable:
     """Estimates with intervals from a release (or several) and nothing else.
 
     `what`: an expression such as "share(sex = 'f' | age >= 65) by county", a Python function of
     the table, or a list of these. `jointly`: all intervals hold together at the level, not each by
-    itself. `outside`: a CSV file for `rate`.
+    itself. `outside`: a CSV file for `rate`. Several releases of one population are combined into
+    one best estimate; `same_population` says that they are of one where no exact figure shows it.
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 2]}})
@@ -49,9 +54,11 @@ def estimate(
     (True, "Fieller's, with the simulated law of the noise")
     """
     _check_level(level)
-    tables = _tables(releases)
+    tables = tables_of(releases)
     file = None if outside is None else _outside(outside)
-    asked = [_asked(one, tables, file) for one in _listed(what)]
+    listed = _listed(what)
+    together = _Together(tables, same_population)
+    asked = [_asked(one, together, file) for one in listed]
     cover = Cover.of_one(level)
     if jointly:
         cover = Cover.of_all(level, np.column_stack([q.sizes() for _, q, _ in asked]))
@@ -70,7 +77,8 @@ def _outside(file: Any) -> Outside:
     return Outside.read(file)
 
 
-def _tables(releases: Any) -> list[CellEstimates]:
+def tables_of(releases: Any) -> list[CellEstimates]:
+    """The cells of one release or of several."""
     listed = list(releases) if isinstance(releases, list | tuple) else [releases]
     if not listed:
         raise InferenceError("no release is given.", remedy="Give a bundle.")
@@ -84,32 +92,35 @@ def _listed(what: Any) -> list[What]:
     return listed
 
 
-def _asked(what: What, tables: list[CellEstimates], outside: Outside | None) -> Asked:
+@dataclass(frozen=True)
+class _Together:
+    """The tables that were given, and the one that they make together."""
+
+    tables: list[CellEstimates]
+    same_population: bool
+
+    @cached_property
+    def one(self) -> CellEstimates:
+        return combined(self.tables, self.same_population)
+
+
+def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
     if callable(what):
-        quantity = function_of_table(_only(tables), what)
+        quantity = function_of_table(together.one, what)
         count = len(quantity.values)
         groups = [{} if count == 1 else {"number": str(i + 1)} for i in range(count)]
         return getattr(what, "__name__", "function"), quantity, groups
     question = parse_question(what)
     if question.compares:
-        beside = SideBySide(tuple(tables))
+        beside = SideBySide(tuple(together.tables))
         sides = [
             Groups(beside, table, question.by, start)
-            for table, start in zip(tables, beside.starts, strict=False)
+            for table, start in zip(beside.tables, beside.starts, strict=False)
         ]
         _refuse_other_groups(sides)
     else:
-        only = _only(tables)
-        sides = [Groups(only, only, question.by)]
+        sides = [Groups(together.one, together.one, question.by)]
     return question.text, resolve(question, sides, outside), sides[0].labels
-
-
-def _only(tables: list[CellEstimates]) -> CellEstimates:
-    if len(tables) == 1:
-        return tables[0]
-    from congenial.inference.estimates.combined_estimates import combined
-
-    return combined(tables)
 
 
 def _refuse_other_groups(sides: list[Groups]) -> None:

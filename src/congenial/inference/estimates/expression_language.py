@@ -20,28 +20,15 @@ its length and depth are limited.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal
 
-from congenial.data.arguments import expect
 from congenial.errors import InferenceError
+from congenial.inference.estimates.expression_tokens import Tokens
 
-MAX_CHARACTERS = 20_000
 MAX_NESTED = 50
 EXAMPLE = "Write for example count(age >= 65) or share(sex = 'female' | age >= 65) by county."
-
-_TOKEN = re.compile(
-    r"""\s*(?:
-      (?P<number>[0-9]{1,30}(?:\.[0-9]{0,30})?(?![\w.])|\.[0-9]{1,30}(?![\w.]))
-    | (?P<word>[^\W\d]\w*)
-    | "(?P<quoted>(?:[^"]|"")+)"
-    | '(?P<text>(?:[^']|'')*)'
-    | (?P<symbol><=|>=|<>|!=|[-+*/|=<>(),.])
-    )""",
-    re.VERBOSE,
-)
 
 
 @dataclass(frozen=True)
@@ -143,13 +130,7 @@ def parse_question(text: str) -> Question:
     Question(text="share(sex = 'f' | age >= 65) by county",
       expression=ShareOf(part="sex = 'f'", whole='age >= 65'), by=('county',))
     """
-    expect(text, str, "what is asked", EXAMPLE, InferenceError)
-    if len(text) > MAX_CHARACTERS:
-        raise InferenceError(
-            f"the expression has {len(text)} characters, more than {MAX_CHARACTERS}.",
-            remedy="Ask for several expressions instead.",
-        )
-    parser = _Parser(text)
+    parser = _Parser(text, EXAMPLE)
     expression = parser.expression(0)
     by = parser.names_after_by()
     if parser.peek().kind != "end":
@@ -157,60 +138,8 @@ def parse_question(text: str) -> Question:
     return Question(text.strip(), expression, by)
 
 
-class _Token(NamedTuple):
-    kind: str  # number, word, quoted, text, symbol, end
-    value: str
-    start: int
-    stop: int
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    end, at = len(text.rstrip()), 0
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise InferenceError(
-                f"the expression cannot be read from {text[at : at + 20].strip()!r} "
-                f"(character {at + 1}).",
-                remedy="Quote text with ' and unusual names with \".",
-            )
-        kind = match.lastgroup or ""
-        value = match[kind].replace('""', '"') if kind == "quoted" else match[kind]
-        start = match.end() - len(match[0].lstrip())
-        yield _Token(kind, value, start, match.end())
-        at = match.end()
-    yield _Token("end", "the end", end, end)
-
-
-class _Parser:
+class _Parser(Tokens):
     """Recursive descent, one method per line of the grammar."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tuple(_tokens(text))
-        self.position = 0
-
-    def peek(self) -> _Token:
-        return self.tokens[self.position]
-
-    def take(self, kind: str, *values: str) -> _Token | None:
-        token = self.peek()
-        value = token.value.lower() if kind == "word" else token.value
-        if token.kind != kind or (values and value not in values):
-            return None
-        self.position += 1
-        return token
-
-    def need(self, expected: str, kind: str, *values: str) -> _Token:
-        return self.take(kind, *values) or self.fail(expected)
-
-    def fail(self, expected: str) -> NoReturn:
-        token = self.peek()
-        raise InferenceError(
-            f"the expression has {token.value[:40]!r} at character {token.start + 1} where "
-            f"{expected} is expected.",
-            remedy=EXAMPLE,
-        )
 
     # ---- arithmetic --------------------------------------------------------------------------
 
@@ -292,32 +221,6 @@ class _Parser:
         elif called == "gini" and self.take("symbol", ","):
             top = self.number()
         return IndexOf(called, name, over, top, self.among())
-
-    # ---- pieces ------------------------------------------------------------------------------
-
-    def among(self) -> str:
-        return self.condition() if self.take("symbol", "|") else ""
-
-    def condition(self) -> str:
-        """The text up to the next '|', ',' or ')' outside brackets, as `data.predicate` reads."""
-        first, depth = self.position, 0
-        while self.peek().kind != "end":
-            token = self.peek()
-            if token.kind == "symbol":
-                if depth == 0 and token.value in "|,)":
-                    break
-                depth += {"(": 1, ")": -1}.get(token.value, 0)
-            self.position += 1
-        if first == self.position:
-            return ""
-        return self.text[self.tokens[first].start : self.tokens[self.position - 1].stop]
-
-    def name(self, expected: str) -> str:
-        token = self.take("word") or self.take("quoted") or self.fail(expected)
-        return token.value
-
-    def number(self) -> float:
-        return float(self.need("a number", "number").value)
 
     def names_after_by(self) -> tuple[str, ...]:
         if not self.take("word", "by"):

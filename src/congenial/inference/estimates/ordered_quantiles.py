@@ -42,22 +42,28 @@ class OrderedQuantile(Quantity):
 
     @cached_property
     def values(self) -> Floats:
-        """The interpolated quantile; nan where nobody is estimated to be there."""
-        found = [self._value(one.root) if one.people > 0 else np.nan for one in self._groups]
-        return np.array([v if np.isfinite(v) else np.nan for v in found])
+        """The interpolated quantile; nan in a bin without an edge, and where nobody seems to be."""
+        return np.array(
+            [self._value(one.root) if one.people > 0 else np.nan for one in self._groups]
+        )
 
-    def _value(self, place: float) -> float:
-        """The number at a place counted in bins; infinite inside an open bin."""
+    def _value(self, place: float, outwards: int = 0) -> float:
+        """The number at a place counted in bins.
+
+        Inside a bin without an edge: that of its ends which lies `outwards` (-1 or 1).
+        """
+        intervals = self.attribute.intervals
         if self.attribute.kind == "integers":  # the least level that reaches the share
-            return float(self.attribute.intervals[max(int(np.ceil(place)) - 1, 0)][0] or 0)
-        bin_ = min(int(place), len(self.attribute.intervals) - 1)
-        lower, upper = self.attribute.intervals[bin_]
+            return float(intervals[max(int(np.ceil(place)) - 1, 0)][0] or 0)
+        bin_ = min(int(place), len(intervals) - 1)
+        lower, upper = (np.nan if end is None else float(end) for end in intervals[bin_])
         share = place - bin_
-        if lower is None:
-            return float(upper) if share == 1 else -np.inf  # type: ignore[arg-type]
-        if upper is None:
-            return float(lower) if share == 0 else np.inf
-        return float(lower) + share * (float(upper) - float(lower))
+        if share in (0.0, 1.0) and np.isfinite(end := (lower, upper)[int(share)]):
+            return end
+        if np.isnan(lower) or np.isnan(upper):
+            ends = {-1: (lower, -np.inf), 1: (upper, np.inf), 0: (np.nan, np.nan)}[outwards]
+            return ends[1] if np.isnan(ends[0]) else ends[0]
+        return lower + share * (upper - lower)
 
     def sizes(self) -> Floats:
         """|error| of the cumulated count at the estimate."""
@@ -73,7 +79,7 @@ class OrderedQuantile(Quantity):
 
     def _interval(self, cuts: _Cuts, cover: Cover) -> tuple[float, float, str]:
         first, last = cuts.ends(cover)
-        low, high = self._value(first), self._value(last)
+        low, high = self._value(first, -1), self._value(last, 1)
         if cuts.may_be_empty(cover):
             return low, high, MAY_BE_EMPTY
         return low, high, "" if np.isfinite(low) and np.isfinite(high) else OPEN

@@ -25,7 +25,9 @@ from congenial.inference.estimates.quantities import NOBODY, Ends, Quantity
 METHOD = "bias-corrected: calibrated by simulation along tables from even to rougher than drawn"
 USED = 2_000  # simulated tables
 BATCH = 8_000_000  # numbers held at a time
-ROUGHNESS = np.concatenate([np.linspace(0, 1.2, 19), [1.3, 1.5, 1.75, 2.0, 2.5, 3.0]])
+ROUGHNESS = np.concatenate([np.linspace(0, 1.2, 13), [1.4, 1.7, 2.0, 2.5, 3.0]])
+FINER = 14  # tables looked at between the first and the last that are compatible
+TAIL = 0.4  # of what the level leaves, on either side; half would be too much for other shapes
 STANDS_OUT = 2.0  # standard deviations
 
 Index = Callable[[Floats], Floats]
@@ -73,17 +75,23 @@ class ScaledIndex(Quantity):
         return [(even, away), (even, np.where(size >= limit, away, 0.0))]
 
     @cached_property
-    def _simulated(self) -> list[tuple[Floats, Floats]]:
-        """For each shape: the index of every z_t, and its sorted simulated values, (t, draws)."""
-        found = []
-        for even, away in self._shapes:
-            true, drawn = [], []
-            for t in ROUGHNESS:
-                table = np.maximum(even + t * away, 0.0)
-                true.append(self.index(table))
-                drawn.append(np.sort(self._noisy(table), axis=0))
-            found.append((np.array(true), np.array(drawn)))
-        return found
+    def _simulated(self) -> list[_Simulated]:
+        """For each shape, indices of its tables from even to rough."""
+        roughness = np.repeat(ROUGHNESS[:, None], self.shape[0], axis=1)
+        return [self._along(shape, roughness) for shape in self._shapes]
+
+    def _along(self, shape: tuple[Floats, Floats], roughness: Floats) -> _Simulated:
+        """True and simulated indices of tables of a roughness, (tables, groups)."""
+        true, drawn = [], []
+        for t in roughness:
+            table = self._rough(shape, t)
+            true.append(np.nan_to_num(self.index(table)))
+            drawn.append(np.sort(self._noisy(table), axis=0))
+        return _Simulated(roughness, np.array(true), np.array(drawn))
+
+    def _rough(self, shape: tuple[Floats, Floats], t: Floats) -> Floats:
+        even, away = shape
+        return np.asarray(np.maximum(even + t.reshape(-1, *(1,) * (even.ndim - 1)) * away, 0.0))
 
     def _noisy(self, table: Floats) -> Floats:
         """The index of the table with each draw of noise added, (draws, groups)."""
@@ -95,59 +103,83 @@ class ScaledIndex(Quantity):
         return np.nan_to_num(np.concatenate(parts))
 
     @cached_property
+    def _roughness(self) -> Floats:
+        """For each group, the roughness at which the median index is the one seen."""
+        middle = self._simulated[0].quantile(0.5)
+        found = [
+            _interpolated(seen, middle[:, g], ROUGHNESS) for g, seen in enumerate(self._seen_or_0)
+        ]
+        return np.array(found)
+
+    @cached_property
+    def _seen_or_0(self) -> Floats:
+        return np.nan_to_num(self._seen)
+
+    @cached_property
     def values(self) -> Floats:
         """The index of the table whose median index is the one seen."""
-        true, drawn = self._simulated[0]
-        middle = drawn[:, drawn.shape[1] // 2]
-        found = np.array(
-            [
-                np.interp(*_increasing(seen, middle[:, g], true[:, g]))
-                for g, seen in enumerate(self._seen)
-            ]
-        )
+        found = self.index(self._rough(self._shapes[0], self._roughness))
         return np.where(np.isnan(self._seen), np.nan, found)
 
     def sizes(self) -> Floats:
         """How far the index of as rough a table strays from its median."""
-        true = self._simulated[0][0]
-        nearest = np.nanargmin(np.abs(np.nan_to_num(true) - np.nan_to_num(self.values)), axis=0)
-        table = np.maximum(self._at(nearest), 0.0)
-        noisy = self._noisy(table)
-        repeated = np.resize(np.abs(noisy - np.median(noisy, axis=0)), (DRAWS, noisy.shape[1]))
-        return np.asarray(repeated)
-
-    def _at(self, places: Any) -> Floats:
-        even, away = self._shapes[0]
-        t = ROUGHNESS[places].reshape(-1, *(1,) * (even.ndim - 1))
-        return np.asarray(even + t * away)
+        noisy = self._noisy(self._rough(self._shapes[0], self._roughness))
+        return np.resize(np.abs(noisy - np.median(noisy, axis=0)), (DRAWS, noisy.shape[1]))
 
     def ends(self, cover: Cover) -> Ends:
         """The least and the largest index of the tables that are compatible."""
-        tail = max(int((1 - cover.level) / 2 * len(self._errors)) - 1, 0)
-        sets = [self._compatible(true, drawn, tail) for true, drawn in self._simulated]
-        low = np.min([one[0] for one in sets], axis=0)
-        high = np.max([one[1] for one in sets], axis=0)
-        notes = [NOBODY if np.isnan(seen) else "" for seen in self._seen]
-        methods = [METHOD] * len(notes)
+        tail = (1 - cover.level) * TAIL
+        low, high = np.full(self.shape[0], np.inf), np.full(self.shape[0], -np.inf)
+        for shape, coarse in zip(self._shapes, self._simulated, strict=True):
+            fine = self._along(shape, coarse.around(self._seen_or_0, tail))
+            least, largest = fine.compatible(self._seen_or_0, tail)
+            low, high = np.minimum(low, least), np.maximum(high, largest)
         none = np.isnan(self._seen)
+        notes = [NOBODY if missing else "" for missing in none]
+        methods = [METHOD] * len(notes)
         return Ends(np.where(none, np.nan, low), np.where(none, np.nan, high), methods, notes)
 
-    def _compatible(self, true: Floats, drawn: Floats, tail: int) -> tuple[Floats, Floats]:
-        """Ends of the indices of compatible tables, with the next table on either side."""
-        low, high = drawn[:, tail], drawn[:, drawn.shape[1] - 1 - tail]
-        seen = np.nan_to_num(self._seen)
-        inside = (low <= seen) & (seen <= high)
-        gap = np.where(inside, 0.0, np.maximum(low - seen, seen - high))
-        inside |= gap == gap.min(axis=0)
+
+@dataclass(frozen=True, eq=False)
+class _Simulated:
+    """Indices of tables of growing roughness: true ones, and sorted draws with noise."""
+
+    roughness: Floats  # (tables, groups)
+    true: Floats  # (tables, groups)
+    drawn: Floats  # (tables, draws, groups)
+
+    def quantile(self, probability: float) -> Floats:
+        """A quantile of every table's draws, outwards, (tables, groups)."""
+        draws = self.drawn.shape[1]
+        if probability > 0.5:
+            return np.asarray(self.drawn[:, min(int(np.ceil(probability * draws)), draws - 1)])
+        return np.asarray(self.drawn[:, max(int(probability * draws) - 1, 0)])
+
+    def _inside(self, seen: Floats, tail: float) -> Any:
+        """Tables whose draws have the seen index between their tails, and the ones beside."""
+        low, high = self.quantile(tail), self.quantile(1 - tail)
+        gap = np.maximum(np.maximum(low - seen, seen - high), 0.0)
+        inside = gap == gap.min(axis=0)
         wider = inside.copy()
         wider[1:] |= inside[:-1]
         wider[:-1] |= inside[1:]
-        true = np.nan_to_num(true)
-        least = np.min(np.where(wider, true, np.inf), axis=0)
-        return least, np.max(np.where(wider, true, -np.inf), axis=0)
+        return wider
+
+    def around(self, seen: Floats, tail: float) -> Floats:
+        """Roughness between the first and the last compatible table, in finer steps."""
+        inside = self._inside(seen, tail)
+        first = np.min(np.where(inside, self.roughness, np.inf), axis=0)
+        last = np.max(np.where(inside, self.roughness, -np.inf), axis=0)
+        return np.asarray(np.linspace(first, last, FINER))
+
+    def compatible(self, seen: Floats, tail: float) -> tuple[Floats, Floats]:
+        """The least and the largest true index of compatible tables."""
+        inside = self._inside(seen, tail)
+        least = np.min(np.where(inside, self.true, np.inf), axis=0)
+        return least, np.max(np.where(inside, self.true, -np.inf), axis=0)
 
 
-def _increasing(seen: float, medians: Floats, true: Floats) -> tuple[float, Floats, Floats]:
-    """Medians in increasing order, for interpolation; an index may fall with roughness."""
+def _interpolated(seen: float, medians: Floats, roughness: Floats) -> float:
+    """The roughness at a median; an index may rise or fall with roughness."""
     order = np.argsort(medians, kind="stable")
-    return seen, medians[order], np.nan_to_num(true[order])
+    return float(np.interp(seen, medians[order], roughness[order]))
