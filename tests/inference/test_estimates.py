@@ -167,7 +167,7 @@ def test_any_function_of_the_table():
     by_name = one("share(sex = 'f' | age >= 65)")
     assert found.of == "older_women"
     assert found.value == pytest.approx(by_name.value, abs=0.002)
-    assert found.high - found.low == pytest.approx(by_name.high - by_name.low, rel=0.35)
+    assert 0.9 < (found.high - found.low) / (by_name.high - by_name.low) < 1.5
     each = estimate(RELEASE, lambda table: table.sum(axis=(1, 2)))
     assert [e.value for e in each] == pytest.approx(COUNTS.sum(axis=(1, 2)).tolist())
 
