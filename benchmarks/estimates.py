@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 import congenial as cg
-from congenial.inference.estimates.cover import Cover
 from congenial.inference.estimates.expression_language import parse_question
+from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import Quantity
-from congenial.inference.estimates.resolve import Groups, resolve
+from congenial.inference.estimates.resolve import CellGroups, resolve
 from congenial.inference.estimates.scaled_family import ScaledIndex
 from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
 
@@ -109,7 +109,7 @@ class World:
 
     def quantity(self, source: Any, question: str) -> Quantity:
         asked = parse_question(question)
-        return resolve(asked, [Groups(source, source, asked.by)], None)
+        return resolve(asked, [CellGroups(source, source, asked.by)], None)
 
     def truth(self, question: str) -> Any:
         """What the question has as its answer on the confidential table."""
@@ -121,7 +121,7 @@ def covered(
     world: World, question: str, releases: int = RELEASES, level: float = LEVEL
 ) -> tuple[Any, Any]:
     """Which intervals hold the truth, and their widths: arrays (releases, counties)."""
-    truth, cover = world.truth(question), Cover.of_one(level)
+    truth, cover = world.truth(question), IntervalCover.of_one(level)
     inside, width = [], []
     for source in world.releases(releases):
         ends = world.quantity(source, question).ends(cover)
@@ -135,7 +135,7 @@ def covered(
 def by_quadrature(world: World, releases: int = RELEASES, level: float = LEVEL) -> Any:
     """Women less men in a county from their two intervals, as if their errors were independent."""
     parts = [f"count(sex = '{sex}' and age >= 18) by county" for sex in "fm"]
-    cover = Cover.of_one(level)
+    cover = IntervalCover.of_one(level)
     truth = world.truth(parts[0]) - world.truth(parts[1])
     inside = []
     for source in world.releases(releases):

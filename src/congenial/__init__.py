@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         structural_zeros,
         total,
     )
-    from congenial.inference.estimates.answers import EstimateTable
     from congenial.inference.estimates.estimating import estimate
     from congenial.inference.inference import infer
     from congenial.ledger.budget import Budget
@@ -70,7 +69,6 @@ _HOMES = {
     "calibrate": "mechanisms.calibrate",
     "project": "mechanisms.projection.projection",
     "Release": "mechanisms.table_release",
-    "EstimateTable": "inference.estimates.answers",
     "estimate": "inference.estimates.estimating",
     "infer": "inference.inference",
     "Plan": "publication.plan",
@@ -85,7 +83,6 @@ __all__ = [
     "Budget",
     "Congenial",
     "CongenialError",
-    "EstimateTable",
     "Guarantee",
     "Invariants",
     "Ledger",

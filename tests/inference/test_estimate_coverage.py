@@ -54,7 +54,7 @@ def test_every_world_and_kind(world):
 
 def test_intervals_hold_together_when_asked_to():
     """Eighteen counts at once; intervals for one at a time hold together far less often."""
-    from congenial.inference.estimates.cover import Cover
+    from congenial.inference.estimates.interval_cover import IntervalCover
 
     world, question = WORLDS[1], "count(sex = 'f') by county, age"
     truth = world.truth(question)
@@ -62,8 +62,8 @@ def test_intervals_hold_together_when_asked_to():
     for source in world.releases(100):
         quantity = world.quantity(source, question)
         for cover, found in (
-            (Cover.of_all(0.9, quantity.sizes()), together),
-            (Cover.of_one(0.9), alone),
+            (IntervalCover.of_all(0.9, quantity.sizes()), together),
+            (IntervalCover.of_one(0.9), alone),
         ):
             ends = quantity.ends(cover)
             found.append(bool(np.all((ends.low <= truth) & (truth <= ends.high))))

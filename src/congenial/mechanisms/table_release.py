@@ -25,7 +25,6 @@ from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    import congenial
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
 
 EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
@@ -164,8 +163,8 @@ class Release:
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
 
-    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> congenial.EstimateTable:
-        """Estimates with intervals: `congenial.estimate(self, what, level, ...)`.
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`.
 
         `what` is an expression such as "share(sex = 'f' | age >= 65) by county", a Python function
         of the table, or a list of these.

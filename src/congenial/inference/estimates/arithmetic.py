@@ -17,11 +17,11 @@ import numpy as np
 
 from congenial.errors import InferenceError
 from congenial.inference.estimates.cell_estimates import DRAWS, Floats
-from congenial.inference.estimates.cover import Cover
+from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import (
     MAY_BE_ZERO,
+    CellSums,
     Ends,
-    Linear,
     Operator,
     Quantity,
     Smooth,
@@ -56,7 +56,7 @@ class Arithmetic(Smooth):
         sides = (self.left, self.right)
         return all(isinstance(one, Smooth) and getattr(one, "smooth", True) for one in sides)
 
-    def parts(self) -> list[Linear]:
+    def parts(self) -> list[CellSums]:
         """The sums of both sides."""
         assert isinstance(self.left, Smooth)
         assert isinstance(self.right, Smooth)
@@ -87,7 +87,7 @@ class Arithmetic(Smooth):
     def _delta(self) -> _Delta:
         return _Delta(self)
 
-    def ends(self, cover: Cover) -> Ends:
+    def ends(self, cover: IntervalCover) -> Ends:
         """By the delta method where its check holds."""
         if not self.smooth:
             return self._together(cover)
@@ -108,7 +108,7 @@ class Arithmetic(Smooth):
         """By the delta method, where it is smooth."""
         return self._delta.deviations if self.smooth else super().deviations
 
-    def _together(self, cover: Cover) -> Ends:
+    def _together(self, cover: IntervalCover) -> Ends:
         half = cover.split(2)
         left, right = self.left.ends(half), self.right.ends(half)
         with np.errstate(divide="ignore", invalid="ignore"):

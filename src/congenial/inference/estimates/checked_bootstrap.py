@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from congenial.errors import InferenceError
 from congenial.inference.estimates.cell_estimates import DRAWS, CellEstimates, Floats, Weights
-from congenial.inference.estimates.cover import Cover
+from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import NOBODY, Ends, Quantity
 
 METHOD = "bootstrap with the public noise, bias-corrected, widened until its check held"
@@ -71,14 +71,14 @@ class CheckedFunction(Quantity):
         """Standard deviation of R."""
         return np.asarray(self._away.std(axis=0))
 
-    def ends(self, cover: Cover) -> Ends:
+    def ends(self, cover: IntervalCover) -> Ends:
         """Around the corrected value, as far as the check asks for."""
         reach = cover.reach(self.sizes()) * self._widening(cover)
         none = np.isnan(self._seen)
         notes = [NOBODY if missing else "" for missing in none]
         return Ends(self.values - reach, self.values + reach, [METHOD] * len(notes), notes)
 
-    def _widening(self, cover: Cover) -> Floats:
+    def _widening(self, cover: IntervalCover) -> Floats:
         """By what the reach must be multiplied for intervals of new estimates to cover f(z)."""
         sure = cover.level + np.sqrt(cover.level * (1 - cover.level) / CHECKED)
         rank = min(int(np.ceil(sure * CHECKED)), CHECKED) - 1

@@ -18,11 +18,11 @@ from congenial.inference.estimates.arithmetic import refuse_all_unbounded
 from congenial.inference.estimates.cell_estimates import CellEstimates, cell_estimates
 from congenial.inference.estimates.checked_bootstrap import function_of_table
 from congenial.inference.estimates.combined_estimates import combined
-from congenial.inference.estimates.cover import Cover
 from congenial.inference.estimates.expression_language import EXAMPLE, parse_question
+from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.outside_file import Outside
 from congenial.inference.estimates.quantities import Quantity
-from congenial.inference.estimates.resolve import Groups, resolve
+from congenial.inference.estimates.resolve import CellGroups, resolve
 from congenial.inference.estimates.side_by_side import SideBySide
 
 What = str | Callable[[Any], Any]
@@ -59,9 +59,9 @@ def estimate(
     listed = _listed(what)
     together = _Together(tables, same_population)
     asked = [_asked(one, together, file) for one in listed]
-    cover = Cover.of_one(level)
+    cover = IntervalCover.of_one(level)
     if jointly:
-        cover = Cover.of_all(level, np.column_stack([q.sizes() for _, q, _ in asked]))
+        cover = IntervalCover.of_all(level, np.column_stack([q.sizes() for _, q, _ in asked]))
     found = [one for each in asked for one in _answers(each, cover, level, jointly)]
     return EstimateTable(tuple(found))
 
@@ -114,16 +114,16 @@ def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
     if question.compares:
         beside = SideBySide(tuple(together.tables))
         sides = [
-            Groups(beside, table, question.by, start)
+            CellGroups(beside, table, question.by, start)
             for table, start in zip(beside.tables, beside.starts, strict=False)
         ]
         _refuse_other_groups(sides)
     else:
-        sides = [Groups(together.one, together.one, question.by)]
+        sides = [CellGroups(together.one, together.one, question.by)]
     return question.text, resolve(question, sides, outside), sides[0].labels
 
 
-def _refuse_other_groups(sides: list[Groups]) -> None:
+def _refuse_other_groups(sides: list[CellGroups]) -> None:
     for other in sides[1:]:
         if other.labels != sides[0].labels:
             raise InferenceError(
@@ -133,7 +133,7 @@ def _refuse_other_groups(sides: list[Groups]) -> None:
             )
 
 
-def _answers(asked: Asked, cover: Cover, level: float, jointly: bool) -> list[Estimate]:
+def _answers(asked: Asked, cover: IntervalCover, level: float, jointly: bool) -> list[Estimate]:
     text, quantity, groups = asked
     ends = quantity.ends(cover)
     refuse_all_unbounded(ends, text)

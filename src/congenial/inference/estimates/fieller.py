@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.inference.estimates.cover import Cover
+from congenial.inference.estimates.interval_cover import IntervalCover
 
 STEPS = 12  # points looked at between the estimate and a point outside
 HALVINGS = 12
@@ -19,7 +19,7 @@ DOUBLINGS = 60
 
 
 def fieller(
-    estimates: tuple[float, float], errors: tuple[Any, Any], cover: Cover
+    estimates: tuple[float, float], errors: tuple[Any, Any], cover: IntervalCover
 ) -> tuple[float, float]:
     """The ends of the set, (-inf, inf) where it is unbounded."""
     a, b = estimates

@@ -19,7 +19,7 @@ from congenial.inference.estimates.quantities import Quantity
 from congenial.inference.estimates.scaled_family import ScaledIndex
 
 if TYPE_CHECKING:
-    from congenial.inference.estimates.resolve import Groups
+    from congenial.inference.estimates.resolve import CellGroups
 
 
 def entropy(tables: Floats) -> Floats:
@@ -63,7 +63,7 @@ def _shares(tables: Floats) -> Any:
     return counts / np.where(total > 0, total, np.nan)
 
 
-def index_quantity(node: IndexOf, groups: Groups) -> Quantity:
+def index_quantity(node: IndexOf, groups: CellGroups) -> Quantity:
     """The index that an expression asks for."""
     chosen = groups.selected(node.condition)
     level, count = groups.levels_of(node.name)
@@ -80,7 +80,7 @@ def index_quantity(node: IndexOf, groups: Groups) -> Quantity:
     )
 
 
-def _dissimilarity(node: IndexOf, groups: Groups, chosen: Any) -> Quantity:
+def _dissimilarity(node: IndexOf, groups: CellGroups, chosen: Any) -> Quantity:
     level, count = groups.levels_of(node.name)
     area, areas = groups.levels_of(node.over)
     schema = groups.table.schema
@@ -110,7 +110,7 @@ def _independent(tables: Floats, possible: Any) -> Floats:
     return np.asarray(np.where(possible, found, 0.0))
 
 
-def _amounts(node: IndexOf, groups: Groups) -> Floats:
+def _amounts(node: IndexOf, groups: CellGroups) -> Floats:
     """The middle of every bin; an open bin needs a number."""
     from congenial.inference.estimates.resolve import ordered
 

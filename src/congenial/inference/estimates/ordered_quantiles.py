@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from congenial.data.attribute import Attribute
 from congenial.inference.estimates.cell_estimates import DRAWS, CellEstimates, Floats, Weights
-from congenial.inference.estimates.cover import Cover
+from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import Ends, Quantity
 
 METHOD = "inversion of the simulated law of the cumulated count"
@@ -71,13 +71,13 @@ class OrderedQuantile(Quantity):
             [np.abs(one.errors_at(np.array([one.root]))) for one in self._groups]
         )
 
-    def ends(self, cover: Cover) -> Ends:
+    def ends(self, cover: IntervalCover) -> Ends:
         """The ends of each set."""
         found = [self._interval(one, cover) for one in self._groups]
         low, high, notes = zip(*found, strict=True)
         return Ends(np.array(low), np.array(high), [METHOD] * len(found), list(notes))
 
-    def _interval(self, cuts: _Cuts, cover: Cover) -> tuple[float, float, str]:
+    def _interval(self, cuts: _Cuts, cover: IntervalCover) -> tuple[float, float, str]:
         first, last = cuts.ends(cover)
         low, high = self._value(first, -1), self._value(last, 1)
         if cuts.may_be_empty(cover):
@@ -108,7 +108,7 @@ class _Cuts:
         assert found.shape[0] == DRAWS
         return np.asarray(found)
 
-    def _inside(self, places: Floats, cover: Cover) -> Any:
+    def _inside(self, places: Floats, cover: IntervalCover) -> Any:
         there = np.interp(places, np.arange(len(self.estimates)), self.estimates)
         return np.abs(there) <= cover.reach(np.abs(self.errors_at(places)))
 
@@ -124,7 +124,7 @@ class _Cuts:
         rise = middle[after] - middle[after - 1]
         return after - (float(middle[after] / rise) if rise > 0 else 0.0)
 
-    def ends(self, cover: Cover) -> tuple[float, float]:
+    def ends(self, cover: IntervalCover) -> tuple[float, float]:
         """First and last place of the set, counted in bins."""
         edges = np.arange(len(self.estimates), dtype=float)
         inside = np.flatnonzero(self._inside(edges, cover))
@@ -132,7 +132,7 @@ class _Cuts:
         stop = max([self.root, *edges[inside]])
         return self._end(start, -1, cover), self._end(stop, 1, cover)
 
-    def _end(self, near: float, sign: int, cover: Cover) -> float:
+    def _end(self, near: float, sign: int, cover: IntervalCover) -> float:
         """From a place that belongs to the set outwards, to the next edge at most."""
         edge = np.floor(near) if sign < 0 else np.ceil(near)
         if edge == near:
@@ -150,7 +150,7 @@ class _Cuts:
             near, far = (middle, far) if kept else (near, middle)
         return far
 
-    def may_be_empty(self, cover: Cover) -> bool:
+    def may_be_empty(self, cover: IntervalCover) -> bool:
         """Whether the noise allows that nobody is there."""
         if self._source.known(self._total)[0]:
             return self.people <= 0

@@ -1,6 +1,6 @@
 """What is estimated, for several groups at once: sums, ratios, and arithmetic on them.
 
-A quantity knows its values, joint draws of the size of its error, and its interval for a `Cover`.
+A quantity knows its values, joint draws of the size of its error, and its interval for a cover.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from congenial.inference.estimates.cell_estimates import (
     ScaledLaw,
     Weights,
 )
-from congenial.inference.estimates.cover import Cover
 from congenial.inference.estimates.fieller import fieller
+from congenial.inference.estimates.interval_cover import IntervalCover
 
 PUBLISHED = "published exactly"
 SIMULATED = "joint simulation from the public law of the noise"
@@ -58,7 +58,7 @@ class Quantity(ABC):
         """Joint draws of the size of the error that intervals are made of, (DRAWS, groups)."""
 
     @abstractmethod
-    def ends(self, cover: Cover) -> Ends:
+    def ends(self, cover: IntervalCover) -> Ends:
         """The intervals."""
 
     @property
@@ -71,7 +71,7 @@ class Smooth(Quantity):
     """A quantity that is a smooth function of sums of cells."""
 
     @abstractmethod
-    def parts(self) -> list[Linear]:
+    def parts(self) -> list[CellSums]:
         """The sums it is a function of."""
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Smooth(Quantity):
 
 
 @dataclass(frozen=True, eq=False)
-class Linear(Smooth):
+class CellSums(Smooth):
     """Weighted sums of cells, plus a constant."""
 
     source: CellEstimates
@@ -92,7 +92,7 @@ class Linear(Smooth):
     constant: Floats
 
     @classmethod
-    def of(cls, source: CellEstimates, weights: Weights, constant: Any = 0.0) -> Linear:
+    def of(cls, source: CellEstimates, weights: Weights, constant: Any = 0.0) -> CellSums:
         """With canonical weights: no entry is stored twice, and none that is zero."""
         weights = sp.csr_array(weights)
         weights.sum_duplicates()
@@ -138,7 +138,7 @@ class Linear(Smooth):
                 found[i] = law.deviation if law else float(self.source.covariance(one)[0, 0]) ** 0.5
         return found
 
-    def ends(self, cover: Cover) -> Ends:
+    def ends(self, cover: IntervalCover) -> Ends:
         """By the law of the sum, or by simulation; a count is not below zero."""
         reach = np.zeros(len(self.values))
         methods = [PUBLISHED] * len(reach)
@@ -162,7 +162,7 @@ class Linear(Smooth):
         least = self.weights.min(axis=1).toarray().reshape(-1) if self.weights.nnz else 0.0
         return (np.asarray(least) >= 0) & (self.constant == 0)
 
-    def parts(self) -> list[Linear]:
+    def parts(self) -> list[CellSums]:
         """Itself."""
         return [self]
 
@@ -174,18 +174,18 @@ class Linear(Smooth):
         """The sum itself."""
         return sums[0]
 
-    def times(self, factor: Any) -> Linear:
+    def times(self, factor: Any) -> CellSums:
         """Multiplied, group by group."""
         factors = np.full(len(self.constant), 1.0) * factor
         weights = sp.diags_array(factors) @ self.weights
-        return Linear.of(self.source, weights, self.constant * factor)
+        return CellSums.of(self.source, weights, self.constant * factor)
 
-    def plus(self, other: Linear, factor: Any = 1.0) -> Linear:
+    def plus(self, other: CellSums, factor: Any = 1.0) -> CellSums:
         """Plus a multiple of another."""
         more = other.times(factor)
-        return Linear.of(self.source, self.weights + more.weights, self.constant + more.constant)
+        return CellSums.of(self.source, self.weights + more.weights, self.constant + more.constant)
 
-    def same(self, other: Linear) -> bool:
+    def same(self, other: CellSums) -> bool:
         """Whether both are the same sums."""
         return (
             self.weights.shape == other.weights.shape
@@ -198,8 +198,8 @@ class Linear(Smooth):
 class Ratio(Smooth):
     """Sums over sums. `within`: between which numbers the truth must lie."""
 
-    top: Linear
-    bottom: Linear
+    top: CellSums
+    bottom: CellSums
     within: tuple[float, float] = (-np.inf, np.inf)
 
     @cached_property
@@ -212,7 +212,7 @@ class Ratio(Smooth):
         """|error of top - ratio x bottom| at the estimate, which Fieller's method inverts."""
         return np.abs(self.top.errors - np.nan_to_num(self.values) * self.bottom.errors)
 
-    def ends(self, cover: Cover) -> Ends:
+    def ends(self, cover: IntervalCover) -> Ends:
         """A scaled sum where the denominator is published, otherwise Fieller's method."""
         groups = len(self.values)
         ends = Ends(np.full(groups, np.nan), np.full(groups, np.nan), [FIELLER] * groups)
@@ -224,17 +224,17 @@ class Ratio(Smooth):
             ends.methods[i], ends.notes[i] = "none", NOBODY
         return ends
 
-    def _scaled(self, ends: Ends, rows: Any, cover: Cover) -> None:
+    def _scaled(self, ends: Ends, rows: Any, cover: IntervalCover) -> None:
         if not len(rows):
             return
-        top = Linear.of(self.top.source, self.top.weights[rows], self.top.constant[rows])
+        top = CellSums.of(self.top.source, self.top.weights[rows], self.top.constant[rows])
         found = top.times(1 / self.bottom.values[rows]).ends(cover)
         ends.low[rows] = np.clip(found.low, *self.within)
         ends.high[rows] = np.clip(found.high, *self.within)
         for i, method in zip(rows, found.methods, strict=True):
             ends.methods[i] = method
 
-    def _inverted(self, ends: Ends, rows: Any, cover: Cover) -> None:
+    def _inverted(self, ends: Ends, rows: Any, cover: IntervalCover) -> None:
         for i in rows:
             low, high = fieller(
                 (float(self.top.values[i]), float(self.bottom.values[i])),
@@ -245,7 +245,7 @@ class Ratio(Smooth):
             if np.isinf(low):
                 ends.notes[i] = MAY_BE_ZERO
 
-    def parts(self) -> list[Linear]:
+    def parts(self) -> list[CellSums]:
         """Numerator and denominator."""
         return [self.top, self.bottom]
 
@@ -262,11 +262,11 @@ def combine(operator: Operator, left: Quantity, right: Quantity) -> Quantity:
     """left operator right, as a sum or a single ratio wherever that is what it is."""
     from congenial.inference.estimates.arithmetic import Arithmetic
 
-    if isinstance(right, Linear) and right.is_constant:
+    if isinstance(right, CellSums) and right.is_constant:
         found = _with_constant(operator, left, right.constant)
-    elif isinstance(left, Linear) and left.is_constant and operator in "+*":
+    elif isinstance(left, CellSums) and left.is_constant and operator in "+*":
         return combine(operator, right, left)
-    elif isinstance(left, Linear) and isinstance(right, Linear):
+    elif isinstance(left, CellSums) and isinstance(right, CellSums):
         found = _of_sums(operator, left, right)
     elif isinstance(left, Ratio) and isinstance(right, Ratio) and left.bottom.same(right.bottom):
         found = _of_ratios(operator, left, right)
@@ -285,14 +285,14 @@ def _with_constant(operator: Operator, left: Quantity, number: Floats) -> Quanti
         if operator == "*":
             return Ratio(left.top.times(number), left.bottom)
         return Ratio(left.top.plus(left.bottom, number), left.bottom)
-    if isinstance(left, Linear):
+    if isinstance(left, CellSums):
         if operator == "*":
             return left.times(number)
-        return Linear.of(left.source, left.weights, left.constant + number)
+        return CellSums.of(left.source, left.weights, left.constant + number)
     return None
 
 
-def _of_sums(operator: Operator, left: Linear, right: Linear) -> Quantity | None:
+def _of_sums(operator: Operator, left: CellSums, right: CellSums) -> Quantity | None:
     if operator in "+-":
         return left.plus(right, 1.0 if operator == "+" else -1.0)
     return Ratio(left, right) if operator == "/" else None

@@ -29,11 +29,11 @@ from congenial.inference.estimates.expression_language import (
 from congenial.inference.estimates.indices import index_quantity
 from congenial.inference.estimates.ordered_quantiles import OrderedQuantile
 from congenial.inference.estimates.outside_file import Outside
-from congenial.inference.estimates.quantities import Linear, Quantity, Ratio, combine
+from congenial.inference.estimates.quantities import CellSums, Quantity, Ratio, combine
 
 
 @dataclass(frozen=True)
-class Groups:
+class CellGroups:
     """The cells of a table, sorted into the groups after 'by'.
 
     `offset`: where the table's cells begin among all cells of `source`.
@@ -76,15 +76,15 @@ class Groups:
         at = (np.ones(len(cells)), (row[cells], cells + self.offset))
         return sp.csr_array(at, shape=(count, self.source.cells.size))
 
-    def sums(self, condition: str) -> Linear:
+    def sums(self, condition: str) -> CellSums:
         """How many people of each group meet a condition."""
         weights = self.rows(self.selected(condition), self.of_cell, self.count)
-        return Linear.of(self.source, weights)
+        return CellSums.of(self.source, weights)
 
-    def constant(self, value: Any) -> Linear:
+    def constant(self, value: Any) -> CellSums:
         """A number for each group."""
         none = sp.csr_array((self.count, self.source.cells.size))
-        return Linear.of(self.source, none, value)
+        return CellSums.of(self.source, none, value)
 
     def levels_of(self, name: str) -> tuple[Any, int]:
         """For each cell, its level on an axis, and how many there are."""
@@ -93,7 +93,7 @@ class Groups:
         return np.broadcast_to(index, shape).reshape(-1), self.table.schema.axis(name).size
 
 
-def resolve(question: Question, tables: Sequence[Groups], outside: Outside | None) -> Quantity:
+def resolve(question: Question, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
     """What a question asks of one table, or of two beside each other."""
     try:
         return _resolve(question.expression, tables, outside)
@@ -103,7 +103,7 @@ def resolve(question: Question, tables: Sequence[Groups], outside: Outside | Non
         raise type(error)(f"'{question.text}': {error.what}", remedy=error.remedy) from None
 
 
-def _resolve(node: Expression, tables: Sequence[Groups], outside: Outside | None) -> Quantity:
+def _resolve(node: Expression, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
     groups = tables[0]
     if isinstance(node, BetweenOf):
         return _between(node, tables, outside)
@@ -124,13 +124,13 @@ def _resolve(node: Expression, tables: Sequence[Groups], outside: Outside | None
     return index_quantity(node, groups)
 
 
-def _share(node: ShareOf, groups: Groups) -> Ratio:
+def _share(node: ShareOf, groups: CellGroups) -> Ratio:
     whole = groups.selected(node.whole)
     part = groups.rows(whole & groups.selected(node.part), groups.of_cell, groups.count)
-    return Ratio(Linear.of(groups.source, part), groups.sums(node.whole), (0.0, 1.0))
+    return Ratio(CellSums.of(groups.source, part), groups.sums(node.whole), (0.0, 1.0))
 
 
-def _rate(node: RateOf, groups: Groups, outside: Outside | None) -> Quantity:
+def _rate(node: RateOf, groups: CellGroups, outside: Outside | None) -> Quantity:
     if outside is None:
         raise InferenceError(
             f"the rate is against '{node.column}' of an outside file, and none is given.",
@@ -140,7 +140,7 @@ def _rate(node: RateOf, groups: Groups, outside: Outside | None) -> Quantity:
     return groups.sums(node.condition).times(node.per / people)
 
 
-def _between(node: BetweenOf, tables: Sequence[Groups], outside: Outside | None) -> Quantity:
+def _between(node: BetweenOf, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
     if len(tables) != 2:
         raise InferenceError(
             f"change and growth compare two bundles, and {len(tables)} is given."
@@ -155,7 +155,7 @@ def _between(node: BetweenOf, tables: Sequence[Groups], outside: Outside | None)
     return combine("-", combine("/", after, before), tables[0].constant(1.0))
 
 
-def _quantile(node: QuantileOf, groups: Groups) -> OrderedQuantile:
+def _quantile(node: QuantileOf, groups: CellGroups) -> OrderedQuantile:
     attribute = ordered(node.name, groups)
     level, count = groups.levels_of(node.name)
     chosen, bins = groups.selected(node.condition), len(attribute.intervals)
@@ -166,7 +166,7 @@ def _quantile(node: QuantileOf, groups: Groups) -> OrderedQuantile:
     return OrderedQuantile(groups.source, each, attribute, node.probability)
 
 
-def ordered(name: str, groups: Groups) -> Attribute:
+def ordered(name: str, groups: CellGroups) -> Attribute:
     """The attribute behind a name, if its levels are numbers or bins of numbers."""
     axis = groups.table.schema.axis(name)
     attribute = groups.table.schema.attribute(axis.base)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from congenial.inference.estimates.cell_estimates import DRAWS, CellEstimates, Floats, Weights
-from congenial.inference.estimates.cover import Cover
+from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import NOBODY, Ends, Quantity
 
 METHOD = "bias-corrected: calibrated by simulation along tables from even to rougher than drawn"
@@ -126,7 +126,7 @@ class ScaledIndex(Quantity):
         noisy = self._noisy(self._rough(self._shapes[0], self._roughness))
         return np.resize(np.abs(noisy - np.median(noisy, axis=0)), (DRAWS, noisy.shape[1]))
 
-    def ends(self, cover: Cover) -> Ends:
+    def ends(self, cover: IntervalCover) -> Ends:
         """The least and the largest index of the tables that are compatible."""
         tail = (1 - cover.level) * TAIL
         low, high = np.full(self.shape[0], np.inf), np.full(self.shape[0], -np.inf)

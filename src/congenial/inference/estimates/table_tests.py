@@ -23,7 +23,7 @@ from congenial.inference.estimates.cell_estimates import (
     Weights,
     cell_estimates,
 )
-from congenial.inference.estimates.resolve import Groups
+from congenial.inference.estimates.resolve import CellGroups
 
 TABLES = 1_999  # simulated under the null hypothesis
 
@@ -87,9 +87,9 @@ def trend_test(release: Any, condition: str, name: str, where: str = "") -> Tabl
     return _tested(groups.source, weights, (2, bins), null, _trend)
 
 
-def _all(release: Any) -> Groups:
+def _all(release: Any) -> CellGroups:
     source = cell_estimates(release)
-    return Groups(source, source, ())
+    return CellGroups(source, source, ())
 
 
 def _among(where: str) -> str:

@@ -17,19 +17,19 @@ from congenial.mechanisms.error_laws import upper_rank
 
 
 @dataclass(frozen=True)
-class Cover:
+class IntervalCover:
     """`level` for a law that is known, `rank` among the sizes of simulated errors."""
 
     level: float
     rank: int
 
     @classmethod
-    def of_one(cls, level: float) -> Cover:
+    def of_one(cls, level: float) -> IntervalCover:
         """Each interval holds by itself."""
         return cls(level, _rank(level))
 
     @classmethod
-    def of_all(cls, level: float, sizes: Floats) -> Cover:
+    def of_all(cls, level: float, sizes: Floats) -> IntervalCover:
         """All intervals hold together; `sizes` are joint draws of |error|, (DRAWS, estimates).
 
         Every estimate gets the same rank, the least for which all of them cover at the level.
@@ -45,7 +45,7 @@ class Cover:
             )
         return cls(rank / DRAWS, rank)
 
-    def split(self, parts: int) -> Cover:
+    def split(self, parts: int) -> IntervalCover:
         """For each of several intervals that are to hold together (Bonferroni)."""
         rank = DRAWS - (DRAWS - self.rank) // parts
         if rank >= DRAWS:
@@ -53,7 +53,7 @@ class Cover:
                 f"{DRAWS:,} simulated tables are too few for an expression of so many parts.",
                 remedy="Ask for a lower level, or for the parts.",
             )
-        return Cover(1 - (1 - self.level) / parts, rank)
+        return IntervalCover(1 - (1 - self.level) / parts, rank)
 
     def reach(self, sizes: Any) -> Floats:
         """For each column of |error| draws, how far an interval reaches."""
