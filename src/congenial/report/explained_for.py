@@ -52,8 +52,8 @@ def _journalist(release: Any) -> Paragraphs:
                 "What you can write",
                 f"Numbers far larger than these errors, and differences of cells far larger than "
                 f"{2 * cell:,.0f}. Say that the counts carry noise on purpose, to protect people. "
-                "Do not write about a cell whose count is smaller than its error, about the smallest "
-                "or largest of many small cells, or that a zero means nobody.",
+                "Do not write about a cell whose count is smaller than its error, about the "
+                "smallest or largest of many small cells, or that a zero means nobody.",
             ),
         ]
     return [*found, ("Where it comes from", f"{release.name}; cite CITATION.cff and the digest.")]

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from congenial.data.schema import Schema
 from congenial.data.selection import cell_index
+from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, ScaledLaw, Weights
 from congenial.tables.estimate import choose_inverse, estimate, finest
 from congenial.tables.inverse import Inverse
 from congenial.tables.measurements import Measurements
-from congenial.tables.workload import Margin, Workload
 
 SAMPLED = 200  # cells of a table whose variance stands for all
 FAR_APART = 8.0  # standard deviations between two estimates of one sum: not one population

@@ -119,10 +119,16 @@ class SingleTableEstimates:
 
     def known(self, weights: Weights) -> NDArray[np.bool_]:
         """Combinations that the conditioned noise leaves at zero."""
-        rows = np.asarray(weights.todense(), dtype=float)
-        if isinstance(self.mechanism, Conditioned):
-            rows = self._projection.apply(rows)
-        return np.asarray(np.abs(rows).max(axis=1, initial=0) < NOTHING)
+        if not isinstance(self.mechanism, Conditioned):
+            return np.asarray(np.diff(weights.indptr) == 0)
+        if _disjoint_sums(weights):
+            return np.asarray(self.mechanism.support.fixes(_index(weights), weights.shape[0]))
+        found = np.zeros(weights.shape[0], dtype=np.bool_)
+        step = max(1, BLOCK // max(self.cells.size, 1))
+        for start in range(0, len(found), step):
+            rows = self._projection.apply(weights[start : start + step].toarray().astype(float))
+            found[start : start + step] = np.abs(rows).max(axis=1, initial=0) < NOTHING
+        return found
 
     @cached_property
     def _projection(self) -> KernelProjection:
@@ -131,40 +137,31 @@ class SingleTableEstimates:
 
     def laws(self, weights: Weights) -> list[ScaledLaw | None]:
         """Laws of sums: all weights of one size, and one sign in each independent part."""
-        size = [self._one_size(weights[[i]]) for i in range(weights.shape[0])]
+        size = [self._one_size(*_row(weights, i)) for i in range(weights.shape[0])]
         served = [i for i, one in enumerate(size) if one]
         laws: list[ScaledLaw | None] = [None] * len(size)
         if not served:
             return laws
-        if np.bincount(weights[served].indices, minlength=1).max(initial=0) <= 1:
-            batches = [served]  # no cell is in two sums: all at once
-        else:
-            batches = [[i] for i in served]
+        batches = [served] if _disjoint(weights[served]) else [[i] for i in served]
         for batch in batches:
             for i, law in zip(batch, self._laws_of(weights[batch]), strict=True):
                 laws[i] = ScaledLaw(law, size[i])
         return laws
 
     def _laws_of(self, rows: Weights) -> list[Any]:
-        index = np.full(self.cells.size, -1, dtype=np.int64)
-        for i in range(rows.shape[0]):
-            index[rows[[i]].indices] = i
-        shape = self.mechanism.shape
-        return list(self.mechanism.error_laws(index.reshape(shape), rows.shape[0]))
+        index = _index(rows).reshape(self.mechanism.shape)
+        return list(self.mechanism.error_laws(index, rows.shape[0]))
 
-    def _one_size(self, row: Weights) -> float:
+    def _one_size(self, cells: Any, values: Any) -> float:
         """The size of all weights of a row whose law is that of a sum; 0.0 where it is not."""
-        sizes = np.abs(row.data)
+        sizes = np.abs(values)
         if not len(sizes) or np.ptp(sizes) > NOTHING * sizes.max():
             return 0.0
-        positive = row.data > 0
+        positive = values > 0
         if positive.all() or not positive.any():
             return float(sizes[0])
         parts = self._parts
-        if (
-            parts is None
-            or np.intersect1d(parts[row.indices[positive]], parts[row.indices[~positive]]).size
-        ):
+        if parts is None or np.intersect1d(parts[cells[positive]], parts[cells[~positive]]).size:
             return 0.0
         return float(sizes[0])  # every part is symmetric about zero: signs of parts do not matter
 
@@ -184,3 +181,26 @@ class SingleTableEstimates:
         alone = (labels == LOOSE) | (labels == FROZEN)
         parts[alone] = support.groups + np.flatnonzero(alone)
         return parts
+
+
+def _row(weights: Weights, i: int) -> tuple[Any, Any]:
+    """Places and values of a row's weights."""
+    inside = slice(weights.indptr[i], weights.indptr[i + 1])
+    return weights.indices[inside], weights.data[inside]
+
+
+def _disjoint(weights: Weights) -> bool:
+    """Whether no cell is in two combinations."""
+    return bool(np.bincount(weights.indices, minlength=1).max() <= 1)
+
+
+def _disjoint_sums(weights: Weights) -> bool:
+    """Whether the combinations are plain sums of which no two have a cell in common."""
+    return bool(np.all(weights.data == 1)) and _disjoint(weights)
+
+
+def _index(weights: Weights) -> Any:
+    """For each cell the combination it is in, -1 for none."""
+    index = np.full(weights.shape[1], -1, dtype=np.int64)
+    index[weights.indices] = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    return index
