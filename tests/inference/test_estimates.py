@@ -342,3 +342,45 @@ def test_parts_of_an_expression_are_read_as_written():
     assert quoted.expression.condition == "name = 'a | b, (c'"
     with pytest.raises(PredicateError):
         estimate(RELEASE, "count(sex = 'x' or)")
+
+
+# ---- several tables drawn together ---------------------------------------------------------------
+
+
+def several(seed=1):
+    from fractions import Fraction
+
+    from congenial.mechanisms.joint_tables import JointTables
+
+    table = cg.Table(SCHEMA, AXES, COUNTS)
+    under = cg.SemiAdjacent(cg.publish(table, *FIGURES))
+    tables = [("county", "sex", "age"), ("state", "age"), ("age",)]
+    scales = [Fraction(9), Fraction(16), Fraction(25)]
+    mechanism = JointTables.of(under, tables, "discrete_gaussian", scales)
+    return mechanism.release(table, cg.SeededRandomness(SEED + seed), name="several")
+
+
+def test_several_tables_answer_as_one_best_estimate():
+    release = several()
+    cells = release.estimate("count() by county, sex, age")
+    assert [e.value for e in cells] == pytest.approx(release.estimates[0].reshape(-1).tolist())
+    found = one("count(age < 18)", release)
+    assert found.value == pytest.approx(release.estimated_count("age < 18"))
+    assert found.sd == pytest.approx(release.deviation("age < 18"), rel=0.05)
+    assert found.low <= COUNTS[:, :, 0].sum() <= found.high
+    assert one("count(sex = 'f')", release).method == "published exactly"
+    assert one("share(sex = 'f' | age < 18)", release).method.startswith("Fieller")
+    both = one("count(age < 18)", [release, RELEASE])
+    assert both.sd <= found.sd * 1.01
+
+
+def test_errors_of_several_tables_have_the_stated_covariance():
+    import scipy.sparse as sp
+
+    source = cell_estimates(several())
+    weights = np.zeros((2, 24))
+    weights[0, ::4] = 1  # the youngest
+    weights[1, :8] = [1, 2, 3, 4, 0, 0, 0, 0]
+    stated = several().estimator.covariance.of(AXES, weights.reshape(2, 3, 2, 4))
+    simulated = source.covariance(sp.csr_array(weights))
+    assert simulated == pytest.approx(stated, rel=0.08, abs=0.08 * stated.max())

@@ -11,11 +11,15 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
+from congenial.tables.joint_estimator import ends
 
 Meaning = Literal["label", "coarser label", "number"]
 
 COUNT = "count as published; sums of many cells are better taken from `estimate`"
 ESTIMATE = "value as drawn: unbiased, perhaps negative"
+WHOLE = "whole count, fitted to the estimates of all tables"
+BEST = "best estimate from all measured tables and exact figures"
 DEVIATION = "standard deviation of the error of `estimate`"
 
 
@@ -93,6 +97,8 @@ def exported_bundle(
     offered = getattr(release, "exported_tables", None)
     if isinstance(release, Release):
         tables: tuple[ExportedTable, ...] = (single_table(release, level),)
+    elif isinstance(release, TablesRelease):
+        tables = several_tables(release, level)
     elif callable(offered):
         tables = tuple(offered(level))
     else:
@@ -107,17 +113,35 @@ def single_table(release: Release, level: float) -> ExportedTable:
     """One row for each cell: labels, coarser labels, counts, and intervals where there are any."""
     shape = tuple(axis.size for axis in release.schema.axes(release.table))
     places = np.indices(shape).reshape(len(shape), -1)
-    columns = list(_labels(release, places))
+    columns = _labels(release.schema, release.table, places)
     columns.append(ExportedColumn("count", release.values.reshape(-1).tolist(), "number", COUNT))
     if release.mechanism.additive:
         columns += _with_error(release, level)
     return ExportedTable(release.name, tuple(columns))
 
 
-def _labels(release: Release, places: Any) -> list[ExportedColumn]:
+def several_tables(release: TablesRelease, level: float) -> tuple[ExportedTable, ...]:
+    """Every printed table: whole counts where there are any, estimates and their intervals."""
     found = []
-    for at, axis in enumerate(release.schema.axes(release.table)):
-        attribute = release.schema.attribute(axis.base)
+    for at, names in enumerate(release.tables):
+        shape = tuple(axis.size for axis in release.schema.axes(names))
+        columns = _labels(release.schema, names, np.indices(shape).reshape(len(shape), -1))
+        if release.counts is not None:
+            counts = release.counts[at].reshape(-1).tolist()
+            columns.append(ExportedColumn("count", counts, "number", WHOLE))
+        estimates, deviations = release.estimates[at], release.deviations[at]
+        parts = (estimates, deviations, *ends(estimates, deviations, level))
+        told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
+        for name, values, what in zip(("estimate", "sd", "low", "high"), parts, told, strict=True):
+            columns.append(ExportedColumn(name, values.reshape(-1).tolist(), "number", what))
+        found.append(ExportedTable(" by ".join(names) or "total", tuple(columns)))
+    return tuple(found)
+
+
+def _labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[ExportedColumn]:
+    found = []
+    for at, axis in enumerate(schema.axes(table)):
+        attribute = schema.attribute(axis.base)
         if axis.name == axis.base:
             for coarse, parents in attribute.coarser.items():
                 found.append(_labelled(coarse, parents, places[at], "coarser label", axis.name))
@@ -137,10 +161,13 @@ def _with_error(release: Release, level: float) -> list[ExportedColumn]:
     laws = release.mechanism.error_laws(index, cells)
     intervals = release.intervals(list(release.table), level)
     deviations = [float(law.variance) ** 0.5 for law in laws]
-    ends = f"end of the interval that holds the true count with at least {level:g}"
     return [
         ExportedColumn("estimate", intervals["estimate"].to_pylist(), "number", ESTIMATE),
         ExportedColumn("sd", deviations, "number", DEVIATION),
-        ExportedColumn("low", intervals["low"].to_pylist(), "number", f"lower {ends}"),
-        ExportedColumn("high", intervals["high"].to_pylist(), "number", f"upper {ends}"),
+        ExportedColumn("low", intervals["low"].to_pylist(), "number", f"lower {_ends(level)}"),
+        ExportedColumn("high", intervals["high"].to_pylist(), "number", f"upper {_ends(level)}"),
     ]
+
+
+def _ends(level: float) -> str:
+    return f"end of the interval for the true count, level {level:g}"

@@ -21,7 +21,7 @@ from congenial.data.selection import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.invariants import Invariants
-from congenial.mechanisms.table_release import Interval
+from congenial.mechanisms.table_release import Interval, Release
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tables_description import TablesDescription
@@ -134,7 +134,7 @@ class TablesRelease:
         names, cells = self._shown(condition)
         if self.counts is not None and np.count_nonzero(cells) == 1:
             return int(self.counts[self.tables.index(names)][cells][0])
-        return self.estimate(condition)
+        return self.estimated_count(condition)
 
     def margin(self, *names: str) -> Any:
         """A table: printed counts if it is one of the release, otherwise its estimates."""
@@ -152,7 +152,27 @@ class TablesRelease:
             return self.fitted.table(axes)
         return np.asarray(_reordered(self.estimates[at], self.tables[at], axes))
 
-    def estimate(self, condition: str) -> float:
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
+    def measured_tables(self) -> tuple[Release, ...]:
+        """Each measured table as a release of its own, with its part of the description."""
+        return tuple(
+            Release(
+                f"{self.name}: {_said(one.table)}",
+                one,
+                self.guarantee,
+                values,
+                self.randomness,
+                self.publishable,
+            )
+            for one, values in zip(self.description.measured, self.drawn, strict=True)
+        )
+
+    def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
         names, cells = self._shown(condition)
         return float(np.sum(self.estimates[self.tables.index(names)][cells]))
@@ -167,7 +187,7 @@ class TablesRelease:
         Its basis says what it is: errors of several combined draws are taken to be normal.
         """
         _check_level(level)
-        value, deviation = self.estimate(condition), self.deviation(condition)
+        value, deviation = self.estimated_count(condition), self.deviation(condition)
         low, high = ends(value, deviation, level)
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low), float(high), level, deviation == 0, basis)

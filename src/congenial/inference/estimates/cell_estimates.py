@@ -18,6 +18,7 @@ from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.mechanism import ErrorLaw
 from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 
 Floats = NDArray[np.float64]
 Weights = Any  # scipy.sparse.csr_array
@@ -90,13 +91,11 @@ class CellEstimates(Protocol):
 
 def cell_estimates(release: Any) -> CellEstimates:
     """The cells that a release estimates; refused in words where it has none."""
-    from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
-
-    if isinstance(release, Release):
+    if isinstance(release, Release | TablesRelease):
         # Kept with the release, as a cached property would be: simulated noise is used again.
-        kept: CellEstimates = vars(release).setdefault(
-            "_cell_estimates", SingleTableEstimates(release)
-        )
+        if "_cell_estimates" not in vars(release):
+            vars(release)["_cell_estimates"] = _of_tables(release)
+        kept: CellEstimates = vars(release)["_cell_estimates"]
         return kept
     offered = getattr(release, "cell_estimates", None)
     found = offered() if callable(offered) else release
@@ -107,3 +106,18 @@ def cell_estimates(release: Any) -> CellEstimates:
         "whose errors have a public law.",
         remedy="Ask a bundle with a protected table, or use what `congenial infer` offers.",
     )
+
+
+def _of_tables(release: Release | TablesRelease) -> CellEstimates:
+    """The cells of one table, or of several that were drawn together."""
+    from congenial.inference.estimates.combined_estimates import CombinedEstimates
+    from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
+
+    if isinstance(release, Release):
+        return SingleTableEstimates(release)
+    tables = tuple(SingleTableEstimates(one) for one in release.measured_tables())
+    if len(tables) == 1:
+        return tables[0]
+    known = zip(release.tables, release.estimator.measurements.precisions, strict=True)
+    precisions = dict(known)
+    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables))

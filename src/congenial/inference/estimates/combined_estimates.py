@@ -38,7 +38,9 @@ def combined(tables: Sequence[CellEstimates], same_population: bool = False) -> 
         return tables[0]
     for one, other in combinations(tables, 2):
         _refuse_strangers(one, other, same_population)
-    return CombinedEstimates(tuple(tables))
+    # Tables that were drawn together enter one by one, each with its own precision.
+    apart = [one.tables if isinstance(one, CombinedEstimates) else (one,) for one in tables]
+    return CombinedEstimates(tuple(table for each in apart for table in each))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,7 @@ class CombinedEstimates:
     """`CellEstimates` from several tables; the cells are those of the finest."""
 
     tables: tuple[CellEstimates, ...]
+    precisions: tuple[float, ...] | None = None  # of each table; from its errors if not given
 
     def __post_init__(self) -> None:
         _ = self.finest
@@ -88,7 +91,7 @@ class CombinedEstimates:
     @cached_property
     def _measurements(self) -> Measurements:
         work = Workload.of(self.schema, [one.axes for one in self.tables])
-        precisions = tuple(_precision(one) for one in self.tables)
+        precisions = self.precisions or tuple(_precision(one) for one in self.tables)
         return Measurements(work, precisions, self._shown)
 
     @cached_property

@@ -20,10 +20,10 @@ from congenial.inference.estimates.cell_estimates import (
     ScaledLaw,
     Weights,
 )
-from congenial.mechanisms.congenial import Conditioned, ConditionedAdditive
+from congenial.mechanisms.congenial import Conditioned, IntegerNoise
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.plain import PlainContinuous, PlainDiscrete
+from congenial.mechanisms.plain import PlainContinuous
 from congenial.mechanisms.table_release import Release
 from congenial.sampling.randomness import SeededRandomness
 
@@ -168,9 +168,9 @@ class SingleTableEstimates:
     @cached_property
     def _parts(self) -> Any:
         """For each cell, the independent part of the noise it belongs to; None where unknown."""
-        if isinstance(self.mechanism, PlainDiscrete | PlainContinuous):
+        if isinstance(self.mechanism, PlainContinuous):
             return np.arange(self.cells.size)
-        if not isinstance(self.mechanism, ConditionedAdditive | KernelGaussian):
+        if not isinstance(self.mechanism, IntegerNoise | KernelGaussian):
             return None
         support = self.mechanism.support
         labels = support.labels.reshape(-1)
