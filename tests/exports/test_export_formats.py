@@ -180,3 +180,23 @@ def test_the_command(tmp_path: Path, exported):
     assert again.exit_code == 6
     assert "already there" in again.stderr
     assert CliRunner().invoke(app, [*words[:-1], "x", "--level", "7"]).exit_code == 2
+
+
+def test_several_tables_are_handed_over_one_by_one():
+    from fractions import Fraction
+
+    from congenial.mechanisms.joint_tables import JointTables
+
+    table = cg.Table(SCHEMA, ["county", "age"], COUNTS)
+    under = cg.SemiAdjacent(cg.publish(table, cg.total(by="county")))
+    tables, scales = [("county", "age"), ("age",)], [Fraction(9), Fraction(25)]
+    mechanism = JointTables.of(under, tables, "discrete_gaussian", scales)
+    release = mechanism.release(table, cg.SeededRandomness(SEED), name="several")
+    told = exported_bundle(release, {"promise": "the promise"}, "", 0.9)
+    assert [one.name for one in told.tables] == ["county by age", "age"]
+    for at, one in enumerate(told.tables):
+        columns = {column.name: column.values for column in one.columns}
+        assert columns["count"] == release.counts[at].reshape(-1).tolist()
+        assert columns["estimate"] == release.estimates[at].reshape(-1).tolist()
+        assert all(low <= high for low, high in zip(columns["low"], columns["high"], strict=True))
+    assert set(FORMATS["sdmx"].files(told)) == {"county-by-age.csv", "age.csv", "structure.xml"}
