@@ -26,6 +26,7 @@ ORDER = (
     "report",
     "kinds",
     "publication",
+    "exports",
     "papers",
     "cli",
 )

@@ -215,6 +215,16 @@ class Release:
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
 
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`.
+
+        `what` is an expression such as "share(sex = 'f' | age >= 65) by county", a Python function
+        of the table, or a list of these.
+        """
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
     def _check_level(self, level: float) -> None:
         expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
         if not 0 < level < 1:
