@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, ClassVar, Literal
 
+from congenial.data.arguments import NUMBER, expect
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
@@ -254,6 +255,8 @@ class RecordDescription:
     columns: ClassVar[int] = 0  # numbers of a cell: it has none
 
     def __post_init__(self) -> None:
+        for name in ("epsilon", "rho"):
+            expect(getattr(self, name), NUMBER, name, "Give a number.", GuaranteeError)
         if self.epsilon < 0 or self.rho < 0 or (self.added or 0) < 0:
             raise GuaranteeError(f"the loss of '{self.mechanism}' is negative.")
         if self.persons and not self.epsilon and not self.rho:
@@ -413,6 +416,8 @@ _KINDS: dict[str, type[AnyDescription]] = {
 
 def read_description(schema: Schema, data: Mapping[str, Any]) -> AnyDescription:
     """The description that `to_dict` wrote, of whichever kind."""
+    expect(schema, Schema, "the schema", "Give a Schema.", BundleError)
+    expect(data, Mapping, "the description", "Give what to_dict wrote.", BundleError)
     return _KINDS.get(data.get("kind", ""), Description).from_dict(schema, data)
 
 
