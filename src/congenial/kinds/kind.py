@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
     from congenial.pairs.a_star import Reading
     from congenial.pairs.adjacency import Adjacency
-    from congenial.privacy.description import AnyDescription
+    from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness

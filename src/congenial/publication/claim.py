@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.mechanisms.bundled import Bundled
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.descriptions import AnyDescription
 from congenial.publication import bundle
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from congenial.mechanisms.distribution.statistics_release import StatisticsRelea
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.vector_laws import GaussianLaw
-from congenial.privacy.description import read_description
+from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
 from congenial.report.statistics_report import StatisticsReport
