@@ -188,6 +188,7 @@ EXCUSED: dict[str, str] = {
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "open: takes types of its own; a wrong one may raise Python's own error": """
+        JointTables TablesDescription TablesRelease calibrate_tables
         conforming_tables limits BoundedCounts ConditionalNormal DependentCounts
         DiscreteLaw DistributionPairs FiniteScenarios GaussianLaw Property SensitiveValues
         SeveralRows StatedContinuous StatedDiscrete StatedLaws Conditions PiecewiseLinear
