@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.arguments import texts
+from congenial.data.arguments import expect, texts
 from congenial.data.table import Table
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
@@ -57,6 +57,7 @@ def observe(
     """
     if isinstance(release, Observation):
         return release
+    expect(public, bool, "public", "Give True or False.", InferenceError)
     if isinstance(release, ValuesRelease):
         return _of_values(release, by, public)
     _refuse_without_density(release)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
@@ -109,6 +110,7 @@ def suppose(
     Side information of the form "so many people are ..." is one more figure. Without its values,
     everything is bounded for all values.
     """
+    expect(published, Invariants, "what is published", "Use publish(...).", GuaranteeError)
     if values is None:
         return Invariants(published.schema, published.statements).join(
             Invariants(published.schema, statements)
@@ -254,9 +256,12 @@ def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reasse
     robust 2 rho = 10.24 (zero-concentrated)
     existential 1 rho = 2.56 (zero-concentrated)
     """
+    expect(mandates, Invariants, "what is published", "Use publish(...).", GuaranteeError)
+    expect(releases, Mapping, "the releases", "Give promises by name.", GuaranteeError)
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
     for name, known in releases.items():
+        expect(known, (Old, Tradeoff), "a release", "Give Old or a promise.", GuaranteeError)
         if isinstance(known, Old):
             _refuse_other(name, known, mandates)
             if known.law.support.statements:

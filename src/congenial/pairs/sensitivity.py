@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arguments import expect
 from congenial.errors import StructureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
@@ -118,6 +119,7 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
     >>> found.size, found.l1.value, found.l2_squared.value, found.rank.value
     (85, Fraction(6, 1), Fraction(6, 1), Fraction(6, 1))
     """
+    expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
     statements = _statements(query)
     dimension = sum(adjacency.schema.size(one.by) for one in statements)
     listed = adjacency.differences(statements)
@@ -141,6 +143,7 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
 
 def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
     """S_DP, S_Group and S_Semi of a query (Proposition 24), over cells that are possible at all."""
+    expect(adjacency, SemiAdjacent, "the adjacency", "Give SemiAdjacent(published).")
     free = Invariants(adjacency.schema, adjacency.mandates.zeros)
     group = SemiAdjacent(free, metric=adjacency.metric, within=adjacency.records)
     return Spaces(
@@ -157,6 +160,7 @@ def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
 def _statements(query: Query) -> tuple[Statement, ...]:
     if isinstance(query, Statement):
         return (query,)
+    expect(query, (list, tuple, str), "the query", "Give axes, or statements.")
     if all(isinstance(one, Statement) for one in query) and len(query):
         return tuple(one for one in query if isinstance(one, Statement))
     return (total(by=tuple(str(one) for one in query)),)

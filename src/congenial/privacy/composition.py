@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, inf, isqrt, nextafter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT
@@ -101,7 +102,10 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     Raises GuaranteeError when a release was conditioned on figures that the adjacency does not fix:
     some pairs would then differ off the release's lattice and the loss is infinite.
     """
+    expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
+    expect(descriptions, Sequence, "the releases", "Give a list of descriptions.", GuaranteeError)
     for d in descriptions:
+        expect(d, get_args(AnyDescription), "a release", "Give its description.", GuaranteeError)
         known = adjacency.mandates.statements
         for statement in d.support.statements:
             if statement not in known:
