@@ -53,7 +53,7 @@ def _split(coarse: Partition, size: int) -> Partition:
 
 def _shares(levels: Ints, size: int) -> Ints:
     """Whole numbers of parts from 1 to `levels`, in proportion to them, that sum to `size`."""
-    parts = np.clip(levels * size // levels.sum(), 1, levels)
+    parts: Ints = np.clip(levels * size // levels.sum(), 1, levels)
     while parts.sum() != size:
         step = 1 if parts.sum() < size else -1
         able = (parts < levels) if step > 0 else (parts > 1)
