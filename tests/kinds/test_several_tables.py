@@ -355,3 +355,16 @@ def test_an_axis_called_like_a_column_is_refused(tmp_path: Path) -> None:
     plan = written(tmp_path, SECTION.replace('"age"]', '"sd"]'))
     plan.write_text(plan.read_text().replace("[schema.age]", "[schema.sd]"))
     assert "another name" in refused(plan, "check", PlanError.exit_code)
+
+
+def test_figures_of_areas_that_no_table_shows(tmp_path: Path) -> None:
+    """People by county are published, and tables are of the nation: they see the total."""
+    tables = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
+    plan = written(tmp_path, SECTION.replace(tables, '[["sex", "age"], ["age"]]'))
+    run("publish", plan)
+    assert run("check", plan, "--json")["releases"][0]["whole_counts"] is None
+    run("release", plan)
+    assert run("verify", plan.parent / "bundles" / "people", "--json")["holds"]
+    release = congenial.read(plan.parent / "bundles" / "people")
+    assert [int(one.sum()) for one in release.counts] == [900, 900]
+    assert release.count("") == 900

@@ -21,6 +21,7 @@ from congenial.data.selection import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.invariants import Invariants
+from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.table_release import Interval, Release
 from congenial.mechanisms.tables_files import TableFile, file_name
@@ -321,7 +322,7 @@ def estimator_of(description: TablesDescription) -> JointEstimator:
         workload,
         family,
         tuple(scales.get(names) for names in description.tables),
-        description.support,
+        summed_out(description.support, workload.axes),
         description.keep,
     )
 

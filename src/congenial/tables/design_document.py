@@ -17,6 +17,7 @@ import numpy as np
 from congenial.data.workload import Workload
 from congenial.errors import CongenialError, StructureError
 from congenial.figures.invariants import Invariants
+from congenial.figures.summed_out import summed_out
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
@@ -35,6 +36,7 @@ APPROXIMATED = (
 
 def variance_model(workload: Workload, mandates: Invariants) -> Information:
     """The variances that a design makes small; `approximate` where they have no closed form."""
+    mandates = summed_out(mandates, workload.axes)
     kept = mandates.tells_total
     try:
         return Information.of(workload, mandates, people_kept=kept)
