@@ -76,6 +76,14 @@ def test_printed_numbers_in_a_column_of_the_result():
     assert "Monte Carlo" in one.reason
 
 
+def test_a_reduced_run_is_a_reason_too():
+    result = catalogue.run("congenial-dp", "figure-2", Study(quick=True))
+    (one,) = page.beside(result)
+    assert one.reason.endswith("and this run is reduced")
+    whole = result | {"notes": []}
+    assert "reduced" not in page.beside(whole)[0].reason
+
+
 def test_a_section_has_caption_picture_numbers_table_and_notes():
     result = catalogue.run("distribution-privacy", "figure-1", Study(quick=True))
     text = page.section(result, "one.svg")

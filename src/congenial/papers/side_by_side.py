@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ from congenial.papers import catalogue
 from congenial.report import pictures
 from congenial.report.charts import chart
 
+REDUCED = "and this run is reduced"
 UNREDUCED = "Reduced: nothing, this item is as quick without it."
 MOST_ROWS = 12  # of a table shown on a page
 TITLES = {
@@ -74,7 +75,13 @@ def beside(result: Mapping[str, Any]) -> list[Beside]:
     ]
     if columns := told.get("columns"):
         found += _in_columns(result, columns)
-    return found
+    return [replace(one, why=f"{one.why}; {REDUCED}") if _reduced(result) else one for one in found]
+
+
+def _reduced(result: Mapping[str, Any]) -> bool:
+    """Whether a result is that of a reduced run, which is a reason of differences by itself."""
+    notes = result.get("notes", ())
+    return any(note.startswith("Reduced:") and note != UNREDUCED for note in notes)
 
 
 def _ours(result: Mapping[str, Any], one: Mapping[str, Any]) -> float | None:

@@ -107,6 +107,10 @@ def definition4(study: Study) -> dict[str, Any]:
         ],
         "chart": {
             "kind": "points", "x": "n", "x_log": True, "y": "delta", "by": "mechanism",
-            "facet": "factor of safety", "y_title": "share of datasets beyond epsilon",
+            "facet": "panel", "y_title": "share of datasets beyond epsilon",
+            "data": {
+                "columns": ["mechanism", "n", "panel", "delta"],
+                "rows": [[a, n, f"factor of safety {s:g}", d] for a, n, s, _, d, _ in rows],
+            },
         },
     }  # fmt: skip
