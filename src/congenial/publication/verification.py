@@ -35,7 +35,7 @@ from congenial.publication.bundle import (
     read_text,
     sha256,
 )
-from congenial.publication.rerender import comparable, same_words, states
+from congenial.publication.rerender import comparable, nothing_else, states
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
 from congenial.publication.spending import is_account
 
@@ -154,10 +154,7 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
         detail = f"written by {index.get('software')}: compared with its promise only"
         return [replace(found[0], detail=detail)]
     if sound and found[0].holds:
-        found += [
-            Check(f"{name} says nothing else", same)
-            for name, same in same_words(folder, release, promise).items()
-        ]
+        found += nothing_else(folder, release, promise)
     return found
 
 
