@@ -97,6 +97,11 @@ class CountRelease(RecordRelease):
         )
         return {FILE: out.getvalue().encode()}
 
+    def to_arrow(self) -> Any:
+        import pyarrow as pa
+
+        return pa.table({"condition": [self.condition], "number": [self.value]})
+
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> CountRelease:
         rows = list(csv.reader(io.StringIO(payload[FILE].decode())))

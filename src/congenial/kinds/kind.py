@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from congenial.data.unit import Unit
     from congenial.figures.invariants import Invariants
     from congenial.ledger.ledger import Ledger
+    from congenial.mechanisms.released import Released
     from congenial.pairs.a_star import Reading
     from congenial.pairs.adjacency import Adjacency
     from congenial.privacy.description import AnyDescription
@@ -200,7 +201,7 @@ class Kind(ABC, Generic[S]):
 
     @property
     @abstractmethod
-    def release_class(self) -> Any:
+    def release_class(self) -> type[Released]:
         """The class of what is released; it reads its part of a bundle."""
 
     @abstractmethod

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         PlainLaplace,
     )
     from congenial.mechanisms.projection.projection import project
-    from congenial.mechanisms.table_release import Interval, Release
+    from congenial.mechanisms.released import Interval, Released
+    from congenial.mechanisms.table_release import Release
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
@@ -50,6 +51,7 @@ __all__ = [
     "PlainGeometric",
     "PlainLaplace",
     "Release",
+    "Released",
     "StatisticsRelease",
     "ValuesRelease",
     "WassersteinExponential",
@@ -70,7 +72,7 @@ _HOMES = {
     "CongenialGaussian": "mechanisms.congenial",
     "CongenialHierarchy": "mechanisms.hierarchy",
     "ErrorLaw": "mechanisms.mechanism",
-    "Interval": "mechanisms.table_release",
+    "Interval": "mechanisms.released",
     "KNorm": "mechanisms.knorm",
     "KernelGaussian": "mechanisms.kernel_gaussian",
     "Mechanism": "mechanisms.mechanism",
@@ -79,6 +81,7 @@ _HOMES = {
     "PlainGeometric": "mechanisms.plain",
     "PlainLaplace": "mechanisms.plain",
     "Release": "mechanisms.table_release",
+    "Released": "mechanisms.released",
     "StatisticsRelease": "mechanisms.distribution.statistics_release",
     "ValuesRelease": "mechanisms.wasserstein.values_release",
     "WassersteinExponential": "mechanisms.wasserstein.exponential",

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from congenial.errors import BundleError
-from congenial.mechanisms.bundled import Bundled
+from congenial.mechanisms.released import Released
 from congenial.privacy.description import AnyDescription
 from congenial.publication import bundle
 
@@ -74,7 +74,7 @@ class Claim:
             self._hidden(what).unlink(missing_ok=True)
         shutil.rmtree(self.partial, ignore_errors=True)
 
-    def keep(self, drawn: Bundled, release: str) -> None:
+    def keep(self, drawn: Released, release: str) -> None:
         """Put what was drawn on disk, in the room that was reserved for it."""
         drawing = self._hidden("drawing")
         content = _packed(drawn, release)
@@ -173,7 +173,7 @@ def unpacked(kept: Path) -> tuple[str, Any]:
         ) from None
 
 
-def _packed(drawn: Bundled, release: str) -> bytes:
+def _packed(drawn: Released, release: str) -> bytes:
     out = io.BytesIO()
     files = bundle.drawn_files(drawn)
     index = bundle.index_of(drawn, "", {name: bundle.sha256(files[name]) for name in files})

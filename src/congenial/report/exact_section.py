@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from congenial.figures.statements import Statement
-from congenial.mechanisms.bundled import Bundled
+from congenial.mechanisms.released import Released
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, folded_table
 
 
@@ -29,7 +29,7 @@ class ExactSection:
     people: bool
 
 
-def exact_section(release: Bundled) -> ExactSection:
+def exact_section(release: Released) -> ExactSection:
     """What a release published exactly."""
     public, pairs = release.published, release.guarantee.adjacency
     values = public.values or (None,) * len(public.statements)
@@ -38,7 +38,7 @@ def exact_section(release: Bundled) -> ExactSection:
     return ExactSection(tuple(figures), replaced and not public.tells_total)
 
 
-def _figure(release: Bundled, statement: Statement, values: Any) -> ExactFigure:
+def _figure(release: Released, statement: Statement, values: Any) -> ExactFigure:
     ground = f" Ground: {statement.because}." if statement.because else ""
     told = f"{_counted(statement)}.{ground}"
     if values is None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from congenial.figures.support import support
-from congenial.mechanisms.bundled import Bundled
+from congenial.mechanisms.released import Released
 from congenial.mechanisms.table_release import Release
 from congenial.report.accuracy import error_rows
 from congenial.report.page import PageColumn, PageTable, table
@@ -52,7 +52,7 @@ def _literal(value: str) -> str:
     return f'"{value}"' if value.isprintable() and not {'"', "\\"} & set(value) else repr(value)
 
 
-def python_lines(release: Bundled) -> str:
+def python_lines(release: Released) -> str:
     """How a release that is no table is read and used in Python."""
     return "\n".join(
         ["import congenial", 'release = congenial.read("this-folder")', *release.usage]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from congenial.mechanisms.table_release import EXACT_LAW, Release
+from congenial.mechanisms.released import EXACT_LAW
+from congenial.mechanisms.table_release import Release
 from congenial.report import pictures
 from congenial.report.page import (
     LARGEST_TABLE,
