@@ -156,16 +156,15 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     """What the releases promise against someone who knows these counts too (semi-dp, section 7)."""
     from congenial.figures.statements import count
     from congenial.ledger.reassessment import suppose
-    from congenial.pairs.adjacency import SemiAdjacent
     from congenial.privacy.composition import joint_loss
 
-    if result.plan.data.max_rows is not None:
+    if result.plan.unit_kind == "add-remove":
         raise GuaranteeError(
-            "what exact counts leave of a promise about people with several rows has no proof.",
-            remedy="Use --suppose with one row per person, without max_rows.",
+            "rows that come and go keep no count exact.",
+            remedy="Use --suppose beside [publish], or with one row per person.",
         )
     known = suppose(result.mandates, *(count(one) for one in conditions))
-    adjacency = SemiAdjacent(known)
+    adjacency = result.plan.adjacency(known)
     return {
         "known": list(conditions),
         "records": _apart(adjacency),

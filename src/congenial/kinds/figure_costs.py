@@ -15,6 +15,7 @@ from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import conditions, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -56,7 +57,7 @@ def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> M
     tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
     loss, deviation = _parameter(tradeoff), _deviation(mechanism)
     try:
-        adjacency = SemiAdjacent(_without(mandates, statement))
+        adjacency = _given(mechanism.adjacency, _without(mandates, statement))
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
         law = replace(description, support=adjacency.mandates)
         before = _parameter(joint_loss([law], adjacency).tradeoff)
@@ -85,6 +86,13 @@ def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
         shares = [*rates, description.scale]
         return CongenialHierarchy.calibrate(target, description.table, levels, shares)
     return calibrate(type(mechanism), target, description.table)
+
+
+def _given(adjacency: Adjacency, figures: Invariants) -> Adjacency:
+    """The same unit of protection under other figures."""
+    if isinstance(adjacency, SeveralRows):
+        return replace(adjacency, published=figures)
+    return SemiAdjacent(figures)
 
 
 def _without(mandates: Invariants, statement: Statement) -> Invariants:

@@ -327,17 +327,18 @@ class Ledger:
         If a promise becomes weaker, LedgerError shows before and after and nothing is recorded,
         unless `accept_weaker`. Publishing the same figures again changes nothing. Refused: other
         figures for a published statistic, figures no dataset has together, statements without
-        figures, any beside a promise about the whole dataset, and any under add-remove, for which
-        keeping figures exact has no proof.
+        figures, any beside a promise about the whole dataset, and any under add-remove, whose pairs
+        do not keep figures.
         """
         expect(invariants, Invariants, "what is published", "Use publish(...).", LedgerError)
         with self._writing("mandates") as (log, state):
             refuse_unread(state)
             check_schema(state, invariants.schema)
-            if state.max_rows is not None and invariants.statements:
+            if state.max_rows is not None and not state.figures_kept and invariants.statements:
                 raise LedgerError(
                     f"this ledger counts under {state.unit}: exact figures cannot be kept there.",
-                    remedy="Use a ledger with adjacency 'replace-one' to publish exact figures.",
+                    remedy="Use a ledger with adjacency 'replace-one' or 'several rows' to publish "
+                    "exact figures.",
                 )
             check_figures(invariants)
             refuse_figures(state, invariants, accept_weaker)

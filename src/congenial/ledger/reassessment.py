@@ -24,6 +24,7 @@ from congenial.figures.support import FROZEN, Support, support
 from congenial.ledger.reservation import Promised
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.several_rows import METRIC
 from congenial.pairs.supremum import Supremum
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
@@ -274,10 +275,10 @@ def _refuse_other(name: str, known: Old, mandates: Invariants) -> None:
             f"'{name}' was released over another schema than the plan's.",
             remedy="Reassess it with a plan that has its schema.",
         )
-    if known.metric == "symmetric difference":
+    if known.metric in ("symmetric difference", METRIC):
         raise GuaranteeError(
-            f"'{name}' protects people whose rows come and go (max_rows); what exact figures leave "
-            "of such a promise has no proof.",
+            f"'{name}' protects people with several rows (max_rows); its promise for one replaced "
+            "record is not known.",
             remedy="Leave it out, or release with one row per person.",
         )
 

@@ -18,6 +18,7 @@ from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import AnyDescription, read_description
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from congenial.ledger.stores.store import Event
 
 Status = Literal["reserved", "drawn", "committed", "cancelled", "abandoned"]
-Unit = Literal["replace-one", "add-remove"]
+Unit = Literal["replace-one", "add-remove", "several rows"]
 
 # The only ways a release moves on. "cancelled" had not been drawn and is refunded; "abandoned" had.
 STEPS: dict[tuple[Status, str], Status] = {
@@ -81,7 +82,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What the events add up to; `max_rows` is None for the replace-one unit."""
+    """What the events add up to; `max_rows` is None for the replace-one unit.
+
+    `figures_kept`: a unit's rows change, and all look-alikes agree with the published figures; else
+    rows come and go, and nothing can be published exactly.
+    """
 
     schema: Schema
     max_rows: int | None
@@ -91,12 +96,15 @@ class LedgerState:
     roles: dict[str, Role] = field(default_factory=dict)
     malformed: tuple[Malformed, ...] = ()
     identity: str = ""  # digest of the first event
+    figures_kept: bool = False
 
     @property
     def unit(self) -> str:
         """The unit of protection in words."""
         if self.max_rows is None:
             return "replace-one"
+        if self.figures_kept:
+            return f"several rows with max_rows = {self.max_rows}"
         return f"add-remove with max_rows = {self.max_rows}"
 
     @cached_property
@@ -104,6 +112,8 @@ class LedgerState:
         """The pairs everything is priced over: databases that agree with all published figures."""
         if self.max_rows is None:
             return SemiAdjacent(self.mandates)
+        if self.figures_kept:
+            return SeveralRows(self.mandates, self.max_rows)
         return AddRemove(self.schema, self.max_rows)
 
     @property
@@ -146,26 +156,30 @@ def opening(schema: Schema, unit: Unit | None, max_rows: int | None) -> dict[str
     rows = rows_of(unit, max_rows)
     if rows is not None:
         AddRemove(schema, rows)
+    kind: Unit = "several rows" if unit == "several rows" else "add-remove"
     return {
         "software": __version__,
         "schema": schema.to_dict(),
         "adjacency": {
-            "kind": "replace-one" if rows is None else "add-remove",
+            "kind": "replace-one" if rows is None else kind,
             "max_rows": rows,
         },
     }
 
 
 def rows_of(unit: Unit | None, max_rows: int | None) -> int | None:
-    """Rows of one person under add-remove, which `max_rows` implies; None for replace-one."""
-    if unit not in ("replace-one", "add-remove", None):
-        raise LedgerError(
-            f"adjacency '{unit}' is not known.", remedy="Use 'replace-one' or 'add-remove'."
-        )
+    """Rows of one unit, where it may have several: add-remove is implied; None for replace-one."""
+    if unit not in (*get_args(Unit), None):
+        known = ", ".join(f"'{one}'" for one in get_args(Unit))
+        raise LedgerError(f"adjacency '{unit}' is not known.", remedy=f"Use one of {known}.")
     if unit == "replace-one" and max_rows is not None:
         raise LedgerError(
             f"max_rows = {max_rows} has no meaning under replace-one.",
             remedy="Use adjacency 'add-remove', or drop max_rows.",
+        )
+    if unit == "several rows" and max_rows is None:
+        raise LedgerError(
+            "max_rows is missing: how many rows a unit may have.", remedy="Give max_rows."
         )
     if unit == "add-remove" and max_rows is None:
         return 1
@@ -188,7 +202,8 @@ def refuse_other(
             "delete the ledger; a new population needs a new one.",
         )
     given = unit is not None or max_rows is not None
-    if given and rows_of(unit, max_rows) != state.max_rows:
+    asked = (rows_of(unit, max_rows), unit == "several rows")
+    if given and asked != (state.max_rows, state.figures_kept):
         raise LedgerError(
             f"'{where}' counts under the unit {state.unit}; the request is for another.",
             remedy="Keep the unit; a new population needs a new ledger.",
@@ -306,7 +321,9 @@ def _opened(event: Event) -> LedgerState:
     schema = Schema.from_dict(event.payload["schema"])
     unit = event.payload["adjacency"]
     rows = rows_of(unit["kind"], unit["max_rows"])
-    return LedgerState(schema, rows, Invariants(schema), identity=event.digest)
+    kept = unit["kind"] == "several rows"
+    figures = Invariants(schema)
+    return LedgerState(schema, rows, figures, identity=event.digest, figures_kept=kept)
 
 
 def _after(state: LedgerState, event: Event) -> LedgerState:

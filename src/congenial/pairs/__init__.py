@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from congenial.pairs.secrets import SecretPairs, may_add
     from congenial.pairs.sensitive_values import SensitiveValues
     from congenial.pairs.sensitivity import Sensitivity, sensitivity, side_by_side
+    from congenial.pairs.several_rows import SeveralRows
     from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "SemiAdjacent",
     "SensitiveValues",
     "Sensitivity",
+    "SeveralRows",
     "StatedBinomial",
     "StatedContinuous",
     "StatedDiscrete",
@@ -93,6 +95,7 @@ _HOMES = {
     "SemiAdjacent": "pairs.adjacency",
     "SensitiveValues": "pairs.sensitive_values",
     "Sensitivity": "pairs.sensitivity",
+    "SeveralRows": "pairs.several_rows",
     "StatedBinomial": "pairs.scenarios.statistic_laws",
     "StatedContinuous": "pairs.scenarios.statistic_laws",
     "StatedDiscrete": "pairs.scenarios.statistic_laws",

@@ -144,7 +144,7 @@ def _general(of: Merged, reading: Reading, metric: Metric) -> Reach:
     listed = None if of.tables is None else ListedDistances(of.tables, of.several)
     if listed is not None and listed.manageable and len(listed.tables):
         return _enumerated(listed, reading, metric, exact=of.people is not None)
-    norm = _longest_move(of, with_sum=metric == "replace-one")
+    norm = longest_move(of, with_sum=metric == "replace-one")
     if norm is not None:
         return _bounded(norm, reading, metric)
     if integer_programme.able(of) and metric == "replace-one" and reading != "literal":
@@ -187,7 +187,7 @@ def _bounded(norm: int, reading: Reading, metric: Metric) -> Reach:
     return Reach(Supremum(Fraction(value), False, by), half, True)
 
 
-def _longest_move(of: Merged, with_sum: bool) -> int | None:
+def longest_move(of: Merged, with_sum: bool) -> int | None:
     """Largest ||g||_1 of the Graver elements; None if some block of tied atoms is too large.
 
     Bounds enter with a slack each, so that moves keep them too; slacks do not count as people. In a

@@ -15,6 +15,7 @@ _HOME = {
     "replace-one": ("adjacency", "SemiAdjacent"),
     "replace-one value": ("sensitive_values", "SensitiveValues"),
     "symmetric difference": ("adjacency", "AddRemove"),
+    "rows of one unit": ("several_rows", "SeveralRows"),
     "secret pairs": ("secrets", "SecretPairs"),
     "pairs of distributions": ("distributions", "DistributionPairs"),
 }

@@ -15,6 +15,7 @@ from math import ceil, exp, inf, isqrt, nextafter
 
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
+from congenial.pairs.several_rows import METRIC
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
 from congenial.privacy.normaliser import Conditions, former_loss
@@ -155,6 +156,11 @@ def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[
     a = adjacency.records
     if adjacency.metric == "replace-one":
         return a * description.epsilon, a**2 * description.rho
+    if adjacency.metric == METRIC:
+        raise GuaranteeError(
+            f"'{description.mechanism}' has no promise for units with several rows.",
+            remedy="Use a ledger with one row per person (replace-one).",
+        )
     if description.added is None and description.persons:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for records added or removed.",

@@ -14,7 +14,7 @@ import tomllib
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import CoreSchema, core_schema
@@ -23,7 +23,7 @@ from congenial.data.arguments import PATH, expect
 from congenial.data.schema import Schema
 from congenial.data.source import resolve
 from congenial.data.unit import Unit
-from congenial.errors import PlanError
+from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import (
     Statement,
@@ -41,6 +41,10 @@ from congenial.kinds.sections import NamedSection, Positive, Section
 from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.pairs.several_rows import SeveralRows
+
+if TYPE_CHECKING:
+    from congenial.ledger.state import Unit as UnitKind
 
 S = TypeVar("S", bound=NamedSection)
 
@@ -151,11 +155,6 @@ class Plan(Section):
         names = [r.name for r in self.release]
         if len(set(names)) != len(names):
             raise ValueError("two releases have the same name")
-        if self.data.max_rows is not None and self.publish:
-            raise ValueError(
-                "max_rows cannot be combined with [publish]: no proof covers persons with several "
-                "rows under mandates; give one row per person"
-            )
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that names the person")
         for section in sorted(self.release, key=lambda one: not one.alone):
@@ -222,13 +221,30 @@ class Plan(Section):
         """Who is one person in the data."""
         return Unit(self.data.unit, self.data.max_rows)
 
+    @property
+    def unit_kind(self) -> UnitKind:
+        """How the ledger counts: records replaced, rows that come and go, or rows of a unit that
+        change while the published figures stay.
+        """
+        if self.data.max_rows is None:
+            return "replace-one"
+        return "several rows" if self.publish else "add-remove"
+
     def adjacency(
         self, mandates: Invariants | None = None, reading: Reading = "robust"
     ) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
+        figures = self.invariants if mandates is None else mandates
         if self.data.max_rows is not None:
-            return AddRemove(self.schema, self.data.max_rows)
-        return SemiAdjacent(self.invariants if mandates is None else mandates, reading)
+            if not self.publish:
+                return AddRemove(self.schema, self.data.max_rows)
+            if reading != "robust":
+                raise StructureError(
+                    f"the {reading} reading is only proved for one row per unit.",
+                    remedy="Leave reading out, or max_rows.",
+                )
+            return SeveralRows(figures, self.data.max_rows)
+        return SemiAdjacent(figures, reading)
 
     @property
     def source(self) -> str | Path:

@@ -103,7 +103,7 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
     ledger = Ledger.open(
         plan.ledger,
         schema=plan.schema,
-        adjacency="replace-one" if plan.data.max_rows is None else "add-remove",
+        adjacency=plan.unit_kind,
         max_rows=plan.data.max_rows,
         budget=plan.budget.budget(),
         timeout=timeout,

@@ -1,0 +1,276 @@
+"""Units with several rows (households, patients, firms): which datasets look alike given figures.
+
+A unit owns at most k rows, and, where every unit is known to have one, at least l = 1. Give each
+unit k slots, each of which holds a row or nothing, 0. Two datasets look alike if they agree with
+the figures and, units matched one to one, at most a units and at most b slots differ, and their
+tables of rows in at most c rows. The numbers are such that, whatever the data are, any one unit can
+be given any rows that the figures allow.
+
+Let alpha be the number of slots that must change so that one slot can take any value, 0 included,
+uniformly over all figures that could have been published. Then (for tables of rows):
+
+    l = 0              a = 1 + k (alpha - 1),   b = k alpha,          c = b
+    l = 1, n exact     a = k alpha,             b = k alpha + k - 1,  c = k alpha
+
+Proof for l = 0: fix the unit's slots one at a time. With the fixed ones taken out, the others form
+a dataset with one row per slot in which the next value is still possible, because the dataset that
+is aimed at exists; at most alpha - 1 other slots change, and fixed ones are never undone. For
+l = 1: pair the slots that were emptied with those that were filled; at most k - 1 emptied slots
+remain, each may leave a unit without rows, which is refilled from a unit with two: one unit and
+one slot more, unseen by a table of rows.
+
+An alpha that is known for the published values only must not be multiplied by k: the datasets
+between two steps have other figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.arguments import expect
+from congenial.errors import MandateError, StructureError
+from congenial.figures import lattice
+from congenial.figures.invariants import Invariants
+from congenial.figures.merged import Merged, merged
+from congenial.figures.statements import Statement
+from congenial.pairs.a_star import Reading, longest_move
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.differences import Differences, list_differences
+from congenial.pairs.moves import Weighted
+from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.pairs import Pairs, PublishedPairs
+from congenial.pairs.supremum import Supremum
+
+METRIC: Literal["rows of one unit"] = "rows of one unit"
+MOST_ROWS = 10_000  # of one unit; more is a slip of the pen, and losses grow with the square
+
+
+@dataclass(frozen=True)
+class SeveralRows(PublishedPairs, Adjacency):
+    """Conforming datasets of units with at most `max_rows` rows, a units and b slots apart.
+
+    `published`: figures about rows. `never_empty`: every unit is known to have a row (l = 1); that
+    is proved where the figures tell the number of rows, and refused elsewhere. Tables of rows that
+    show no attribute of their unit move by at most 2 c in l1 and 2 c^2 in squared l2 norm, less
+    where the figures leave less.
+
+    >>> from congenial import Schema, total
+    >>> schema = Schema.from_dict({"area": {"levels": ["A", "B"]}, "ill": {"levels": ["0", "1"]}})
+    >>> by_area = Invariants(schema, (total(by="area"),))
+    >>> pairs = SeveralRows(by_area, max_rows=3)
+    >>> pairs.units, pairs.slots, pairs.l1(("area", "ill")).value
+    (4, 6, Fraction(12, 1))
+    """
+
+    published: Invariants
+    max_rows: int
+    never_empty: bool = False
+
+    def __post_init__(self) -> None:
+        expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
+        expect(self.max_rows, int, "max_rows", "Give a whole number, 1 or more.", MandateError)
+        if not 1 <= self.max_rows <= MOST_ROWS:
+            raise MandateError(
+                f"max_rows = {self.max_rows} is not between 1 and {MOST_ROWS}.",
+                remedy="Give the most rows that one unit may have.",
+            )
+        if self.never_empty and not self.people_kept:
+            raise StructureError(
+                "every unit has a row, and the figures do not tell the number of rows: no proof "
+                "covers this case.",
+                remedy="Publish the number of rows too (total), or let units be without rows.",
+            )
+
+    @classmethod
+    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SeveralRows:
+        """Inverse of `to_dict`."""
+        return cls(mandates, data["max_rows"], data["never_empty"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, rows and units apart, rows of one unit, whether a unit may be empty; words."""
+        return super().to_dict() | {
+            "units": self.units,
+            "max_rows": self.max_rows,
+            "never_empty": self.never_empty,
+        }
+
+    @property
+    def reading(self) -> Reading:
+        """The only reading that is proved for several rows."""
+        return "robust"
+
+    @property
+    def metric(self) -> str:
+        """How the distance of two datasets is told in one word or two."""
+        return METRIC
+
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these."""
+        if not isinstance(other, SeveralRows) or self.never_empty != other.never_empty:
+            return False
+        fewer = other.units <= self.units and other.slots <= self.slots
+        return fewer and super().covers(other)
+
+    # ---- how far apart ------------------------------------------------------------------------
+
+    @cached_property
+    def alpha(self) -> Supremum:
+        """Slots that change so that one can take any value, whatever figures are published."""
+        return uniform_reach(self.published)
+
+    @cached_property
+    def _only_number(self) -> bool:
+        """Whether the number of rows is all that the figures tell."""
+        groups = Occupancy(_unpublished(self.published))
+        plain = not self.published.bounds and self.published.structure != "general"
+        return plain and self.people_kept and groups.parts == 1 and not groups.margins
+
+    @cached_property
+    def units(self) -> int:
+        """a: the most units in which look-alikes differ."""
+        k, alpha = self.max_rows, int(self.alpha.value)
+        if not self.never_empty:
+            return 1 + k * (alpha - 1)
+        return k if self._only_number else k * alpha
+
+    @cached_property
+    def slots(self) -> int:
+        """b: the most rows added, removed or changed between look-alikes."""
+        k, alpha = self.max_rows, int(self.alpha.value)
+        if not self.never_empty:
+            return k * alpha
+        return 2 * k - 1 if self._only_number else k * alpha + k - 1
+
+    @property
+    def records(self) -> int:
+        """c: rows in which tables of look-alikes differ; a refilled unit is not seen there."""
+        return min(self.slots, self.max_rows * int(self.alpha.value))
+
+    @cached_property
+    def people_kept(self) -> bool:
+        """Whether the figures fix the number of rows."""
+        of = merged(_unpublished(self.published))
+        return lattice.rank(of.with_sum) == lattice.rank(of.equal)
+
+    @property
+    def words(self) -> str:
+        """The pairs that must look alike, as a clause of the promise."""
+        agree = "agree with the published figures and " if self.published.statements else ""
+        least = "1" if self.never_empty else "0"
+        return (
+            f"any two datasets of units with at most {self.max_rows} rows each that {agree}differ "
+            f"in at most {self.units} {_plural(self.units, 'unit')} and in at most {self.slots} "
+            f"{_plural(self.slots, 'row')} added, removed or changed{self._in_the_table}: enough "
+            f"for any one unit to be given any {least} to {self.max_rows} rows that the figures "
+            "allow"
+        )
+
+    @property
+    def _in_the_table(self) -> str:
+        if self.records == self.slots:
+            return ""
+        return f", at most {self.records} of them once the rows of all units are put together"
+
+    # ---- sensitivities ------------------------------------------------------------------------
+
+    @cached_property
+    def _rows(self) -> SemiAdjacent:
+        """Replaced rows: with their number kept, tables of rows differ as if each were a person's.
+
+        u = r - s with r, s >= 0 of sum at most c, and A u = 0: the differences of `records` moves.
+        """
+        return SemiAdjacent(self.published, within=self.records)
+
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i ||phi_i u||_1`: at most that of `records` replaced rows."""
+        if self.people_kept:
+            return replace(self._rows.joint_l1(releases), exact=False)
+        return self._at_most(2 * self.records, releases)
+
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
+        if self.people_kept:
+            return replace(self._rows.joint_l2_squared(releases), exact=False)
+        return self._at_most(2 * self.records**2, releases)
+
+    def linf(self, names: Sequence[str]) -> Supremum:
+        """sup over u of the largest entry of phi u."""
+        if self.people_kept:
+            return replace(self._rows.linf(names), exact=False)
+        return Supremum(Fraction(self.records), False)
+
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
+        if self.people_kept:
+            found = self._rows.differences(queries)
+        else:
+            norm = 2 * self.records
+            found = list_differences(merged(self.published), queries, norm, sum_kept=False)
+        return None if found is None else replace(found, exact=False)
+
+    def _at_most(self, norm: int, releases: Sequence[Weighted]) -> Supremum:
+        return Supremum(norm * sum((w for _, w in releases), Fraction(0)), False)
+
+
+def uniform_reach(figures: Invariants) -> Supremum:
+    """alpha: slots that change so that one can take any value or be emptied, for all figures.
+
+    Nested totals: 2 (1 if nothing is told apart, the empty slot being told apart from all others
+    where the figures fix the number of rows). Margins: one more than there are. Anything else: half
+    of the longest irreducible move, and one.
+
+    >>> from congenial import Schema, margin
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["0", "1"]}})
+    >>> for one in ((), (margin("sex"),), (margin("sex"), margin("ill"))):
+    ...     print(uniform_reach(Invariants(schema, one)).words)
+    1 (exact, by closed form)
+    2 (exact, by closed form)
+    3 (exact, by closed form)
+    """
+    unpublished = _unpublished(figures)
+    if not figures.bounds and figures.structure != "general":
+        groups = Occupancy(unpublished)
+        alone = groups.parts == 1 and groups.loose and not groups.margins
+        value = 1 if alone else max(2, 1 + groups.margins)
+        return Supremum(Fraction(value), True)
+    norm = longest_move(_with_empty(merged(unpublished)), with_sum=True)
+    if norm is None:
+        told = "; ".join(s.label for s in figures.statements)
+        raise StructureError(
+            f"no number of units is proved for these figures ({told}) that holds whatever their "
+            "values are; a number for the published values alone does not carry over to several "
+            "rows.",
+            remedy="Publish nested totals or margins, or fewer statistics at once.",
+        )
+    return Supremum(Fraction(max(2, 1 + -(-norm // 2))), False, "Graver bound")
+
+
+def _unpublished(figures: Invariants) -> Invariants:
+    """The same statistics before their values are known."""
+    return figures if figures.values is None else Invariants(figures.schema, figures.statements)
+
+
+def _with_empty(of: Merged) -> Merged:
+    """One more answer that no figure sees: a slot without a row."""
+
+    def widened(matrix: sp.csr_matrix) -> sp.csr_matrix:
+        empty = sp.csr_matrix((matrix.shape[0], 1), dtype=np.int64)
+        return sp.hstack([matrix, empty], format="csr", dtype=np.int64)
+
+    return replace(
+        of,
+        equal=widened(of.equal),
+        least=widened(of.least),
+        several=np.append(of.several, False),
+    )
+
+
+def _plural(number: int, what: str) -> str:
+    return what if number == 1 else f"{what}s"

@@ -1,0 +1,111 @@
+"""A plan with several rows per unit and exact figures, from check to verified bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import congenial
+from congenial import Budget, Ledger
+from congenial.errors import CongenialError, DataError, LedgerError
+from congenial.pairs.several_rows import SeveralRows
+from congenial.publication import verification, workflow
+from congenial.publication.plan import Plan
+from congenial.sampling.randomness import SeededRandomness
+
+SEED = 20261116
+PLAN = """
+[data]
+source = "visits.csv"
+unit = "patient"
+max_rows = 3
+
+[schema]
+ward = { levels = ["north", "south"] }
+cause = { levels = ["a", "b", "c"] }
+
+[publish]
+"Visits by ward" = { total = true, by = ["ward"] }
+
+[[release]]
+name = "causes"
+table = ["ward", "cause"]
+rho = 0.5
+
+[[release]]
+name = "in-all"
+table = ["cause"]
+epsilon = 1
+
+[budget]
+rho = 2
+"""
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+def written(folder: Path, text: str = PLAN, most: int = 3) -> Plan:
+    """The plan and made-up visits of 200 patients."""
+    rng = np.random.default_rng(SEED)
+    lines = ["patient,ward,cause"]
+    for patient in range(200):
+        rows = most if patient == 0 else int(rng.integers(1, 4))
+        lines += [
+            f"p{patient},{rng.choice(['north', 'south'])},{rng.choice(['a', 'b', 'c'])}"
+            for _ in range(rows)
+        ]
+    (folder / "visits.csv").write_text("\n".join(lines) + "\n")
+    (folder / "plan.toml").write_text(text)
+    return Plan.load(folder / "plan.toml")
+
+
+def test_from_plan_to_verified_bundle(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    workflow.publish(plan)
+    for name in ("causes", "in-all"):
+        workflow.release(plan, name)
+        bundle = tmp_path / "bundles" / name
+        assert [check.what for check in verification.verify(bundle) if not check.holds] == []
+        release = congenial.read(bundle)
+        assert isinstance(release.guarantee.adjacency, SeveralRows)
+        assert release.guarantee.adjacency.slots == 6  # 3 rows, nested totals
+        assert "at most 4 units" in release.guarantee.explain()
+    ledger = workflow.open_ledger(plan, create=False)
+    assert ledger is not None
+    assert isinstance(ledger.adjacency, SeveralRows)
+    assert "rho = 1 " in Budget(rho=2).say(ledger.spent()) + " "  # epsilon 1 counts as rho 1/2
+
+
+def test_a_later_figure_reprices_over_the_new_look_alikes(tmp_path: Path) -> None:
+    """Never by a factor: 6 rows under nested totals, 9 once a second margin crosses them."""
+    plan = written(tmp_path)
+    workflow.publish(plan)
+    workflow.release(plan, "causes", randomness=SeededRandomness(SEED))
+    more = PLAN.replace(
+        "[[release]]", """"Cause a" = { count = "cause = 'a'" }\n\n[[release]]""", 1
+    )
+    (tmp_path / "plan.toml").write_text(more)
+    with pytest.raises(LedgerError, match=r"1\.125"):  # 9^2 / 6^2 / 2
+        workflow.publish(Plan.load(tmp_path / "plan.toml"))
+
+
+def test_a_unit_with_more_rows_is_refused_without_its_number(tmp_path: Path) -> None:
+    plan = written(tmp_path, most=7)
+    with pytest.raises(DataError) as caught:
+        workflow.publish(plan)
+    assert "7" not in str(caught.value)
+
+
+def test_a_ledger_that_counts_otherwise_is_refused(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    Ledger.open(plan.ledger, plan.schema, max_rows=3, budget=Budget(rho=2))
+    with pytest.raises(LedgerError, match="unit"):
+        workflow.publish(plan)
+
+
+def test_other_kinds_are_refused_before_anything_is_public(tmp_path: Path) -> None:
+    text = PLAN.replace("rho = 0.5", 'rho = 0.5\nreading = "existential"')
+    with pytest.raises(CongenialError, match="one row per unit"):
+        workflow.check(written(tmp_path, text))
