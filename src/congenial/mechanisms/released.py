@@ -108,14 +108,14 @@ class Released(ABC):
 
     # ---- what can be asked ---------------------------------------------------------------------
 
-    def estimate(self, what: str) -> float:
+    def estimate(self, what: str, /) -> float:
         """The value that `interval` is around: as drawn, before anything was done to it.
 
         what: as for `interval`.
         """
         raise self._unanswered(what)
 
-    def interval(self, what: str, level: float = LEVEL) -> Interval:
+    def interval(self, what: str, /, level: float = LEVEL) -> Interval:
         """Confidence interval for a true value, with coverage of at least `level` for any data.
 
         what: a condition on the axes of a table, or the name of a statistic.

@@ -121,16 +121,16 @@ class Release(Released):
     def __repr__(self) -> str:
         return f"Release({self.name!r}: {' x '.join(self.table)}; {self.guarantee.tradeoff.words})"
 
-    def estimate(self, what: str) -> float:
+    def estimate(self, condition: str) -> float:
         """Number of people who meet a condition, as drawn: its error has a known law of mean zero.
 
         `count` is the number in the table as published, which differs where that was projected.
         """
-        cells = select(what, self.schema, self.table)
+        cells = select(condition, self.schema, self.table)
         self.mechanism.error_law(cells)  # refuses sums whose error has no law
         return _plain(np.sum(self.drawn[cells]))
 
-    def interval(self, what: str, level: float = LEVEL) -> Interval:
+    def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Confidence interval for the true number of people who meet a condition.
 
         Exact coverage of at least `level`: the noise in the sum has a known law that does not
@@ -139,7 +139,7 @@ class Release(Released):
         up as a draw of zero; both lose no coverage.
         """
         check_level(level)
-        cells = select(what, self.schema, self.table)
+        cells = select(condition, self.schema, self.table)
         law = self.mechanism.error_law(cells)
         return _around(np.sum(self.drawn[cells]), law, law.interval(level), level)
 

@@ -77,14 +77,14 @@ class StatisticsRelease(RecordRelease):
         """What is promised to single persons, from the noise alone: `person_guarantee`."""
         return self.person_guarantee
 
-    def estimate(self, what: str) -> float:
+    def estimate(self, statistic: str) -> float:
         """One released statistic: the true one with noise of mean zero."""
-        return self.value(what)
+        return self.value(statistic)
 
-    def interval(self, what: str, level: float = LEVEL) -> Interval:
+    def interval(self, statistic: str, level: float = LEVEL) -> Interval:
         """Confidence interval for the true statistic of these data; coverage at least `level`."""
         check_level(level)
-        at = self._at(what)
+        at = self._at(statistic)
         half = self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
         value = self.values[at]
         return Interval(value, value - half, value + half, level, half == 0, KNOWN_LAW)

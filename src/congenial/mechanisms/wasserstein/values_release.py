@@ -116,22 +116,22 @@ class ValuesRelease(RecordRelease):
             return f"{told}\n\nWithout those beliefs this release promises nothing about persons."
         return f"{told}\n\nWhatever anybody believes. {self.persons.explain()}"
 
-    def estimate(self, what: str) -> float:
+    def estimate(self, condition: str) -> float:
         """The number of people who meet a condition, where published figures fix it."""
-        return self.interval(what).estimate
+        return self.interval(condition).estimate
 
-    def interval(self, what: str, level: float = LEVEL) -> Interval:
+    def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """An interval for the number of people who meet a condition, where published figures fix
         it: it has no width. The error of other counts depends on the true table, so that no
         interval holds for all of them.
         """
         check_level(level)
         if not self.table or not self.base.totals:
-            raise self._unanswered(what)
-        cells = select(what, self.schema, self.table)
+            raise self._unanswered(condition)
+        cells = select(condition, self.schema, self.table)
         known = support(self.published, self.table)
         if not known.fixes(np.where(cells, 0, -1), 1)[0]:
-            raise self._unanswered(what)
+            raise self._unanswered(condition)
         value = int(self.counts[cells].sum())
         return Interval(value, value, value, level, exact=True)
 
