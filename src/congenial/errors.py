@@ -22,7 +22,14 @@ from __future__ import annotations
 
 
 class CongenialError(Exception):
-    """Base of all errors raised on purpose; `remedy` says what the reader can do about it."""
+    """Base of all errors raised on purpose; `remedy` says what the reader can do about it.
+
+    `exit_code` is what the command line ends with. No message holds a confidential value.
+
+    >>> error = CongenialError("level 95 is not between 0 and 1.", remedy="Use 0.95.")
+    >>> str(error), error.remedy
+    ('level 95 is not between 0 and 1. Use 0.95.', 'Use 0.95.')
+    """
 
     exit_code = 2
 

@@ -33,7 +33,18 @@ class Release(Released):
     """A protected table: `values` as published, `raw` as drawn when they were projected afterwards.
 
     Inference uses the drawn values, whose law is known exactly; projected values look like counts
-    but have no closed-form law.
+    but have no closed-form law. `estimate`, `interval` and `intervals` rest on the draw; `count`,
+    `margin` and the frames show the table as published.
+
+    >>> from congenial import Guarantee, ReplaceOne, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1), "sex")
+    >>> release
+    Release('sex': sex; epsilon = 1)
+    >>> found = release.interval("sex = 'f'", 0.90)
+    >>> found.low <= release.estimate("sex = 'f'") <= found.high, release.publishable
+    (True, False)
     """
 
     kind: ClassVar[str] = "table"

@@ -56,6 +56,17 @@ def verify(
 
     digest: one published elsewhere. signer: file of the publisher's public key, or of allowed
     signers; a bundle that none of them signed then fails.
+
+    A line for each check, in order; the bundle is sound if all of them hold. Sums, labels, the
+    promise and every sentence are worked out again from what the bundle holds. What cannot be
+    worked out again is in docs/known-limits: above all, that the values were drawn from their law.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     verify(folder)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    congenial.errors.BundleError: ...
     """
     expect(folder, PATH, "the folder", "Give its path.", BundleError)
     expect(digest, (str, type(None)), "the digest", "Give its text.", BundleError)

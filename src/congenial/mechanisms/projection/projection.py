@@ -29,6 +29,19 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
     Cells of a group keep their published total, tied groups keep what is published about them
     together, published bounds hold, and cells of no group are cut at zero. The draw is kept
     in `raw`. Ties are broken at random so that no cell is favoured.
+
+    Formal guarantee: post-processing of the draw and of public figures; it costs no privacy. Cells
+    near zero become too large on average, and no law of their error is known: estimate from `raw`.
+
+    Edge cases: a draw that is nonnegative stays as it is; real values are refused.
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"ill": {"levels": ["no", "yes"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure("1/10", under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["ill"], [40, 0]), SeededRandomness(3))
+    >>> projected = project(release, SeededRandomness(4))
+    >>> bool((projected.values >= 0).all()), bool((projected.drawn == release.values).all())
+    (True, True)
     """
     expect(release, Release, "the release", "Give a released table.", StructureError)
     if release.description.continuous:
