@@ -23,6 +23,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.workload import Workload
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.tables.covariance import Covariance
@@ -36,7 +37,6 @@ from congenial.tables.whole_counts import (
     rehearse,
     targets_of,
 )
-from congenial.tables.workload import Workload
 
 RACES = ("hisp", "white", "black", "aian", "asian", "nhpi", "other", "two")
 SHARES = {

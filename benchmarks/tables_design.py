@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from congenial import Schema, count, margin, total
+from congenial.data.workload import Workload
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import AddRemove, SemiAdjacent
+from congenial.pairs.difference_types import difference_types
 from congenial.tables.design import Even, Keep, Weighted, design
-from congenial.tables.difference_types import difference_types
 from congenial.tables.information import Information
-from congenial.tables.workload import Workload
 
 SEED = 20240901
 ADULT = (10, 9, 10, 16, 10, 7, 15, 6, 5, 2, 10, 10, 10, 42)

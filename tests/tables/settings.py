@@ -8,10 +8,10 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.workload import Workload
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import Statement, count, linear, margin, structural_zeros, total
 from congenial.tables.measurements import Measurements
-from congenial.tables.workload import Workload
 
 SCHEMA = Schema.from_dict(
     {

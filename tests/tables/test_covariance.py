@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
+from congenial.data.workload import Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import margin, total
@@ -20,9 +21,8 @@ from congenial.tables import covariance as module
 from congenial.tables import structure
 from congenial.tables.covariance import Covariance
 from congenial.tables.estimate import estimate
-from congenial.tables.intervals import half_width, normal, of_law, sub_gaussian
+from congenial.tables.intervals import bounded, half_width, normal, of_law
 from congenial.tables.measurements import Measurements
-from congenial.tables.workload import Workload
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
 
 ALPHA = 1e-6
@@ -181,9 +181,9 @@ def test_what_the_numbers_rest_on():
     free, _ = measurements(SETTINGS[4])
     crossing, _ = measurements(SETTINGS[1])
     assert Covariance(free, "double_geometric").basis == "exact"
-    assert Covariance(crossing, "double_geometric").basis == "approximation"
+    assert Covariance(crossing, "double_geometric").basis == "bound"
     assert normal(np.zeros(2), np.ones(2), 0.9).basis == "approximation"
-    assert sub_gaussian(np.zeros(2), np.ones(2), 0.9).contains(np.array([2, 4])).tolist() == [
+    assert bounded(np.zeros(2), np.ones(2), 0.9).contains(np.array([2, 4])).tolist() == [
         True,
         False,
     ]

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import margin
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.aims import LargestRatio, PowerMean
 from congenial.tables.certificate import DesignCertificate, certify
 from congenial.tables.design import (
@@ -25,11 +27,9 @@ from congenial.tables.design import (
     design_for_accuracy,
     loss_of,
 )
-from congenial.tables.difference_types import DifferenceTypes, difference_types
 from congenial.tables.information import Information
 from congenial.tables.optimise import Problem, solve
-from congenial.tables.workload import Workload
-from tests.tables.test_difference_types import COUNTY_FIGURES, COUNTY_TABLES, counties, schema_of
+from tests.pairs.test_difference_types import COUNTY_FIGURES, COUNTY_TABLES, counties, schema_of
 
 HALF = Fraction(1, 2)
 

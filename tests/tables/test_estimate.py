@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
+from congenial.data.workload import Workload
 from congenial.errors import DataError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import total
@@ -16,7 +17,6 @@ from congenial.tables.covariance import Covariance
 from congenial.tables.estimate import choose_inverse, estimate
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.measurements import Measurements
-from congenial.tables.workload import Workload
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, TREE, dense, measurements
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
+from congenial.data.workload import Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import count, margin, total
 from congenial.tables.information import Information
-from congenial.tables.workload import Workload
-from tests.tables.test_difference_types import NOT_NESTED, schema_of
+from tests.pairs.test_difference_types import NOT_NESTED, schema_of
 
 
 def dense(one):

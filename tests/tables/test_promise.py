@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import pytest
 
+from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import margin, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.tables.difference_types import difference_types
+from congenial.pairs.difference_types import difference_types
 from congenial.tables.promise import Measured, joint_epsilon, joint_rho
-from congenial.tables.workload import Workload
+from tests.pairs.test_difference_types import SMALL, publish_from, schema_of
 from tests.tables.brute import by_figures, maximal_types
-from tests.tables.test_difference_types import SMALL, publish_from, schema_of
 
 WEIGHTS = (Fraction(1, 3), Fraction(2, 7), Fraction(5), Fraction(1, 11))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.workload import Workload
 from congenial.errors import CongenialError, MandateError, StructureError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import at_most, count, linear, margin, total
@@ -19,7 +20,6 @@ from congenial.tables.estimate import estimate
 from congenial.tables.intervals import normal
 from congenial.tables.measurements import Measurements
 from congenial.tables.whole_counts import fit_whole_counts, rehearse
-from congenial.tables.workload import Workload
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, TREE, confidential, dense, measurements
 from tests.tables.test_estimate import drawn
 

@@ -13,12 +13,13 @@ from congenial.errors import BundleError
 from congenial.kinds.given_public import GIVEN_PUBLIC
 from congenial.kinds.kind import Kind
 from congenial.kinds.sections import NamedSection
+from congenial.kinds.several_tables import SEVERAL_TABLES
 from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.kinds.statistics import STATISTICS
 from congenial.kinds.synthetic import SYNTHETIC
 
 AnyKind = Kind[Any]
-KINDS: list[AnyKind] = [GIVEN_PUBLIC, SINGLE_TABLE, STATISTICS, SYNTHETIC]
+KINDS: list[AnyKind] = [GIVEN_PUBLIC, SEVERAL_TABLES, SINGLE_TABLE, STATISTICS, SYNTHETIC]
 
 _LISTENERS: list[Callable[[], Any]] = []
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from congenial.kinds import inference_words
 from congenial.kinds.kind import Document, Screen
+from congenial.kinds.want_words import show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.table_offer import ReleaseCheck
@@ -143,7 +144,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     screen.paragraph("")
     _show_errors(one, screen)
     _show_costs(one, screen)
-    _show_want(one, screen, want)
+    show_want(one, screen, want)
 
 
 def _price_words(one: Document) -> Document:
@@ -229,16 +230,3 @@ def _cost_note(cost: Document) -> str:
     if cost["deviation_without"] is None:
         return "errors depend on the data"
     return "changes nothing" if cost["trivial"] else ""
-
-
-def _show_want(one: Document, screen: Screen, want: str | None) -> None:
-    from congenial.privacy.rounding_words import number
-
-    if want is not None:
-        needs = "this table does not show it"
-        if one["unanswered"]:
-            needs = f"no answer for '{one['name']}': {one['unanswered'].rstrip('.')}"
-        for parameter, value in (one["wanted"] or {}).items():
-            exact = "published exactly"
-            needs = f"needs {parameter} = {number(value)} per person" if value else exact
-        screen.paragraph(f"{want}: {needs}.", style="bold")

@@ -6,7 +6,7 @@ differ in at most a* records). All three answer the same question: the supremum,
 of adjacent tables, of a weighted sum of norms of the released parts of u.
 
 How many records that takes is worked out in `readings`; how far tables move, in closed form in
-`moves` and by listing all differences in `differences`.
+`moves`, by listing all differences in `differences`, and by their types in `difference_types`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
+from congenial.data.workload import Workload
 from congenial.errors import MandateError, StructureError
 from congenial.figures import lattice
 from congenial.figures.invariants import Invariants
@@ -277,11 +278,19 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def _joint(self, releases: list[Weighted], *, square: bool) -> Supremum:
         closed = self._in_closed_form(releases, square)
-        if closed.exact or (self.mandates.values is None and self._moves.nested):
+        if closed.exact:
             return closed
+        open_values = self.mandates.values is None and self._moves.nested
+        listed = None if open_values else self._by_listing(releases, square)
+        if listed is not None:
+            return listed
+        found = self._by_types(releases, square)
+        return min(closed, found, key=lambda one: (one.value, not one.exact))
+
+    def _by_listing(self, releases: list[Weighted], square: bool) -> Supremum | None:
         listed = self.differences(tuple(total(by=names) for names, _ in releases))
         if listed is None:
-            return closed
+            return None
         norms = np.stack(
             [
                 np.square(listed.seen(i)).sum(axis=1)
@@ -291,12 +300,17 @@ class SemiAdjacent(PublishedPairs, Adjacency):
             ],
             axis=1,
         )
-        weights = [weight for _, weight in releases]
-        value = max(
-            sum((w * int(norm) for w, norm in zip(weights, row, strict=True)), Fraction(0))
-            for row in np.unique(norms, axis=0)
-        )
-        return Supremum(value, listed.exact, "enumeration")
+        return Supremum(_largest(np.unique(norms, axis=0), releases), listed.exact, "enumeration")
+
+    def _by_types(self, releases: list[Weighted], square: bool) -> Supremum:
+        """Over the maximal difference types, which know what several tables do at once."""
+        from congenial.pairs.difference_types import difference_types
+
+        workload = Workload.of(self.schema, [names for names, _ in releases])
+        types = difference_types(self, workload)
+        rows = types.squares if square else types.absolutes
+        by = "closed form" if types.method == "bound" else "enumeration"
+        return Supremum(_largest(rows, releases), types.exact, by)
 
     def _in_closed_form(self, releases: list[Weighted], square: bool) -> Supremum:
         if self.metric == "symmetric difference" and not self.people_kept:
@@ -347,6 +361,15 @@ class SemiAdjacent(PublishedPairs, Adjacency):
                 found = replace(found, exact=False)
             self._lists[queries] = found
         return self._lists[queries]
+
+
+def _largest(norms: Any, releases: Sequence[Weighted]) -> Fraction:
+    """max over rows of norms of sum_i w_i norm_i."""
+    weights = [weight for _, weight in releases]
+    return max(
+        sum((w * int(norm) for w, norm in zip(weights, row, strict=True)), Fraction(0))
+        for row in norms
+    )
 
 
 def _merged(releases: Sequence[Weighted]) -> list[Weighted]:

@@ -105,8 +105,9 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
                     "figures it is priced over.",
                     remedy="Publish that figure first; the release revealed it.",
                 )
-    tables = [d for d in descriptions if isinstance(d, Description)]
-    records = [d for d in descriptions if isinstance(d, RecordDescription)]
+    laws = [law for d in descriptions for law in d.laws]
+    tables = [d for d in laws if isinstance(d, Description)]
+    records = [d for d in laws if isinstance(d, RecordDescription)]
     l2 = [(d.table, 1 / d.scale) for d in tables if d.norm == "l2"]
     pure = _pure(tables, adjacency)
     square = adjacency.joint_l2_squared(l2) if l2 else None

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from itertools import product
+from typing import Any, ClassVar, Literal
 
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -86,6 +87,8 @@ class Description:
     levels: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
+
+    columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
 
     def __post_init__(self) -> None:
         if self.family not in LAWS:
@@ -164,6 +167,16 @@ by a, eps_1 = 0.2'
         return float(2.0 ** min(0, math.floor(math.log2(deviation)) - 10))
 
     @property
+    def laws(self) -> tuple[Description, ...]:
+        """What is drawn independently: one law."""
+        return (self,)
+
+    @property
+    def printed(self) -> tuple[tuple[str, ...], ...]:
+        """Axes of every table that the release shows."""
+        return (self.table,)
+
+    @property
     def terms(self) -> tuple[tuple[tuple[str, ...], Fraction], ...]:
         """Every table whose norm weighs in the law, with its scale: the released one last."""
         return (*self.levels, (self.table, self.scale))
@@ -238,6 +251,8 @@ class RecordDescription:
     persons: bool = True
     given: Invariants | None = None
 
+    columns: ClassVar[int] = 0  # numbers of a cell: it has none
+
     def __post_init__(self) -> None:
         if self.epsilon < 0 or self.rho < 0 or (self.added or 0) < 0:
             raise GuaranteeError(f"the loss of '{self.mechanism}' is negative.")
@@ -246,6 +261,16 @@ class RecordDescription:
                 f"'{self.mechanism}' states no loss per record.",
                 remedy="Give epsilon or rho, or persons=False for a release that promises none.",
             )
+
+    @property
+    def laws(self) -> tuple[RecordDescription, ...]:
+        """What is drawn independently: one law."""
+        return (self,)
+
+    @property
+    def printed(self) -> tuple[tuple[str, ...], ...]:
+        """No table."""
+        return ()
 
     @property
     def support(self) -> Invariants:
@@ -296,13 +321,99 @@ def _given(schema: Schema, data: Mapping[str, Any] | None) -> Invariants | None:
     return figures if figures is not None and figures.statements else None
 
 
-AnyDescription = Description | RecordDescription
+@dataclass(frozen=True)
+class TablesDescription:
+    """Several noisy tables of one population, drawn independently and released together.
+
+    `measured`: the law of each table that is drawn, given the same figures. `tables`: the axes of
+    all tables that are printed, measured or not; `keep`: further partitions that printed whole
+    counts follow. `design`: how the noise was chosen, as plain data, which no price depends on.
+    """
+
+    measured: tuple[Description, ...]
+    tables: tuple[tuple[str, ...], ...]
+    keep: tuple[str, ...] = ()
+    design: Mapping[str, Any] = field(default_factory=dict)
+
+    mechanism: ClassVar[str] = "several_tables"
+    columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
+
+    def __post_init__(self) -> None:
+        laws = {(one.family, one.post_processing, one.nonnegative) for one in self.measured}
+        if len(laws) != 1 or laws - set(product(_WHOLE, ("none",), (False,))):
+            raise GuaranteeError(
+                "several tables are measured with one family of whole-number noise as drawn.",
+                remedy="Use double geometric or discrete Gaussian noise for all of them.",
+            )
+        named = [one.table for one in self.measured]
+        if len(set(named)) < len(named) or not set(named) <= set(self.tables):
+            raise GuaranteeError("a table is measured twice, or measured and not printed.")
+        if any(one.support != self.support or one.levels for one in self.measured):
+            raise GuaranteeError("tables measured together are drawn given the same figures.")
+        for names in self.tables:
+            self.support.schema.axes(names)  # raises when an axis is unknown
+
+    @property
+    def laws(self) -> tuple[Description, ...]:
+        """What is drawn independently: one law per measured table."""
+        return self.measured
+
+    @property
+    def printed(self) -> tuple[tuple[str, ...], ...]:
+        """Axes of every table that the release shows."""
+        return self.tables
+
+    @property
+    def support(self) -> Invariants:
+        """Figures the release was conditioned on."""
+        return self.measured[0].support
+
+    @property
+    def family(self) -> Family:
+        """The family of the noise of every measured table."""
+        return self.measured[0].family
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the schema is written beside it, once."""
+        common = ("version", "kind", "support")
+        return {
+            "version": VERSION,
+            "kind": "tables",
+            "mechanism": self.mechanism,
+            "tables": [list(names) for names in self.tables],
+            "keep": list(self.keep),
+            "measured": [
+                {key: value for key, value in one.to_dict().items() if key not in common}
+                for one in self.measured
+            ],
+            "support": self.support.to_dict(),
+            "design": dict(self.design),
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> TablesDescription:
+        """Inverse of `to_dict`; refuses versions it does not know."""
+        _check_version(data)
+        common = {key: data[key] for key in ("version", "support")}
+        return cls(
+            tuple(Description.from_dict(schema, {**one, **common}) for one in data["measured"]),
+            tuple(tuple(names) for names in data["tables"]),
+            tuple(data["keep"]),
+            data["design"],
+        )
+
+
+_WHOLE = ("double_geometric", "discrete_gaussian")
+AnyDescription = Description | RecordDescription | TablesDescription
+_KINDS: dict[str, type[AnyDescription]] = {
+    "records": RecordDescription,
+    "tables": TablesDescription,
+}
 
 
 def read_description(schema: Schema, data: Mapping[str, Any]) -> AnyDescription:
     """The description that `to_dict` wrote, of whichever kind."""
-    kind = RecordDescription if data.get("kind") == "records" else Description
-    return kind.from_dict(schema, data)
+    return _KINDS.get(data.get("kind", ""), Description).from_dict(schema, data)
 
 
 def _check_version(data: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.mechanisms.released import Released
 from congenial.privacy.description import AnyDescription
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
 
 TEXTS = 2**20  # bytes for a report with its pictures, README and citation
-NUMBERS = 72  # bytes of the numbers of one cell: CSV and Parquet, as published and as drawn
+NUMBERS = 36  # bytes of one number of a cell: CSV and Parquet
 
 
 @dataclass(frozen=True)
@@ -153,9 +154,14 @@ def room_for(description: AnyDescription) -> int:
     size = TEXTS + 3 * len(json.dumps([description.to_dict(), description.support.to_dict()]))
     schema = description.support.schema
     size += len(json.dumps(schema.to_dict()))
-    axes = schema.axes(getattr(description, "table", ()))
+    numbers = NUMBERS * description.columns
+    return size + sum(_room_of_table(schema, names, numbers) for names in description.printed)
+
+
+def _room_of_table(schema: Schema, names: tuple[str, ...], numbers: int) -> int:
+    axes = schema.axes(names)
     labels = sum(max(len(level.encode()) for level in axis.levels) + 3 for axis in axes)
-    return size + schema.size([axis.name for axis in axes]) * (labels + NUMBERS)
+    return schema.size(names) * (labels + numbers)
 
 
 def unpacked(kept: Path) -> tuple[str, Any]:

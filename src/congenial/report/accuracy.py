@@ -133,10 +133,15 @@ def smallest(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
 
     Zero when what is asked about is published exactly.
     """
-    if want.error(build(Fraction(1, 1000))) == 0:
+    return least(want, lambda parameter: want.error(build(parameter)))
+
+
+def least(want: Want, error: Callable[[Fraction], float]) -> Fraction:
+    """The same, where `error` is that of what is asked about, given the parameter."""
+    if error(Fraction(1, 1000)) == 0:
         return Fraction(0)
     high = Fraction(1)
-    while want.error(build(high)) > want.within:
+    while error(high) > want.within:
         if high == LARGEST:
             raise PlanError(
                 f"--want {want.text!r} needs more than {LARGEST}, the most a plan may promise.",
@@ -144,11 +149,11 @@ def smallest(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
             )
         high = min(2 * high, Fraction(LARGEST))
     low = high / 2
-    while low > Fraction(1, 1000) and want.error(build(low)) <= want.within:
+    while low > Fraction(1, 1000) and error(low) <= want.within:
         low, high = low / 2, low
     while (high - low) / high > Fraction(1, 2000):
         middle = (low + high) / 2
-        if want.error(build(middle)) <= want.within:
+        if error(middle) <= want.within:
             high = middle
         else:
             low = middle

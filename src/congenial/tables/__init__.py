@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
+    from congenial.data.workload import Margin, Partition, Workload
+    from congenial.pairs.difference_types import difference_types
     from congenial.tables.covariance import Covariance
     from congenial.tables.design import (
         Design,
@@ -23,12 +25,10 @@ if TYPE_CHECKING:
         design,
         design_for_accuracy,
     )
-    from congenial.tables.difference_types import difference_types
     from congenial.tables.estimate import Estimates, estimate
     from congenial.tables.measurements import Measurements
-    from congenial.tables.promise import joint_epsilon, joint_rho
+    from congenial.tables.promise import joint_epsilon, joint_rho, law_and_promise
     from congenial.tables.whole_counts import WholeCounts, fit_whole_counts, rehearse
-    from congenial.tables.workload import Margin, Partition, Workload
 
 __all__ = [
     "Covariance",
@@ -50,6 +50,7 @@ __all__ = [
     "fit_whole_counts",
     "joint_epsilon",
     "joint_rho",
+    "law_and_promise",
     "rehearse",
 ]
 
@@ -60,19 +61,20 @@ _HOMES = {
     "Even": "tables.design",
     "Keep": "tables.design",
     "Largest": "tables.design",
-    "Margin": "tables.workload",
+    "Margin": "data.workload",
     "Measurements": "tables.measurements",
-    "Partition": "tables.workload",
+    "Partition": "data.workload",
     "Weighted": "tables.design",
     "WholeCounts": "tables.whole_counts",
-    "Workload": "tables.workload",
+    "Workload": "data.workload",
     "design": "tables.design",
     "design_for_accuracy": "tables.design",
-    "difference_types": "tables.difference_types",
+    "difference_types": "pairs.difference_types",
     "estimate": "tables.estimate",
     "fit_whole_counts": "tables.whole_counts",
     "joint_epsilon": "tables.promise",
     "joint_rho": "tables.promise",
+    "law_and_promise": "tables.promise",
     "rehearse": "tables.whole_counts",
 }
 

@@ -1,15 +1,10 @@
 """Standard deviations of estimates, known before anything is drawn, and what each number is.
 
 With noise of covariance (1/p_b) x projection the estimates have covariance M^+ (see `inverse`).
-For exact integer noise given sums:
-
-- discrete Gaussian: a lattice's discrete Gaussian has moment generating function at most
-  exp(sigma^2 |v|^2 / 2), so its covariance is at most sigma^2 x projection and every linear
-  combination of estimates is sub-Gaussian with the variance computed here. A *bound*, equal to four
-  digits once sigma^2 >= 2;
-- double geometric, p_b = 1/variance: *exact* where no figure touches a measured table; a *bound*
-  where figures are disjoint sums (a group's noise varies less given its sum); where they cross
-  there is no closed form: an *approximation*.
+Exact integer noise given sums has that covariance exactly, or at most (`noise_variance`, whose
+values are the 1/p_b to use); for a fixed linear estimate so does the result. *Exact*: double
+geometric noise, if each measured table has its cells in known sums of one size, or in none.
+Otherwise a *bound*, equal to four digits for a discrete Gaussian of sigma^2 >= 2.
 """
 
 from __future__ import annotations
@@ -18,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import LOOSE, Support, support
@@ -31,19 +27,15 @@ from congenial.tables.estimate import choose_inverse, in_order
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
 from congenial.tables.measurements import Floats, Measurements
-from congenial.tables.workload import Margin, Workload
-
-Family = Literal["discrete_gaussian", "double_geometric"]
-Basis = Literal["exact", "bound", "approximation"]
+from congenial.tables.noise_variance import Basis, Family, variance_basis
 
 SOLVED = 20_000_000  # entries of all solutions, where variances are solved for cell by cell
 BATCH_ENTRIES = 20_000_000  # numbers held at a time by such solves
-ORDER: tuple[Basis, ...] = ("exact", "bound", "approximation")
 
 
 @dataclass(frozen=True, eq=False)
 class Deviations:
-    """Standard deviations of a table's cells, and whether they are exact, bounds or approximate."""
+    """Standard deviations of a table's cells, and whether they are exact or bounds."""
 
     values: Floats
     basis: Basis
@@ -51,7 +43,10 @@ class Deviations:
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """The covariance of all estimates under one family of noise."""
+    """The covariance of all estimates under one family of noise.
+
+    The measurements' precisions are those of `noise_variance`, as `Design.measurements` gives them.
+    """
 
     measurements: Measurements
     family: Family = "discrete_gaussian"
@@ -64,13 +59,8 @@ class Covariance:
     @cached_property
     def basis(self) -> Basis:
         """What the covariance M^+ is for integer noise of this family."""
-        if self.family == "discrete_gaussian":
-            return "bound"
-        supports = [self._support(b) for b in self.measurements.measured]
-        if any(one.ties for one in supports):
-            return "approximation"
-        free = all(bool(np.all(one.labels == LOOSE)) for one in supports)
-        return "exact" if free else "bound"
+        found = {variance_basis(self.family, self._support(b)) for b in self.measurements.measured}
+        return "bound" if "bound" in found else "exact"
 
     def _support(self, b: int) -> Support:
         return support(self.measurements.mandates, self.measurements.workload.tables[b])
@@ -99,11 +89,10 @@ class Covariance:
                 "tables that were named.",
                 remedy="Name it among the tables (precision 0), or ask for single cells.",
             )
-        weaker: Basis = "bound"
         fewer = separable_part(self.measurements)
         variances = choose_inverse(fewer).variances(fewer.margin(names))
         assert variances is not None
-        return variances.reshape(margin.shape), max(self.basis, weaker, key=ORDER.index)
+        return variances.reshape(margin.shape), "bound"
 
     def _solved(self, margin: Margin) -> Floats:
         found = np.empty(margin.size)

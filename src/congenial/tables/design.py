@@ -9,6 +9,20 @@ Aims: `Keep` (default), the finest tables stay about as good as a release of the
 table gets worse, and all share evenly what the few per cent of precision thus freed can buy;
 `Even`, the geometric mean of all variances; `Weighted`, a weighted sum; `Largest`, the largest
 relative error. `design_for_accuracy` finds the least promise that meets stated variances.
+
+From a promise to estimates, whatever it is stated in:
+
+    law, promise = law_and_promise(rho=rho, epsilon=epsilon, delta=delta)
+    designed = design(workload, types, model, promise, aim, law)
+    work = designed.measurements(mandates)              # precisions of the noise given the figures
+    deviations = Covariance(work, designed.family)      # before anything is drawn
+    ... draw table b with noise of `designed.family`, parameter `designed.scales[b]`; None: do not
+    estimates = estimate(work, values)
+
+Pure epsilon: information grows with eps_b^2, so the problem is not convex. The parameters are the
+best of a search from several starts, without a certificate, and `words` says so. `variances` count
+2 / eps_b^2 per cell, which bounds the noise under any figures (`noise_variance`); `Covariance`
+states the smaller ones that the figures of each table give.
 """
 
 from __future__ import annotations
@@ -17,24 +31,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import support
+from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.certificate import DesignCertificate, certify
-from congenial.tables.difference_types import DifferenceTypes
 from congenial.tables.information import Floats, VarianceModel
 from congenial.tables.keep import alone, finest_tables, given_finest, kept_shares
+from congenial.tables.measurements import Measurements
+from congenial.tables.noise_variance import Family, noise_variance
 from congenial.tables.optimise import Problem, solve
-from congenial.tables.promise import joint_epsilon, joint_rho
-from congenial.tables.workload import Workload
+from congenial.tables.promise import Law, joint_epsilon, joint_rho
 
-Law = Literal["gaussian", "geometric"]
 BITS = 32  # of a parameter
 KEPT = 1.045  # how much larger than alone the standard deviation of the finest tables may be
+NEGLIGIBLE = 1e-4  # share of the promise below which a table may be left out
+UNCHANGED = 1e-8  # relative error that leaving it out may add
 NO_CERTIFICATE = "search, no certificate: with pure epsilon the problem is not convex"
 
 
@@ -98,6 +116,26 @@ class Design:
         return tuple(float(np.sqrt(v / s)) if s else 1.0 for v, s in pairs)
 
     @property
+    def family(self) -> Family:
+        """The law of the noise, as samplers and covariances name it."""
+        return "discrete_gaussian" if self.law == "gaussian" else "double_geometric"
+
+    @cached_property
+    def scales(self) -> tuple[Fraction | None, ...]:
+        """The noise's parameter for each table: sigma^2, or eps; None where nothing is drawn."""
+        invert = self.law == "gaussian"
+        return tuple((1 / p if invert else p) if p else None for p in self.parameters)
+
+    def measurements(self, mandates: Invariants) -> Measurements:
+        """The tables with the precision of their noise given exact figures."""
+        pairs = zip(self.workload.tables, self.scales, strict=True)
+        precisions = (
+            1 / noise_variance(self.family, scale, support(mandates, names)).value if scale else 0.0
+            for names, scale in pairs
+        )
+        return Measurements(self.workload, tuple(precisions), mandates)
+
+    @property
     def words(self) -> str:
         """How good the design is among its class."""
         if self.certificate is None:
@@ -137,7 +175,7 @@ def design(
 ) -> Design:
     """The best parameters for an aim under rho = `promise` ("gaussian") or epsilon ("geometric").
 
-    A promise of epsilon with delta is first turned into rho (`privacy.conversions.zcdp_rho`).
+    `promise.law_and_promise` turns epsilon with delta into rho.
     """
     if promise <= 0:
         raise PlanError(f"a promise of {promise} leaves no noisy table.", remedy="Use more than 0.")
@@ -187,7 +225,7 @@ def _designed(
     promise: Fraction,
     x: Floats | None = None,
 ) -> Design:
-    x = solve(problem) if x is None else x
+    x = _without_negligible(workload, problem, solve(problem) if x is None else x)
     law: Law = "geometric" if problem.squared else "gaussian"
     scale = float(promise) * (1 if problem.squared else 2)
     parameters = _rational(types, law, problem, x * scale, promise)
@@ -207,6 +245,21 @@ def _designed(
         problem.objective,
         certificate,
     )
+
+
+def _without_negligible(workload: Workload, problem: Problem, x: Floats) -> Floats:
+    """The same without tables that cost next to nothing and add next to nothing: no draw of them.
+
+    Only tables that are sums of another measured one, so that everything stays determined.
+    """
+    margins = [margin for margin, one in zip(workload.margins, problem.open, strict=True) if one]
+    for b in np.flatnonzero((problem.types * x).max(axis=0) < NEGLIGIBLE):
+        rest = [c for c in np.flatnonzero(x) if c != b]
+        if any(margins[c].refines(margins[b]) for c in rest):
+            trial = np.where(np.arange(len(x)) == b, 0.0, x)
+            if problem.value(trial) <= problem.value(x) * (1 + UNCHANGED):
+                x = trial
+    return x
 
 
 # ---- problems ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.workload import Margin, Partition
 from congenial.errors import DataError
 from congenial.tables.gradient_inverse import GradientInverse, GradientSolution
 from congenial.tables.inverse import Inverse, Solution
@@ -20,7 +21,6 @@ from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.structure import separate
 from congenial.tables.tree_inverse import TreeInverse
 from congenial.tables.tree_passes import Undetermined
-from congenial.tables.workload import Margin, Partition
 
 
 def choose_inverse(measurements: Measurements) -> Inverse:

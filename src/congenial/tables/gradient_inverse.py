@@ -15,15 +15,16 @@ from math import prod, sqrt
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.workload import Margin
 from congenial.errors import StructureError
 from congenial.tables.inverse import Terms, not_determined
 from congenial.tables.measurements import FigureRows, Floats, Measurements
 from congenial.tables.row_space import RowSpace
-from congenial.tables.workload import Margin
 
 LARGEST = 100_000_000  # cells
 ACCURACY = 1e-7  # of each standard deviation where the finest cells are measured, else relative
 STEPS = 20_000
+SMALLEST = 1e-290  # that is divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +85,14 @@ class GradientInverse:
                 break
             moved = self.project(self.forward(direction))
             bend = _products(direction, moved)
-            step = np.where(norm > goal, norm / np.maximum(bend, 1e-300), 0.0)
+            going = (norm > goal) & (bend > SMALLEST)
+            if not np.any(going):  # what is left is rounding
+                break
+            step = np.divide(norm, bend, out=np.zeros_like(norm), where=going)
             x += step * direction
             r = self.project(r - step * moved)
             before, norm = norm, _squares(r)
-            direction = r + norm / np.maximum(before, 1e-300) * direction
+            direction = r + norm / np.maximum(before, SMALLEST) * direction
         r = right - self.project(self.forward(x))
         return x, float(np.sqrt(_squares(r).max()))
 

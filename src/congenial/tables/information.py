@@ -26,10 +26,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.workload import Margin, Partition, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
-from congenial.tables.figure_margins import figure_margins
-from congenial.tables.workload import Margin, Partition, Workload
+from congenial.pairs.figure_margins import figure_margins
 
 Floats = NDArray[np.float64]
 STEP = 1e-60  # of the complex derivative: no rounding, and far from underflow

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from congenial.data.workload import Margin
 from congenial.errors import StructureError
 from congenial.tables.measurements import Floats
-from congenial.tables.workload import Margin
 
 Terms = Sequence[tuple[Margin, Floats]]
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.workload import Workload
 from congenial.tables.aims import PowerMean
 from congenial.tables.information import Floats, VarianceModel
 from congenial.tables.optimise import Problem, solve
-from congenial.tables.workload import Workload
 
 Flags = NDArray[np.bool_]
 ROUNDS = 8  # in which shares of tables beyond their limit grow

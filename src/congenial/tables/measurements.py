@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from congenial.data.predicate import parse
+from congenial.data.workload import Ints, Margin, Partition, Workload
 from congenial.errors import MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.tables.row_space import RowSpace
-from congenial.tables.workload import Ints, Margin, Partition, Workload
 
 Floats = NDArray[np.float64]
 

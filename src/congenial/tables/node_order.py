@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.workload import Ints, Margin, Partition
 from congenial.errors import MandateError, StructureError
 from congenial.tables.measurements import Floats, Measurements, common_refinement, relative
 from congenial.tables.structure import figure_rows
-from congenial.tables.workload import Ints, Margin, Partition
 
 CONCERNS = "a figure or a structural zero concerns"
 LARGEST_NODE = 2_000  # cells of a node

@@ -4,7 +4,8 @@ Independent discrete noise on the tables T_b, drawn given the exact figures: Gau
 1 / p_b has zCDP loss rho = (1/2) sup_u sum_b p_b ||T_b u||_2^2 (the law is that of a lattice which
 contains T_b u, and D_alpha <= alpha ||v||^2 / (2 sigma^2) on any lattice that contains v); double
 geometric with parameter eps_b has pure loss sup_u sum_b eps_b ||T_b u||_1. Both suprema are maxima
-over the difference types, in exact rational arithmetic.
+over the difference types, in exact rational arithmetic. A promise of epsilon with delta is kept by
+the largest rho that converts to it (`law_and_promise`).
 """
 
 from __future__ import annotations
@@ -12,12 +13,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
-from congenial.errors import GuaranteeError
+from congenial.data.workload import Workload
+from congenial.errors import GuaranteeError, PlanError
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.pairs.supremum import Supremum
-from congenial.tables.difference_types import DifferenceTypes, difference_types
-from congenial.tables.workload import Workload
+from congenial.privacy.conversions import zcdp_rho
+from congenial.privacy.numbers import below
+
+Law = Literal["gaussian", "geometric"]
+
+
+def law_and_promise(
+    *,
+    rho: Fraction | None = None,
+    epsilon: Fraction | None = None,
+    delta: Fraction | None = None,
+) -> tuple[Law, Fraction]:
+    """The law that keeps a promise, and its rho ("gaussian") or epsilon ("geometric").
+
+    `epsilon` with `delta`: the largest rho whose conversion meets them, rounded down.
+
+    >>> law_and_promise(epsilon=Fraction(1))
+    ('geometric', Fraction(1, 1))
+    >>> law, rho = law_and_promise(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    >>> law, round(float(rho), 5)
+    ('gaussian', 0.02436)
+    """
+    if (rho is None) == (epsilon is None) or (delta is not None and epsilon is None):
+        raise PlanError(
+            "a promise of several tables is rho, epsilon, or epsilon with delta.",
+            remedy="State exactly one of the three.",
+        )
+    if rho is not None:
+        return "gaussian", rho
+    assert epsilon is not None
+    if delta is None:
+        return "geometric", epsilon
+    if not 0 < delta < 1:
+        raise PlanError(
+            f"delta {float(delta):g} is outside 0 .. 1.",
+            remedy="Leave delta out for pure epsilon, or state one such as 1e-9.",
+        )
+    return "gaussian", Fraction(zcdp_rho(epsilon, below(delta)))
 
 
 def joint_rho(types: DifferenceTypes, precisions: Sequence[Fraction]) -> Supremum:

@@ -16,9 +16,9 @@ from math import prod
 
 import numpy as np
 
+from congenial.data.workload import Margin, Partition
 from congenial.tables.measurements import FigureRows, Floats, Measurements
 from congenial.tables.row_space import orthonormal
-from congenial.tables.workload import Margin, Partition
 
 LARGEST_CORE = 256  # cells of the core attributes: matrices of this size at the nodes
 SMALL_CORE = 64  # cells of the core at which no other tree is looked for

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.workload import Ints
 from congenial.errors import StructureError
 from congenial.tables.measurements import Floats
 from congenial.tables.transport_kernels import apportion_rows, fit, nearest_whole
-from congenial.tables.workload import Ints
 
 STEPS = 300
 GOAL = 1e-6  # largest violation of a sum at which the real fit stops

@@ -20,9 +20,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.workload import Ints, Margin, Partition
 from congenial.tables.measurements import Floats
 from congenial.tables.row_space import complement, orthonormal
-from congenial.tables.workload import Ints, Margin, Partition
 
 GATHERED = 4_000_000  # entries of matrices copied at a time
 

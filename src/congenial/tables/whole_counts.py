@@ -14,13 +14,13 @@ from math import prod
 
 import numpy as np
 
+from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
 from congenial.tables.estimate import Estimates, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
 from congenial.tables.transport_fit import Children, whole_fit
 from congenial.tables.whole_general import LARGEST, fit_by_programme, public_rows
-from congenial.tables.workload import Ints, Margin
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def level_precisions(order: NodeOrder) -> list[tuple[Floats, Floats]]:
     """
     size = order.cells / (int(order.groups.max()) + 1)
     own = [own_precisions(order, level) for level in range(len(order.chain))]
-    least = 1e-9 * max(max(one) for one in own)
+    least = 1e-9 * max(order.measurements.precisions)  # no cell is left without any
     found: list[tuple[Floats, Floats]] = []
     within, sums = np.zeros(0), np.zeros(0)
     for level in reversed(range(len(order.chain))):

@@ -15,12 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from congenial.data.workload import Ints, Margin
 from congenial.errors import MandateError, StructureError
 from congenial.figures.statements import Statement
 from congenial.tables.estimate import Estimates, finest
 from congenial.tables.gradient_inverse import figure_matrix
 from congenial.tables.measurements import FigureRows, Floats, Measurements
-from congenial.tables.workload import Ints, Margin
 
 LARGEST = 2_000  # cells
 SECONDS = 60.0  # per table

@@ -10,13 +10,13 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.workload import Workload
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import at_most, count, linear, margin, structural_zeros, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.tables.difference_types import difference_types, maximal, widened
-from congenial.tables.figure_margins import figure_margins
-from congenial.tables.set_types import list_types
-from congenial.tables.workload import Workload
+from congenial.pairs.difference_types import difference_types, maximal, widened
+from congenial.pairs.figure_margins import figure_margins
+from congenial.pairs.set_types import list_types
 from tests.pairs.random_figures import figures as random_figures
 from tests.tables.brute import all_types, by_figures, cells_of, maximal_types
 

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.tables.figure_margins import FigureMargins
-from congenial.tables.workload import Margin, Partition
+from congenial.data.workload import Margin, Partition
+from congenial.pairs.figure_margins import FigureMargins
 
 MOST_RECORDS = 5  # pairs of 2a records fit into the bits of one number
 MOST_STATES = 1_000_000  # configurations held at once

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.workload import Margin, Partition
 from congenial.figures.invariants import Invariants
 from congenial.pairs.occupancy import Crossing, Occupancy
-from congenial.tables.workload import Margin, Partition
 
 
 def occurs(mandates: Invariants, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:

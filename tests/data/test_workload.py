@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
+from congenial.data.workload import Margin, Partition, Workload
 from congenial.errors import SchemaError
-from congenial.tables.workload import Margin, Partition, Workload
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
+from congenial.data.workload import Margin, Partition
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.tables.workload import Margin, Partition
 
 
 @dataclass(frozen=True)

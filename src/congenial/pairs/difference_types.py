@@ -22,13 +22,13 @@ from typing import Literal
 
 import numpy as np
 
+from congenial.data.workload import Margin, Partition, Workload
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
-from congenial.tables.figure_margins import FigureMargins, figure_margins
-from congenial.tables.moved_at_once import occurs
-from congenial.tables.set_types import Ints, TypeNorms, list_types
-from congenial.tables.workload import Margin, Partition, Workload
+from congenial.pairs.figure_margins import FigureMargins, figure_margins
+from congenial.pairs.moved_at_once import occurs
+from congenial.pairs.set_types import Ints, TypeNorms, list_types
 
 Method = Literal["set partitions", "listing", "bound"]
 CHUNK = 20_000  # differences whose norms are worked out at a time

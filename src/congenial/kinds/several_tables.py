@@ -1,0 +1,149 @@
+"""Several tables at once: [[release]] with `tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
+from congenial.kinds.sections import NamedSection, Positive
+
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.kinds.several_tables_offer import TablesCheck
+    from congenial.mechanisms.joint_tables import JointTables
+    from congenial.mechanisms.tables_release import TablesRelease
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
+
+
+class TablesSection(NamedSection):
+    """[[release]] with `tables`: several tables of the same people, and one promise for all."""
+
+    tables: list[list[str]] | Literal["auto"]
+    table: list[str] | None = None
+    rho: Positive | None = None
+    reading: Literal["robust", "existential", "literal"] = "robust"
+    aim: Literal["keep", "even", "largest"] | None = None
+    weights: dict[str, Positive] | None = None
+    accuracy: list[str] | None = Field(default=None, min_length=1)
+    keep: list[str] = []
+
+    @model_validator(mode="after")
+    def _one_promise(self) -> TablesSection:
+        given = sum(x is not None for x in (self.epsilon, self.rho, self.accuracy))
+        if given != 1:
+            raise ValueError(
+                "must have exactly one of epsilon, rho, accuracy (which finds the least rho)"
+            )
+        if self.delta is not None and (self.epsilon is None or self.delta >= 1):
+            raise ValueError("delta goes with epsilon, and is below 1")
+        if self.mechanism != "auto":
+            raise ValueError("mechanism: several tables have noise of their own; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _one_aim(self) -> TablesSection:
+        if sum(x is not None for x in (self.aim, self.weights, self.accuracy)) > 1:
+            raise ValueError("must have at most one of aim, weights, accuracy")
+        return self
+
+    @model_validator(mode="after")
+    def _some_tables(self) -> TablesSection:
+        if self.tables == "auto" and not self.table:
+            raise ValueError("tables = 'auto' needs table = [...], whose sums are then chosen")
+        if self.tables != "auto" and self.table is not None:
+            raise ValueError("table goes with tables = 'auto'; name it among the tables instead")
+        if self.tables != "auto" and not self.tables:
+            raise ValueError("tables must name at least one table")
+        return self
+
+
+class SeveralTables(Kind[TablesSection]):
+    """Tables measured together under one promise, estimated jointly, printed as whole counts."""
+
+    key = "tables"
+    name = "tables"
+    section = TablesSection
+    instead: ClassVar[str] = (
+        "Use release.interval and release.estimate, which combine all tables; the law of each "
+        "measured table is in release.json, under description."
+    )
+
+    def build(self, plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:
+        """Which tables are measured and how precisely, over databases that agree with figures."""
+        from congenial.kinds.several_tables_building import build
+
+        return build(plan, section, figures)
+
+    def check(
+        self,
+        plan: Setting,
+        section: TablesSection,
+        figures: Invariants,
+        wish: Want | None = None,
+    ) -> TablesCheck:
+        """What it promises and how accurate every table is, from public parameters alone."""
+        from congenial.kinds.several_tables_offer import check
+
+        return check(plan, section, figures, wish)
+
+    def offer(
+        self,
+        plan: Setting,
+        section: TablesSection,
+        built: JointTables,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """Read and check the data; what is left is to draw."""
+        from congenial.kinds.several_tables_offer import offer
+
+        return offer(plan, section, built, figures, randomness, progress)
+
+    def shown(self, section: TablesSection) -> Sequence[str]:
+        """The axes of all tables."""
+        tables = [section.table or []] if section.tables == "auto" else section.tables
+        return [name for names in tables for name in names]
+
+    def answers(self, checked: TablesCheck) -> bool:
+        """Whether the tables show the sum that was asked about."""
+        return bool(checked.wanted or checked.unanswered)
+
+    @property
+    def release_class(self) -> type[TablesRelease]:
+        """`TablesRelease`."""
+        from congenial.mechanisms.tables_release import TablesRelease
+
+        return TablesRelease
+
+    def report(self, release: TablesRelease, promise: str) -> str:
+        """The report: every table with printed count, estimate and interval in one row."""
+        from congenial.report.tables_report import render
+
+        return render(release, promise)
+
+    def verify(self, files: Files, release: TablesRelease) -> list[Check]:
+        """Promise, design, estimates, whole counts and files, all worked out anew."""
+        from congenial.kinds.several_tables_verification import verify
+
+        return verify(files, release)
+
+    def examine(self, checked: TablesCheck) -> Document:
+        """Promise, design, and what to expect of every table."""
+        from congenial.kinds.several_tables_words import examine
+
+        return examine(checked)
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:
+        """The same for people."""
+        from congenial.kinds.several_tables_words import show
+
+        show(document, screen, want)
+
+
+SEVERAL_TABLES = SeveralTables()

@@ -1,0 +1,153 @@
+"""From a section with `tables` to which tables are measured, and how precisely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from congenial.data.schema import Schema
+from congenial.data.workload import Workload
+from congenial.errors import PlanError, SchemaError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.kinds.kind import Setting
+from congenial.kinds.several_tables import TablesSection
+from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
+from congenial.mechanisms.calibrate_tables import TablesProblem
+from congenial.mechanisms.joint_tables import JointTables
+from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
+from congenial.tables.design_for_cells import design_for_cells
+from congenial.tables.promise import law_and_promise
+
+Tables = tuple[tuple[str, ...], ...]
+
+
+def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:
+    """The mechanism of one section over the databases that agree with `figures`."""
+    _refuse(section, figures)
+    tables = named_tables(plan.schema, section)
+    adjacency = plan.adjacency(figures, section.reading)
+    try:
+        asked = TablesProblem(adjacency, tables)
+        return asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
+    except StructureError as reason:
+        what = f"release '{section.name}': {reason.what}"
+        raise StructureError(what, remedy=reason.remedy) from None
+
+
+def _designed(section: TablesSection, asked: TablesProblem) -> Design:
+    workload, types, model = asked.workload, asked.types, asked.model
+    if section.accuracy is not None:
+        limits, figures = limits_of(section, workload), asked.adjacency.mandates
+        return refuse_beyond(section, design_for_cells(workload, types, model, limits, figures))
+    law, promise = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
+    return design(workload, types, model, promise, _aim(section, workload), law)
+
+
+def _refuse(section: TablesSection, figures: Invariants) -> None:
+    if section.reading == "literal":
+        raise PlanError(
+            f"release '{section.name}': reading = 'literal' may leave some people without any "
+            "promise; it is for studies only.",
+            remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
+        )
+    if figures.bounds:
+        raise PlanError(
+            f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and "
+            "several tables keep no bounds.",
+            remedy="Release one table with nonnegative = 'project', which keeps them.",
+        )
+
+
+# ---- which tables ------------------------------------------------------------------------------
+
+
+def named_tables(schema: Schema, section: TablesSection) -> Tables:
+    """The axes of every table of a section, each table once."""
+    if section.tables == "auto":
+        assert section.table is not None
+        return automatic(schema, section.table)
+    tables = tuple(tuple(names) for names in section.tables)
+    for at, names in enumerate(tables):
+        schema.axes(names)  # raises when an axis is unknown, or shown twice
+        if any(set(names) == set(other) for other in tables[:at]):
+            raise PlanError(
+                f"release '{section.name}': the table over {', '.join(names) or 'nothing'} is "
+                "named twice.",
+                remedy="Name it once.",
+            )
+    return tables
+
+
+def automatic(schema: Schema, table: Sequence[str]) -> Tables:
+    """A table and its sums that readers ask for: each attribute, and pairs with geography.
+
+    Geography is the attribute with most levels among those that have coarser names; every one of
+    its names is paired with every other attribute, and with the rest of the table.
+    """
+    axes = schema.axes(tuple(table))
+    names = tuple(axis.name for axis in axes)
+    layered = [axis for axis in axes if schema.attribute(axis.base).coarser]
+    place = max(layered, key=lambda axis: axis.size, default=None)
+    rest = [name for name in names if place is None or name != place.name]
+    found: list[tuple[str, ...]] = [names]
+    areas = [] if place is None else _areas(schema, place.name)
+    for area in areas:
+        found += [(area, *rest), *((area, one) for one in rest), (area,)]
+    found += [(*rest,), *((one,) for one in rest)]
+    found += [(one,) for name in rest for one in _coarser(schema, name)]
+    distinct = {frozenset(one): one for one in reversed(found) if one}
+    return tuple(one for one in dict.fromkeys(found) if one and distinct[frozenset(one)] == one)
+
+
+def _areas(schema: Schema, name: str) -> list[str]:
+    """An axis and the coarser names that are sums of it, finest first."""
+    return [name, *_coarser(schema, name)]
+
+
+def _coarser(schema: Schema, name: str) -> list[str]:
+    axis = schema.axis(name)
+    found = []
+    for other in schema.attribute(axis.base).coarser:
+        try:
+            schema.axis(other).map_from(axis)
+        except SchemaError:
+            continue
+        if other != name:
+            found.append(other)
+    return sorted(found, key=lambda one: -schema.axis(one).size)
+
+
+# ---- what is made small ------------------------------------------------------------------------
+
+
+def _aim(section: TablesSection, workload: Workload) -> Aim:
+    if section.weights is not None:
+        return Weighted(_weights(section, workload))
+    return {"even": Even(), "largest": Largest(), "keep": Keep()}[section.aim or "keep"]
+
+
+def _aim_words(section: TablesSection) -> str:
+    if section.accuracy is not None:
+        return "accuracy: " + "; ".join(section.accuracy)
+    if section.weights is not None:
+        told = ", ".join(f"{name} = {float(value):g}" for name, value in section.weights.items())
+        return f"weights: {told}"
+    return section.aim or "keep"
+
+
+def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
+    """One weight per table, by the table's axes: "county x sex" or "county, sex"."""
+    assert section.weights is not None
+    given = {frozenset(_axes_of(key)): float(value) for key, value in section.weights.items()}
+    known = [frozenset(names) for names in workload.tables]
+    for key in section.weights:
+        if frozenset(_axes_of(key)) not in known:
+            raise PlanError(
+                f"release '{section.name}': weights name '{key}', which is none of the tables.",
+                remedy='Write a table as its axes: "county, sex" = 2.',
+            )
+    return tuple(given.get(names, 0.0) for names in known)
+
+
+def _axes_of(key: str) -> list[str]:
+    """The axes that a key such as "county, sex" or "total" names."""
+    return [] if key.strip() == "total" else [part.strip() for part in key.split(",")]

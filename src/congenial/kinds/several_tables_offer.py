@@ -1,0 +1,86 @@
+"""Several tables from a plan: what they promise, how accurate they are; ready to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from congenial.data.tabulate import Microdata
+from congenial.figures.invariants import Invariants
+from congenial.kinds import several_tables_building
+from congenial.kinds.kind import Offer, Setting, Tell, tabulate, unit_words
+from congenial.kinds.several_tables import TablesSection
+from congenial.kinds.several_tables_accuracy import needed
+from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.joint_tables import JointTables
+from congenial.privacy.guarantee import Guarantee
+from congenial.report.accuracy import Want
+from congenial.report.tables_report import render
+from congenial.sampling.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class TablesCheck:
+    """What several tables would promise and how accurate each would be."""
+
+    section: TablesSection
+    mechanism: JointTables
+    guarantee: Guarantee
+    wanted: tuple[str, Fraction] | None = None  # a parameter, and the value that a wish needs
+    unanswered: str = ""  # why a wish about a sum that the tables show has no answer
+
+
+def check(
+    plan: Setting, section: TablesSection, figures: Invariants, wish: Want | None = None
+) -> TablesCheck:
+    """What it promises and how accurate it is, from public parameters alone."""
+    mechanism = several_tables_building.build(plan, section, figures)
+    wanted, unanswered = (None, "") if wish is None else needed(section, mechanism, wish)
+    return TablesCheck(section, mechanism, promise(plan, section, mechanism), wanted, unanswered)
+
+
+def promise(plan: Setting, section: TablesSection, mechanism: JointTables) -> Guarantee:
+    """The mechanism's guarantee with what the plan assumes about the data added."""
+    guarantee = mechanism.guarantee
+    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
+    assumed = (*guarantee.assumptions, unit_words(plan))
+    return replace(guarantee, assumptions=assumed, stated_delta=delta)
+
+
+@contextmanager
+def offer(
+    plan: Setting,
+    section: TablesSection,
+    mechanism: JointTables,
+    figures: Invariants,
+    randomness: Randomness | None,
+    progress: Tell,
+) -> Iterator[Offer]:
+    """Read and check the data; what is left is to draw."""
+    guarantee = promise(plan, section, mechanism)
+    mentioned = {*mechanism.estimator.measurements.names}
+    names = [name for name in plan.schema.names if name in mentioned]
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        progress("reading the data")
+        table = tabulate(plan, data, names, progress)
+        mechanism.check(table)
+
+        def holds(now: Ledger) -> bool:
+            known = now.mandates
+            if known == figures:
+                return True
+            return several_tables_building.build(plan, section, known) == mechanism
+
+        yield Offer(
+            section.name,
+            mechanism.description,
+            guarantee,
+            lambda: replace(
+                mechanism.release(table, randomness, section.name), guarantee=guarantee
+            ),
+            lambda: replace(mechanism.made_up(section.name), guarantee=guarantee),
+            render,
+            holds,
+        )

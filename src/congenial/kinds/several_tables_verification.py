@@ -1,0 +1,93 @@
+"""`verify` for several tables: promise, design, estimates, whole counts, all worked out anew."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from congenial.data.workload import Workload
+from congenial.kinds.kind import Check, Files
+from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.record_release import FOLLOWS
+from congenial.mechanisms.tables_release import TablesRelease, by_table
+from congenial.pairs.adjacency import Adjacency
+from congenial.tables.design_document import DesignChecks, recheck
+
+RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
+
+
+def verify(files: Files, release: TablesRelease) -> list[Check]:
+    """What several tables must satisfy."""
+    adjacency = release.guarantee.adjacency
+    assert isinstance(adjacency, Adjacency)
+    made = JointTables(adjacency, release.description)
+    again = made.estimator.answer(by_table(release.description, release.drawn))
+    found = _design(release, adjacency)
+    return [
+        Check("every table reads back as written", _same(files, release)),
+        Check(FOLLOWS, release.guarantee.follows_from(made.guarantee)),
+        Check("the noise keeps the promise of the design", found.feasible),
+        Check("the design's types of differences are those of the figures", found.types),
+        Check("the design is as near the best as it says", found.gap),
+        Check(
+            "tables as drawn keep the figures they were drawn given", _drawn_given(made, release)
+        ),
+        Check(
+            "estimates are the least squares fit to the tables as drawn",
+            _close(release, release.estimates, again.estimates),
+            f"within {RESIDUAL:g} standard deviations",
+        ),
+        Check("standard deviations follow from the noise", _deviations(made, release)),
+        Check(
+            "printed counts are the whole counts fitted to the estimates", _counts(release, again)
+        ),
+    ]
+
+
+def _same(files: Files, release: TablesRelease) -> bool:
+    return all(files.same(name, content) for name, content in release.payload().items())
+
+
+def _design(release: TablesRelease, adjacency: Adjacency) -> DesignChecks:
+    told = release.description
+    workload = Workload.of(release.schema, told.tables)
+    scales = {one.table: one.scale for one in told.measured}
+    gaussian = told.family == "discrete_gaussian"
+    parameters = [
+        Fraction(0) if names not in scales else 1 / scales[names] if gaussian else scales[names]
+        for names in told.tables
+    ]
+    return recheck(told.design, workload, adjacency, parameters)
+
+
+def _drawn_given(made: JointTables, release: TablesRelease) -> bool:
+    from congenial.figures.support import support
+
+    return all(
+        support(one.description.support, one.description.table).agrees(values)
+        for one, values in zip(made.mechanisms, release.drawn, strict=True)
+    )
+
+
+def _close(release: TablesRelease, told: Any, again: Any) -> bool:
+    return all(
+        bool(np.all(np.abs(a - b) <= RESIDUAL * sd + 1e-9 * (1 + np.abs(b))))
+        for a, b, sd in zip(told, again, release.deviations, strict=True)
+    )
+
+
+def _deviations(made: JointTables, release: TablesRelease) -> bool:
+    return all(
+        bool(np.allclose(made.estimator.deviations(names).values, told, rtol=RESIDUAL, atol=1e-9))
+        for names, told in zip(release.tables, release.deviations, strict=True)
+    )
+
+
+def _counts(release: TablesRelease, again: Any) -> bool:
+    if release.counts is None or again.counts is None:
+        return release.counts is None and again.counts is None
+    return all(
+        bool(np.array_equal(a, b)) for a, b in zip(release.counts, again.counts, strict=True)
+    )

@@ -1,0 +1,88 @@
+"""From a promise to several tables measured together: which, and how precisely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from congenial.data.arguments import expect
+from congenial.data.workload import Workload
+from congenial.errors import GuaranteeError, StructureError
+from congenial.mechanisms.joint_tables import JointTables
+from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.difference_types import DifferenceTypes, difference_types
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
+from congenial.tables.design import Aim, Design, Keep, design
+from congenial.tables.design_document import document, variance_model
+from congenial.tables.information import Information
+from congenial.tables.promise import Law, law_and_promise
+
+
+def calibrate_tables(
+    target: Guarantee,
+    tables: Sequence[Sequence[str]],
+    aim: Aim | None = None,
+    keep: Sequence[str] = (),
+) -> JointTables:
+    """The mechanism that measures several tables under one promise, from public inputs only.
+
+    `tables`: the axes of each, attributes or coarser names. `aim`: how error is shared (`Keep()`,
+    `Even()`, `Largest()`, `Weighted(...)` of `congenial.tables`). `keep`: further partitions that
+    printed whole counts follow.
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [1, 5]}})
+    >>> target = Guarantee.zero_concentrated("0.5", under=ReplaceOne(schema))
+    >>> made = calibrate_tables(target, [["sex", "age"], ["age"]])
+    >>> made.guarantee.tradeoff.words, len(made.mechanisms)
+    ('rho = 0.5 (zero-concentrated)', 2)
+    """
+    expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
+    adjacency = target.adjacency
+    if not isinstance(adjacency, Adjacency):
+        raise GuaranteeError(
+            f"several tables promise something about pairs of databases, and the target is about "
+            f"{adjacency.metric}.",
+            remedy="Give a target over AddRemove, ReplaceOne or SemiAdjacent.",
+        )
+    asked = TablesProblem(adjacency, tables)
+    law, promise = _stated(target.tradeoff)
+    aim = aim or Keep()
+    found = design(asked.workload, asked.types, asked.model, promise, aim, law)
+    return asked.mechanism(found, str(aim), keep)
+
+
+def _stated(target: Tradeoff) -> tuple[Law, Fraction]:
+    """The law that keeps a promise, and its parameter."""
+    if isinstance(target, ZeroConcentrated):
+        return law_and_promise(rho=Fraction(target.rho))
+    if isinstance(target, Pure):
+        return law_and_promise(epsilon=Fraction(target.eps))
+    if isinstance(target, Approximate):
+        return law_and_promise(epsilon=Fraction(target.eps), delta=Fraction(target.dlt))
+    raise GuaranteeError(
+        f"several tables cannot be calibrated to {target.words}.",
+        remedy="Give epsilon, rho, or epsilon with delta.",
+    )
+
+
+class TablesProblem:
+    """Tables under an adjacency: how far they move together, and how precise they would be."""
+
+    def __init__(self, adjacency: Adjacency, tables: Sequence[Sequence[str]]) -> None:
+        self.adjacency = adjacency
+        self.workload = Workload.of(adjacency.schema, tables)
+        self.types: DifferenceTypes = difference_types(adjacency, self.workload)
+        if not any(any(row) for row in self.types.squares):
+            raise StructureError(
+                "nothing is left to protect: the published figures fix every table.",
+                remedy="Publish the tables exactly, or name a finer one.",
+            )
+        self.model: Information = variance_model(self.workload, adjacency.mandates)
+
+    def mechanism(self, found: Design, aim: str, keep: Sequence[str] = ()) -> JointTables:
+        """What draws a design; `aim` is how error was shared, in words."""
+        told = document(found, self.model, aim)
+        tables = self.workload.tables
+        return JointTables.of(self.adjacency, tables, found.family, found.scales, keep, told)

@@ -1,0 +1,146 @@
+"""Several tables measured at once, each with exact integer noise given the figures it shows.
+
+One promise for all of them: the joint supremum over look-alike databases, rho = (1/2) sup_u sum_b
+||T_b u||^2 / sigma_b^2 or epsilon = sup_u sum_b eps_b ||T_b u||_1 (`privacy.composition`), the same
+that a ledger counts for releases drawn one by one. Estimates and whole counts are computed from the
+draw and the figures alone, so they cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from congenial.data.table import Table
+from congenial.errors import StructureError
+from congenial.mechanisms.calibrate import rebuild
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.tables_release import TablesRelease, estimator_of
+from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.composition import joint_loss
+from congenial.privacy.description import Description, Family, TablesDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
+from congenial.tables.joint_estimator import JointEstimator
+
+CITATION = (
+    "Canonne, Kamath, Steinke 2020, and Gong and Meng 2020 (congenial-dp), section 2, for each "
+    "table's noise; their joint supremum over databases that agree with the figures"
+)
+_DRAWN_BY: dict[tuple[Family, bool], str] = {  # family, whether figures or zeros are kept
+    ("discrete_gaussian", True): "congenial_gaussian",
+    ("discrete_gaussian", False): "plain_discrete_gaussian",
+    ("double_geometric", True): "congenial",
+    ("double_geometric", False): "plain_geometric",
+}
+
+
+@dataclass(frozen=True)
+class JointTables:
+    """Independent noise on several tables of the same people, given exact figures.
+
+    Formal guarantee: the joint loss of all measured tables, as one release. Edge cases: a table
+    that the figures tell is printed and not measured; cells that are impossible stay 0.
+    """
+
+    adjacency: Adjacency
+    description: TablesDescription
+
+    @classmethod
+    def of(
+        cls,
+        adjacency: Adjacency,
+        tables: Sequence[tuple[str, ...]],
+        family: Family,
+        scales: Sequence[Fraction | None],
+        keep: Sequence[str] = (),
+        design: dict[str, Any] | None = None,
+    ) -> JointTables:
+        """Tables with the scale of each one's noise (sigma^2, or eps per cell); None: no draw."""
+        known = adjacency.mandates
+        name = _DRAWN_BY[family, bool(known.equalities or known.zeros)]
+        laws = []
+        for names, scale in zip(tables, scales, strict=True):
+            if scale is not None:
+                told = Description(name, tuple(names), family, scale, known)
+                laws.append(_drawable(told, adjacency).priced)
+        told_together = TablesDescription(tuple(laws), tuple(tables), tuple(keep), design or {})
+        return cls(adjacency, told_together)
+
+    @cached_property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What draws each measured table."""
+        return tuple(_drawable(one, self.adjacency) for one in self.description.measured)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, from public parameters alone."""
+        loss = joint_loss([self.description], self.adjacency)
+        return Guarantee(self.adjacency, loss.tradeoff, citation=CITATION)
+
+    @cached_property
+    def estimator(self) -> JointEstimator:
+        """What all tables will say together."""
+        return estimator_of(self.description)
+
+    def check(self, table: Table) -> None:
+        """Refuse data that do not agree with the published figures, before anything is drawn."""
+        self.mechanisms[0].check(table)
+
+    def release(
+        self, table: Table, randomness: Randomness | None = None, name: str = "release"
+    ) -> TablesRelease:
+        """Draw every measured table once: the only call that spends privacy."""
+        source = SystemRandomness() if randomness is None else randomness
+        self.check(table)
+        truths = [one.query(table) for one in self.mechanisms]
+        return self._around(truths, source, name)
+
+    def made_up(self, name: str = "rehearsal") -> TablesRelease:
+        """A release of the same form around tables made up from public figures alone."""
+        return self._around(self.made_up_tables, SeededRandomness(0), name)
+
+    @cached_property
+    def made_up_tables(self) -> list[Any]:
+        """Measured tables of nobody, near what the figures say on average, and with their sums.
+
+        Noise of another table of zeros would not do: estimates rest on the figures' values.
+        """
+        work = self.estimator.measurements
+        if self.adjacency.mandates.equalities and self.adjacency.mandates.values is None:
+            return [np.zeros(one.shape, dtype=np.int64) for one in self.mechanisms]
+        from congenial.tables.estimate import in_order
+
+        return [
+            np.rint(in_order(work.start_totals(work.margin(names)), names, work)).astype(np.int64)
+            for names in (one.description.table for one in self.mechanisms)
+        ]
+
+    def _around(self, truths: Sequence[Any], source: Randomness, name: str) -> TablesRelease:
+        pairs = zip(self.mechanisms, truths, strict=True)
+        drawn = tuple(one.draw(truth, source, 1)[0] for one, truth in pairs)
+        return TablesRelease.answered(
+            name,
+            self.description,
+            self.guarantee,
+            source.label,
+            source.publishable,
+            drawn,
+            self.estimator,
+        )
+
+
+def _drawable(told: Description, adjacency: Adjacency) -> Mechanism:
+    """The mechanism of one table; a structure without a sampler is refused by the table's name."""
+    try:
+        return rebuild(told, adjacency)
+    except StructureError as reason:
+        raise StructureError(
+            f"the table over {', '.join(told.table)} cannot be drawn: {reason.what}",
+            remedy=reason.remedy,
+        ) from None

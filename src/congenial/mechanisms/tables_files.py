@@ -1,0 +1,94 @@
+"""The files of several tables in a bundle: one Parquet and one CSV file per table."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from congenial.data.csv_text import table_csv
+from congenial.data.engines.checked_parquet import Expected
+from congenial.data.schema import Schema
+
+NUMBERS = ("estimate", "sd")
+
+
+def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
+    """The name of a table's files without ending: its place, and its axes where they are plain.
+
+    >>> file_name([("county", "sex"), ()], 0), file_name([("county", "sex"), ()], 1)
+    ('table-1-county-sex', 'table-2-total')
+    """
+    words = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(tables[at]) or "total").strip("-")[:60]
+    return f"table-{at + 1}-{words}".rstrip("-")
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """One table of a release: its axes, whether it has whole counts, and whether it was drawn."""
+
+    schema: Schema
+    tables: tuple[tuple[str, ...], ...]
+    at: int
+    whole: bool
+    measured: bool
+
+    @property
+    def name(self) -> str:
+        """File name without ending."""
+        return file_name(self.tables, self.at)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Levels of its axes."""
+        return tuple(axis.size for axis in self.schema.axes(self.tables[self.at]))
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are no labels."""
+        drawn = ["count_as_drawn"] if self.measured else []
+        return [*(["count"] if self.whole else []), *NUMBERS, "low", "high", *drawn]
+
+    @property
+    def expected(self) -> Expected:
+        """What the Parquet file must hold."""
+        import pyarrow as pa
+
+        axes = self.schema.axes(self.tables[self.at])
+        fields = [(axis.name, pa.string()) for axis in axes]
+        fields += [(name, pa.float64() if name in NUMBERS else pa.int64()) for name in self.columns]
+        longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
+        return Expected(f"{self.name}.parquet", pa.schema(fields), math.prod(self.shape), longest)
+
+    def table(self, columns: Mapping[str, Any]) -> Any:
+        """One row per cell: labels and numbers, as an Arrow table."""
+        import pyarrow as pa
+
+        axes = self.schema.axes(self.tables[self.at])
+        grid = np.indices(self.shape).reshape(len(axes), -1)
+        named = {
+            axis.name: pa.DictionaryArray.from_arrays(
+                pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
+            ).cast(pa.string())
+            for i, axis in enumerate(axes)
+        }
+        named |= {name: pa.array(np.reshape(columns[name], -1)) for name in self.columns}
+        return pa.table(named)
+
+    def written(self, columns: Mapping[str, Any]) -> dict[str, bytes]:
+        """Both files."""
+        import pyarrow.parquet as pq
+
+        table, parquet = self.table(columns), io.BytesIO()
+        pq.write_table(table, parquet)
+        return {f"{self.name}.parquet": parquet.getvalue(), f"{self.name}.csv": table_csv(table)}
+
+    def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
+        """Its numbers, shaped by its axes; BundleError if the file is another."""
+        found = self.expected.read(payload[f"{self.name}.parquet"], self.columns)
+        return {name: found[name].to_numpy().reshape(self.shape) for name in self.columns}

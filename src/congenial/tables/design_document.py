@@ -1,0 +1,164 @@
+"""A design as plain data for a bundle, and whether what it says holds, worked out anew.
+
+The document says what was made small, under which promise, over which difference types, and the
+multipliers that prove how near the best it is. Nothing in it is believed: types, loss, variances
+and the proven share are recomputed from the tables, the figures and the noise parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from congenial.data.workload import Workload
+from congenial.errors import CongenialError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.difference_types import DifferenceTypes, difference_types
+from congenial.tables.aims import LargestRatio, Objective, PowerMean
+from congenial.tables.certificate import DesignCertificate
+from congenial.tables.design import NO_CERTIFICATE, Design, Law
+from congenial.tables.information import Information
+
+NEAR = 1e-6  # relative difference of recomputed numbers
+APPROXIMATED = (
+    "of variances in which unequal blocks are taken to be equal; the standard deviations "
+    "printed are not"
+)
+
+
+def variance_model(workload: Workload, mandates: Invariants) -> Information:
+    """The variances that a design makes small; `approximate` where they have no closed form."""
+    kept = mandates.tells_total
+    try:
+        return Information.of(workload, mandates, people_kept=kept)
+    except StructureError:
+        return Information.of(workload, mandates, people_kept=kept, approximate=True)
+
+
+def document(found: Design, model: Information, aim: str) -> dict[str, Any]:
+    """A design as plain data."""
+    types = found.types
+    return {
+        "aim": aim,
+        "law": found.law,
+        "promise": str(found.promise),
+        "parameters": [str(value) for value in found.parameters],
+        "mean_variances": list(found.variances),
+        "alone": list(found.single),
+        "types": {
+            "method": types.method,
+            "footing": types.footing,
+            "reason": types.reason,
+            "records": types.records,
+            "maximal": [list(row) for row in _norms(types, found.law)],
+        },
+        "objective": _objective(found.objective),
+        "certificate": _certificate(found.certificate),
+        "words": _words(found, model),
+    }
+
+
+def _words(found: Design, model: Information) -> str:
+    about = f" ({APPROXIMATED})" if model.approximate and found.certificate is not None else ""
+    return found.words + about
+
+
+def _norms(types: DifferenceTypes, law: Law) -> Sequence[Sequence[int]]:
+    return types.squares if law == "gaussian" else types.absolutes
+
+
+def _objective(one: Objective) -> dict[str, Any]:
+    if isinstance(one, LargestRatio):
+        return {"kind": "largest ratio", "factors": one.factors.tolist()}
+    assert isinstance(one, PowerMean)
+    return {
+        "kind": "power mean",
+        "shares": one.shares.tolist(),
+        "factors": one.factors.tolist(),
+        "order": one.order,
+    }
+
+
+def _read_objective(data: Mapping[str, Any]) -> Objective:
+    factors = np.array(data["factors"], dtype=float)
+    if data["kind"] == "largest ratio":
+        return LargestRatio(factors)
+    return PowerMean(np.array(data["shares"], dtype=float), factors, float(data["order"]))
+
+
+def _certificate(one: DesignCertificate | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    tables = None if one.tables is None else list(one.tables)
+    return {"share": one.share, "types": list(one.types), "tables": tables}
+
+
+def _read_certificate(data: Mapping[str, Any] | None) -> DesignCertificate | None:
+    if data is None:
+        return None
+    tables = data["tables"]
+    return DesignCertificate(
+        float(data["share"]),
+        tuple(float(value) for value in data["types"]),
+        None if tables is None else tuple(float(value) for value in tables),
+    )
+
+
+@dataclass(frozen=True)
+class DesignChecks:
+    """What holds of a design as written: the promise kept, its types, and how near the best."""
+
+    feasible: bool
+    types: bool
+    gap: bool
+
+
+def recheck(
+    told: Mapping[str, Any], workload: Workload, adjacency: Adjacency, drawn: Sequence[Fraction]
+) -> DesignChecks:
+    """Work out a design anew; `drawn` are the parameters of the noise, 0 where none was drawn."""
+    try:
+        return _recheck(told, workload, adjacency, drawn)
+    except (CongenialError, ArithmeticError, KeyError, TypeError, ValueError, IndexError):
+        return DesignChecks(False, False, False)
+
+
+def _recheck(
+    told: Mapping[str, Any], workload: Workload, adjacency: Adjacency, drawn: Sequence[Fraction]
+) -> DesignChecks:
+    types, law = difference_types(adjacency, workload), told["law"]
+    model = variance_model(workload, adjacency.mandates)
+    found = Design(
+        workload,
+        types,
+        law,
+        tuple(Fraction(value) for value in told["parameters"]),
+        Fraction(told["promise"]),
+        tuple(told["mean_variances"]),
+        tuple(told["alone"]),
+        _read_objective(told["objective"]),
+        _read_certificate(told["certificate"]),
+    )
+    same = document(found, model, told["aim"])
+    return DesignChecks(
+        found.parameters == tuple(drawn) and found.feasible(),
+        same["types"] == told["types"] and same["words"] == told["words"],
+        _gap(found, model) and _variances(found, model),
+    )
+
+
+def _gap(found: Design, model: Information) -> bool:
+    if found.certificate is None:
+        return found.words == NO_CERTIFICATE and found.law == "geometric"
+    return bool(np.isclose(found.certified_share(model), found.certificate.share, rtol=NEAR))
+
+
+def _variances(found: Design, model: Information) -> bool:
+    x = np.array([float(value) for value in found.parameters])
+    precisions = x if found.law == "gaussian" else x * x / 2
+    return bool(np.allclose(model.variances(precisions), found.variances, rtol=NEAR))

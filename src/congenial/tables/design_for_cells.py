@@ -1,0 +1,64 @@
+"""The least promise that is found under which every cell of some tables is as precise as asked.
+
+A design knows the mean variance of each table's cells (`design_for_accuracy`); cells of unequal
+areas differ. So the limits of the means are lowered by what the worst cell exceeds its mean, a few
+times, and what still is too much in the end is met by more of everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from congenial.data.workload import Workload
+from congenial.figures.invariants import Invariants
+from congenial.pairs.difference_types import DifferenceTypes
+from congenial.tables.design import BITS, Design, design_for_accuracy
+from congenial.tables.information import Information
+from congenial.tables.joint_estimator import JointEstimator
+
+ROUNDS = 4
+ENOUGH = 1.001  # excess of a variance that is met by more of everything
+
+
+def design_for_cells(
+    workload: Workload,
+    types: DifferenceTypes,
+    model: Information,
+    limits: Mapping[int, float],
+    mandates: Invariants,
+) -> Design:
+    """A design whose worst cell of table b has a variance of at most `limits[b]`."""
+    aims = dict(limits)
+    for _ in range(ROUNDS):
+        found = design_for_accuracy(workload, types, model, aims)
+        excess = _excess(found, limits, mandates)
+        if max(excess.values()) <= ENOUGH:
+            break
+        aims = {b: aim / max(1.0, excess[b]) for b, aim in aims.items()}
+    return _more(found, max(1.0, *_excess(found, limits, mandates).values()))
+
+
+def _excess(found: Design, limits: Mapping[int, float], mandates: Invariants) -> dict[int, float]:
+    """Worst variance of each table, relative to its limit."""
+    together = JointEstimator(found.workload, found.family, found.scales, mandates)
+    tables = found.workload.tables
+    return {
+        b: float(together.deviations(tables[b]).values.max(initial=0.0)) ** 2 / limit
+        for b, limit in limits.items()
+    }
+
+
+def _more(found: Design, factor: float) -> Design:
+    """The same with more of everything: variances fall by the factor, the promise grows by it."""
+    if factor <= 1:
+        return found
+    up = Fraction(int(factor * 2**BITS) + 1, 2**BITS)
+    return replace(
+        found,
+        parameters=tuple(value * up for value in found.parameters),
+        promise=found.promise * up,
+        variances=tuple(value / float(up) for value in found.variances),
+        single=tuple(value / float(up) for value in found.single),
+    )

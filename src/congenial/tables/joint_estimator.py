@@ -1,0 +1,144 @@
+"""All that several noisy tables say together: estimates, their uncertainty, and whole counts.
+
+`JointEstimator` is known before anything is drawn: which tables are measured, how precisely and
+given which figures. `answer` takes the tables as drawn and gives every table's estimates and whole
+counts. Public values in, public values out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from congenial.data.workload import Ints, Workload
+from congenial.errors import StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import support
+from congenial.tables.covariance import Covariance, Deviations
+from congenial.tables.estimate import Estimates, estimate
+from congenial.tables.intervals import half_width
+from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.noise_variance import Family, noise_variance
+from congenial.tables.whole_counts import WholeCounts, fit_whole_counts, rehearse
+
+LARGEST_WHOLE = 10**8  # cells of the common refinement of all tables that whole counts are made for
+NOISELESS = 1e-6  # a standard deviation below it is rounding: figures tell the cell
+NOT_YET = "the exact figures are not published yet"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Estimates of every table, and whole counts where there can be any; `why_not` says why not."""
+
+    fitted: Estimates = field(repr=False)
+    estimates: tuple[Floats, ...] = field(repr=False)
+    counts: tuple[Ints, ...] | None = field(repr=False)
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class JointEstimator:
+    """Tables, the scale of each one's noise (None: not measured), figures and kept partitions."""
+
+    workload: Workload
+    family: Family
+    scales: tuple[Fraction | None, ...]
+    mandates: Invariants
+    keep: tuple[str, ...] = ()
+
+    @cached_property
+    def measurements(self) -> Measurements:
+        """The same with precisions."""
+        pairs = zip(self.workload.tables, self.scales, strict=True)
+        precisions = tuple(0.0 if s is None else 1 / self._variance(n, s) for n, s in pairs)
+        return Measurements(self.workload, precisions, self.mandates)
+
+    def _variance(self, names: tuple[str, ...], scale: Fraction) -> float:
+        return noise_variance(self.family, scale, support(self.mandates, names)).value
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        """The covariance of all estimates."""
+        return Covariance(self.measurements, self.family)
+
+    @cached_property
+    def _deviations(self) -> dict[tuple[str, ...], Deviations]:
+        return {}
+
+    def deviations(self, names: Sequence[str]) -> Deviations:
+        """Standard deviation of every cell of a table; 0 where figures tell it."""
+        key = tuple(names)
+        if key not in self._deviations:
+            found = self.covariance.deviations(key)
+            values = np.where(found.values < NOISELESS, 0.0, found.values)
+            self._deviations[key] = Deviations(values, found.basis)
+        return self._deviations[key]
+
+    def deviation_of_sum(self, names: Sequence[str], cells: Any) -> float:
+        """Standard deviation of the sum over some cells (a boolean array) of a table."""
+        marked = np.asarray(cells, dtype=float)
+        if np.count_nonzero(marked) == 1:
+            return float(self.deviations(names).values[marked > 0][0])
+        variance = float(self.covariance.of(names, marked[None])[0, 0])
+        return 0.0 if variance < NOISELESS**2 else float(np.sqrt(variance))
+
+    @cached_property
+    def why_no_counts(self) -> str:
+        """Why no whole counts can be fitted; empty where they can. From public figures alone.
+
+        Raises MandateError where no whole counts have the figures at all.
+        """
+        if self.mandates.equalities and self.mandates.values is None:
+            return NOT_YET
+        if self.measurements.size > LARGEST_WHOLE:
+            return (
+                f"the cells that all tables have in common are {self.measurements.size:,}, and "
+                f"whole counts are made for at most {LARGEST_WHOLE:,}"
+            )
+        try:
+            rehearse(self.measurements, self.keep)
+        except StructureError as reason:
+            return reason.what.rstrip(".")
+        return ""
+
+    def answer(self, drawn: Sequence[Any]) -> Answer:
+        """Estimates and whole counts; `drawn[b]` is table b as drawn, None if not measured."""
+        fitted = estimate(self.measurements, drawn, self.covariance.inverse)
+        tables = tuple(self._cleaned(fitted, names) for names in self.workload.tables)
+        whole, why = self.whole(fitted)
+        if whole is None:
+            return Answer(fitted, tables, None, why)
+        return Answer(fitted, tables, tuple(whole.table(one) for one in self.workload.tables))
+
+    def _cleaned(self, fitted: Estimates, names: tuple[str, ...]) -> Floats:
+        """Estimates of a table, whole where figures tell a cell."""
+        values = fitted.table(names)
+        return np.where(self.deviations(names).values == 0, np.rint(values), values)
+
+    def whole(self, fitted: Estimates) -> tuple[WholeCounts | None, str]:
+        """Whole counts near the estimates, or None and why: what was drawn is never lost."""
+        if self.why_no_counts:
+            return None, self.why_no_counts
+        try:
+            return fit_whole_counts(fitted, self.keep), ""
+        except StructureError as reason:
+            return None, reason.what.rstrip(".")
+
+
+def ends(estimates: Any, deviations: Any, level: float) -> tuple[Floats, Floats]:
+    """Ends of intervals for true counts, as if errors were normal: whole, and not negative.
+
+    Rounding outwards and cutting at 0 lose no coverage; an estimate below 0 reaches as far up as 0.
+
+    >>> [one.tolist() for one in ends(np.array([10.2, -3.0]), np.array([2.0, 2.0]), 0.9)]
+    [[6.0, 0.0], [14.0, 4.0]]
+    """
+    half = half_width(level) * np.asarray(deviations)
+    low = np.floor(np.asarray(estimates) - half)
+    high = np.ceil(np.maximum(estimates, 0) + half)
+    return np.maximum(low, 0), np.maximum(high, 0)

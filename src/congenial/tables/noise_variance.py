@@ -1,0 +1,85 @@
+"""How much exact integer noise varies, given the figures that its table shows.
+
+One number v per table, such that the noise has covariance v x projection on what the figures leave
+open, or at most that. With the precision 1 / v everything in this room applies to either family.
+
+- Discrete Gaussian of parameter sigma^2 on any lattice: at most sigma^2 x projection, because its
+  moment generating function is at most exp(sigma^2 |w|^2 / 2) in every direction w.
+- Double geometric of parameter eps, one known sum of k cells: exchangeable, so exactly
+  v_k (I - J / k) (`sampling.sums.cell_variance`). Groups of several sizes: at most the largest v_k.
+- Double geometric, known sums that cross: at most m = 1/eps^2 + 1/(eps sinh eps) times the
+  projection, at most 2/eps^2. *Proof.* e^(-eps |x|) is a mixture of exp(-x^2 / (2 t)) over t > 0,
+  also on the integers; so noise x in a lattice L (x integer, A x = 0) is a mixture of discrete
+  Gaussians on L with variances t_i per cell. Given t its covariance is at most S(t), the
+  covariance of Gaussians with variances t given A x = 0, and S is concave and increasing in t (a
+  Schur complement). So Cov(x) <= S(E[t]), t in its law given x in L. Without figures the t_i are
+  independent with E[t_i] = E[E[t_i | x_i]] = E[|x_i|/eps + 1/eps^2] = m. Given x in L their law
+  has the further weight P(x in L | t), which falls in every t_i: its derivative has the sign of
+  E[x_i^2 | t, x in L] - E[x_i^2 | t], and a discrete Gaussian varies less on a sublattice (Regev
+  and Stephens-Davidowitz 2017, An inequality for Gaussians on lattices). A weight that falls in
+  each of several independent variables lowers the mean of each (Harris): E[t_i | x in L] <= m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sinh
+from typing import Literal
+
+import numpy as np
+
+from congenial.figures.support import Support
+from congenial.sampling.families import cell_law
+from congenial.sampling.sums import cell_variance
+
+Family = Literal["discrete_gaussian", "double_geometric"]
+Basis = Literal["exact", "bound"]
+
+
+@dataclass(frozen=True)
+class NoiseVariance:
+    """Variance of a table's noise per direction that figures leave open: exact, or a bound."""
+
+    value: float
+    basis: Basis
+
+
+def noise_variance(family: Family, scale: Fraction, found: Support) -> NoiseVariance:
+    """The variance of noise on a table with the figures that `found` says it shows.
+
+    `scale` is sigma^2 of a discrete Gaussian, eps of a double geometric.
+    """
+    basis = variance_basis(family, found)
+    if family == "discrete_gaussian":
+        return NoiseVariance(float(scale), basis)
+    if found.ties:
+        return NoiseVariance(mixing_mean(float(scale)), basis)
+    sizes = _sizes(found)
+    values = [size / (size - 1) * cell_variance(size, scale) for size in sizes]
+    if found.loose or not sizes:
+        values.append(cell_law(family, scale).variance)
+    return NoiseVariance(max(values), basis)
+
+
+def variance_basis(family: Family, found: Support) -> Basis:
+    """Whether the variance is exact: one kind of cells, in sums of one size or in none."""
+    kinds = len(_sizes(found)) + (found.loose > 0)
+    exact = family == "double_geometric" and not found.ties and kinds <= 1
+    return "exact" if exact else "bound"
+
+
+def _sizes(found: Support) -> list[int]:
+    """Sizes of groups that leave anything open."""
+    return [int(size) for size in np.unique(found.sizes[~found.tied]) if size > 1]
+
+
+def mixing_mean(eps: float) -> float:
+    """Mean variance of the Gaussians of which a double geometric is a mixture.
+
+    Between its own variance and 2 / eps^2.
+
+    >>> round(mixing_mean(1.0), 4)
+    1.8509
+    """
+    return 1 / eps**2 + (1 / (eps * sinh(eps)) if eps < 700 else 0.0)
