@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.projection.projection import project
     from congenial.mechanisms.released import Interval, Released
     from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
@@ -53,6 +54,7 @@ __all__ = [
     "Release",
     "Released",
     "StatisticsRelease",
+    "TablesRelease",
     "ValuesRelease",
     "WassersteinExponential",
     "WassersteinGradient",
@@ -83,6 +85,7 @@ _HOMES = {
     "Release": "mechanisms.table_release",
     "Released": "mechanisms.released",
     "StatisticsRelease": "mechanisms.distribution.statistics_release",
+    "TablesRelease": "mechanisms.tables_release",
     "ValuesRelease": "mechanisms.wasserstein.values_release",
     "WassersteinExponential": "mechanisms.wasserstein.exponential",
     "WassersteinGradient": "mechanisms.wasserstein.gradient",

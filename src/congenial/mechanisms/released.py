@@ -53,7 +53,6 @@ class Released(ABC):
     """
 
     kind: ClassVar[str]
-    contents: ClassVar[tuple[tuple[str, str], ...]]
 
     if TYPE_CHECKING:
 
@@ -76,6 +75,10 @@ class Released(ABC):
         @property
         def publishable(self) -> bool:
             """Whether that was the system's generator."""
+
+        @property
+        def contents(self) -> tuple[tuple[str, str], ...]:
+            """Files and what they hold."""
 
         @property
         def usage(self) -> tuple[str, ...]:
@@ -116,9 +119,11 @@ class Released(ABC):
         raise self._unanswered(what)
 
     def interval(self, what: str, /, level: float = LEVEL) -> Interval:
-        """Confidence interval for a true value, with coverage of at least `level` for any data.
+        """Confidence interval for a true value, with coverage of at least `level`.
 
-        what: a condition on the axes of a table, or the name of a statistic.
+        what: a condition on the axes of a table, or the name of a statistic. The coverage does not
+        depend on the data; `basis` of what is returned says what it rests on, and names what is an
+        approximation.
         """
         del level
         raise self._unanswered(what)

@@ -189,8 +189,9 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
 
     expected: the class of the release that you expect. A bundle of another kind is then refused,
     and type checkers know what is returned. Without it every kind is read, as a `Released`: a
-    `Release` for a protected table, a `StatisticsRelease`, `ValuesRelease` or `SyntheticRelease`
-    for statistics, counts given public information, synthetic records.
+    `Release` for a protected table, a `TablesRelease`, `StatisticsRelease`, `ValuesRelease` or
+    `SyntheticRelease` for several tables, statistics, counts given public information, synthetic
+    records.
 
     Reading checks form only; `verify` checks digests, words and the promise.
 
