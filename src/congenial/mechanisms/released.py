@@ -26,7 +26,15 @@ LEVEL = 0.95  # of an interval, where no other is asked for
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval for one true value, with its footing."""
+    """A confidence interval for one true value, with its footing.
+
+    The probability that [low, high] covers the true value is at least `level`, over the noise, with
+    the data held fixed: it says nothing about a population the data may be a sample of. Where
+    nothing was added (`exact`) it has no width. `basis` says what the coverage rests on.
+
+    >>> Interval(estimate=12, low=2, high=22, level=0.95, exact=False).basis
+    'exact: the law of the noise does not depend on the confidential data'
+    """
 
     estimate: float
     low: float
