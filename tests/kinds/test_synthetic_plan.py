@@ -159,7 +159,7 @@ def test_the_ledger_counts_what_is_promised(finished):
 def test_the_report_is_public_and_escaped(finished):
     folder = finished.parent / "bundles" / "people"
     page = (folder / "report.html").read_text()
-    assert read(folder).guarantee.explain() in page.replace("&#x27;", "'")
+    assert read(folder).guarantee.explain() in page.replace("&#39;", "'")
     for words in ("spike of poisson", "0.2 .. 5", "combine(", "Theta", "unknown", "By region"):
         assert words in page
     assert "release.combine(estimate)" in page

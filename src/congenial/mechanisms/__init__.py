@@ -28,7 +28,8 @@ if TYPE_CHECKING:
         PlainLaplace,
     )
     from congenial.mechanisms.projection.projection import project
-    from congenial.mechanisms.table_release import Interval, Release
+    from congenial.mechanisms.released import Interval, Released
+    from congenial.mechanisms.table_release import Release
     from congenial.mechanisms.tables_calibration import calibrate_tables
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
@@ -54,6 +55,7 @@ __all__ = [
     "PlainGeometric",
     "PlainLaplace",
     "Release",
+    "Released",
     "StatisticsRelease",
     "TablesRelease",
     "ValuesRelease",
@@ -76,7 +78,7 @@ _HOMES = {
     "CongenialGaussian": "mechanisms.congenial",
     "CongenialHierarchy": "mechanisms.hierarchy",
     "ErrorLaw": "mechanisms.mechanism",
-    "Interval": "mechanisms.table_release",
+    "Interval": "mechanisms.released",
     "JointTables": "mechanisms.joint_tables",
     "KNorm": "mechanisms.knorm",
     "KernelGaussian": "mechanisms.kernel_gaussian",
@@ -86,6 +88,7 @@ _HOMES = {
     "PlainGeometric": "mechanisms.plain",
     "PlainLaplace": "mechanisms.plain",
     "Release": "mechanisms.table_release",
+    "Released": "mechanisms.released",
     "StatisticsRelease": "mechanisms.distribution.statistics_release",
     "TablesRelease": "mechanisms.tables_release",
     "ValuesRelease": "mechanisms.wasserstein.values_release",
