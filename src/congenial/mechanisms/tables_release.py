@@ -23,7 +23,7 @@ from congenial.errors import InferenceError, PredicateError
 from congenial.figures.invariants import Invariants
 from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
-from congenial.mechanisms.table_release import Interval
+from congenial.mechanisms.table_release import Interval, Release
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tables_description import TablesDescription
@@ -138,7 +138,7 @@ class TablesRelease:
         counts = self.counts[self.tables.index(names)]
         if counts is not None and np.count_nonzero(cells) == 1:
             return int(counts[cells][0])
-        value = self.estimate(condition)
+        value = self.estimated_count(condition)
         return round(value) if self.deviation(condition) == 0 else value
 
     def margin(self, *names: str) -> Any:
@@ -158,7 +158,27 @@ class TablesRelease:
             return self.fitted.table(axes)
         return np.asarray(_reordered(self.estimates[at], self.tables[at], axes))
 
-    def estimate(self, condition: str) -> float:
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
+    def measured_tables(self) -> tuple[Release, ...]:
+        """Each measured table as a release of its own, with its part of the description."""
+        return tuple(
+            Release(
+                f"{self.name}: {_said(one.table)}",
+                one,
+                self.guarantee,
+                values,
+                self.randomness,
+                self.publishable,
+            )
+            for one, values in zip(self.description.measured, self.drawn, strict=True)
+        )
+
+    def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
         names, cells = self._shown(condition)
         return float(np.sum(self.estimates[self.tables.index(names)][cells]))
@@ -173,7 +193,7 @@ class TablesRelease:
         Its basis says what it is: errors of several combined draws are taken to be normal.
         """
         _check_level(level)
-        value, deviation = self.estimate(condition), self.deviation(condition)
+        value, deviation = self.estimated_count(condition), self.deviation(condition)
         low, high = ends(value, deviation, level)
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low), float(high), level, deviation == 0, basis)
