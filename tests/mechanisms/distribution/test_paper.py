@@ -60,7 +60,10 @@ def test_table_2_is_what_the_paper_drew(study):
 
 
 def test_targets_of_expected_error(study):
-    told = {(row["mechanism"], row["epsilon"]): row["expected l2 error"] for row in rows("table-2", study)}
+    told = {
+        (row["mechanism"], row["epsilon"]): row["expected l2 error"]
+        for row in rows("table-2", study)
+    }
     paper = told["DauM (G)", 1.0]
     assert told["optimum", 1.0] <= 0.66 * paper
     best = min(value for (name, eps), value in told.items() if name.startswith("best") and eps == 1)
@@ -90,7 +93,8 @@ def test_figures_have_their_lines(study):
     five = rows("figure-5", study)
     assert len({row["statistic"] for row in five}) == 5
     three = {
-        (r["property"], r["mechanism"], r["gap"]): r["expected l2 error"] for r in rows("figure-3", study)
+        (r["property"], r["mechanism"], r["gap"]): r["expected l2 error"]
+        for r in rows("figure-3", study)
     }
     person = three["income", "DP (G), one person", 0.1]
     assert person == pytest.approx(15.07, abs=0.01)

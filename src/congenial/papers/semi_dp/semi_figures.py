@@ -20,9 +20,9 @@ from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelProjection
 from congenial.papers.item import Study
 from congenial.papers.semi_dp.norms import NormNoise
+from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.sampling.canonical import CanonicalNormal
 from congenial.sampling.gauge.knorm_noise import KNormNoise
-from congenial.sampling.gauge.real_knorm import KNormReal
 from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.two_way.two_way import TwoWayNoise
