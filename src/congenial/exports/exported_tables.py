@@ -126,9 +126,9 @@ def several_tables(release: TablesRelease, level: float) -> tuple[ExportedTable,
     for at, names in enumerate(release.tables):
         shape = tuple(axis.size for axis in release.schema.axes(names))
         columns = _labels(release.schema, names, np.indices(shape).reshape(len(shape), -1))
-        if release.counts is not None:
-            counts = release.counts[at].reshape(-1).tolist()
-            columns.append(ExportedColumn("count", counts, "number", WHOLE))
+        counts = release.counts[at]
+        if counts is not None:
+            columns.append(ExportedColumn("count", counts.reshape(-1).tolist(), "number", WHOLE))
         estimates, deviations = release.estimates[at], release.deviations[at]
         parts = (estimates, deviations, *ends(estimates, deviations, level))
         told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")

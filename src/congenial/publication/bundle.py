@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,12 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.registry import by_name
-from congenial.mechanisms.bundled import Bundled
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.parameter_limits import absurd_promise
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.bundled import Bundled
 
 FORMAT = 1
 CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC

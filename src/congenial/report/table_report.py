@@ -194,13 +194,7 @@ def _protected(release: Release) -> str:
         ),
     ]
     if description.post_processing == "project":
-        rows.append(
-            (
-                "Afterwards",
-                "moved to the nearest table of whole, nonnegative counts with the same "
-                "published sums; this sees the draw only and costs no privacy",
-            )
-        )
+        rows.append(("Afterwards", _afterwards(release)))
     return section(
         "protected",
         "What was protected",
@@ -210,6 +204,21 @@ def _protected(release: Release) -> str:
         "several cells.</p>",
         facts(_parameters(release)),
         f"<p>{text(_records_words(release))}</p>",
+    )
+
+
+def _afterwards(release: Release) -> str:
+    """How counts were made nonnegative."""
+    free = "this sees the draw only and costs no privacy"
+    if release.description.fit == "cells":
+        return (
+            "moved to the nearest table of whole, nonnegative counts with the same published "
+            f"sums; {free}"
+        )
+    tables = ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)
+    return (
+        "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
+        f"{tables}; {free}"
     )
 
 

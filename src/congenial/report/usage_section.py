@@ -96,11 +96,26 @@ def _counts(release: Release) -> str:
             "cut them at zero before summing: that would add people on average.</p>"
         )
     return (
-        "<h3>count and count_as_drawn</h3>\n<p><code>count</code> was moved to the nearest whole, "
-        "nonnegative counts with the same published sums: use it where a table of plausible counts "
-        "is needed. <code>count_as_drawn</code> is what the mechanism drew: its noise has mean "
-        "zero and a known law, so use it for estimates, sums and tests. The intervals on this "
-        "page and those of <code>release.interval</code> rest on it.</p>"
+        f"<h3>count and count_as_drawn</h3>\n<p>{_printed(release)} "
+        "<code>count_as_drawn</code> is what the mechanism drew: its noise has mean zero and a "
+        "known law, so use it for estimates, all other sums and tests, as "
+        "<code>release.margin</code> and <code>release.count</code> do by themselves. The "
+        "intervals on this page and those of <code>release.interval</code> rest on it.</p>"
+    )
+
+
+def _printed(release: Release) -> str:
+    """What printed counts are good for."""
+    if release.description.fit == "cells":
+        return (
+            "<code>count</code> was moved to the nearest whole, nonnegative counts with the same "
+            "published sums: use it cell by cell, where plausible counts are needed. Added up over "
+            "many small counts it is too large."
+        )
+    tables = ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)
+    return (
+        "<code>count</code> holds whole, nonnegative counts with the same published sums, fitted "
+        f"to the draw from coarse to fine: {text(tables)}. Use it for cells and for these sums."
     )
 
 

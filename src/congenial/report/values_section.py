@@ -26,7 +26,7 @@ from congenial.report.views import (
     view,
 )
 
-SUM_IT = "table.csv (sum it over the other columns)"
+SUM_IT = "table.csv (sum {column} over the other columns)"
 HINT = (
     '<p class="soft">Tables only: pictures need the extra <code>report</code> '
     "(<code>pip install 'congenial[report]'</code>).</p>"
@@ -86,7 +86,8 @@ def _sums(
     """One margin: its picture with the numbers folded away, or the numbers alone."""
     title = " and ".join(reversed(names))
     head, words = f"<h3>By {text(title)}</h3>", _width_words(rows)
-    numbers = _rows(release, names, rows, SUM_IT)
+    column = "count" if release.prints(*names) else "count_as_drawn"
+    numbers = _rows(release, names, rows, SUM_IT.format(column=column))
     if chart is None:
         return f"{head}\n<p>{text(words)}</p>\n{numbers}"
     alternative = (
@@ -102,9 +103,11 @@ def _with_intervals(release: Release) -> str:
 
 
 def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: str) -> str:
-    """The numbers behind a picture."""
-    projected = release.raw is not None
-    columns = [*(PageColumn(name) for name in names), PageColumn("count", number=True)]
+    """The numbers behind a picture; sums that are no printed counts are those drawn."""
+    prints = release.prints(*names)
+    projected = release.raw is not None and prints
+    counts = "count" if prints else "count as drawn"
+    columns = [*(PageColumn(name) for name in names), PageColumn(counts, number=True)]
     if projected:
         columns.append(PageColumn("count as drawn", number=True))
     bounded = release.mechanism.additive
