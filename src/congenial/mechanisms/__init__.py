@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs
     from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
     from congenial.mechanisms.hierarchy import CongenialHierarchy
+    from congenial.mechanisms.joint_tables import JointTables
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     )
     from congenial.mechanisms.projection.projection import project
     from congenial.mechanisms.table_release import Interval, Release
+    from congenial.mechanisms.tables_calibration import calibrate_tables
+    from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
@@ -42,6 +45,7 @@ __all__ = [
     "CongenialHierarchy",
     "ErrorLaw",
     "Interval",
+    "JointTables",
     "KNorm",
     "KernelGaussian",
     "Mechanism",
@@ -51,11 +55,13 @@ __all__ = [
     "PlainLaplace",
     "Release",
     "StatisticsRelease",
+    "TablesRelease",
     "ValuesRelease",
     "WassersteinExponential",
     "WassersteinGradient",
     "WassersteinReals",
     "calibrate_distribution",
+    "calibrate_tables",
     "fit_pairs",
     "moment_pairs",
     "prior_congenial",
@@ -71,6 +77,7 @@ _HOMES = {
     "CongenialHierarchy": "mechanisms.hierarchy",
     "ErrorLaw": "mechanisms.mechanism",
     "Interval": "mechanisms.table_release",
+    "JointTables": "mechanisms.joint_tables",
     "KNorm": "mechanisms.knorm",
     "KernelGaussian": "mechanisms.kernel_gaussian",
     "Mechanism": "mechanisms.mechanism",
@@ -80,11 +87,13 @@ _HOMES = {
     "PlainLaplace": "mechanisms.plain",
     "Release": "mechanisms.table_release",
     "StatisticsRelease": "mechanisms.distribution.statistics_release",
+    "TablesRelease": "mechanisms.tables_release",
     "ValuesRelease": "mechanisms.wasserstein.values_release",
     "WassersteinExponential": "mechanisms.wasserstein.exponential",
     "WassersteinGradient": "mechanisms.wasserstein.gradient",
     "WassersteinReals": "mechanisms.wasserstein.real_exponential",
     "calibrate_distribution": "mechanisms.distribution.choose",
+    "calibrate_tables": "mechanisms.tables_calibration",
     "fit_pairs": "mechanisms.distribution.fit",
     "moment_pairs": "mechanisms.distribution.fit",
     "prior_congenial": "mechanisms.wasserstein.base_measure",

@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol
 
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 
 
@@ -14,7 +14,10 @@ class Bundled(Protocol):
     """What a bundle needs of a release, whatever it holds."""
 
     kind: ClassVar[str]
-    contents: ClassVar[tuple[tuple[str, str], ...]]
+
+    @property
+    def contents(self) -> tuple[tuple[str, str], ...]:
+        """Its files, and what they hold."""
 
     @property
     def usage(self) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
-from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.record_description import RecordDescription
 
 FOLLOWS = "the promise follows from the description"
 

@@ -23,8 +23,8 @@ from congenial.errors import InferenceError, PredicateError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.table_release import Interval
 from congenial.mechanisms.tables_files import TableFile, file_name
-from congenial.privacy.description import TablesDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tables_description import TablesDescription
 from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.joint_estimator import JointEstimator, ends
 from congenial.tables.measurements import Floats
@@ -236,7 +236,7 @@ class TablesRelease:
 
     def _columns(self, at: int) -> dict[str, Any]:
         low, high = ends(self.estimates[at], self.deviations[at], LEVEL)
-        named = {} if self.counts is None else {"count": self.counts[at]}
+        named: dict[str, Any] = {} if self.counts is None else {"count": self.counts[at]}
         named |= {"estimate": self.estimates[at], "sd": self.deviations[at]}
         named |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}
         for one, values in zip(self.description.measured, self.drawn, strict=True):

@@ -8,6 +8,7 @@ from congenial._version import __version__
 from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import LEVEL, TablesRelease
 from congenial.privacy.semantics import belief_words
+from congenial.report.error_bars import error_bars
 from congenial.report.page import (
     LARGEST_TABLE,
     PageColumn,
@@ -82,10 +83,20 @@ def _design(release: TablesRelease) -> str:
         ("Shared out", f"aim: {told.design.get('aim', '-')}"),
         ("How near the best", told.design.get("words", "-")),
     ]
+    shown = [
+        (said(names), float(np.max(one, initial=0.0)))
+        for names, one in zip(release.tables, release.deviations, strict=True)
+    ]
+    picture = (
+        f'<figure><img alt="Standard deviation of each table" src="{error_bars(shown)}">'
+        "<figcaption>Standard deviation of the estimates of each table (its worst cell), on a "
+        "logarithmic scale.</figcaption></figure>"
+    )
     return section(
         "design",
         "How precisely each table was measured",
         facts(blocks),
+        picture,
         folded_table(columns, rows, len(rows), "release.json"),
     )
 
