@@ -37,11 +37,11 @@ def examine(one: ReleaseCheck) -> Document:
         "mechanism": description.mechanism,
         "law": description.law,
         "sampler": one.mechanism.sampler,
-        "eps_per_cell": description.scale if norm == "l1" else None,
+        "eps_per_cell": description.rate if norm == "l1" else None,
         "instead": _instead(one),
         "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
-        "sigma_squared": description.scale if norm == "l2" else None,
-        "epsilon_per_gauge": description.scale if norm == "gauge" else None,
+        "sigma_squared": description.variance if norm == "l2" else None,
+        "epsilon_per_gauge": description.rate if norm == "gauge" else None,
         "per_person": one.guarantee.tradeoff.words,
         "nonnegative": one.section.nonnegative,
         "structure": one.support.structure,
@@ -95,7 +95,7 @@ def _normaliser_price(one: ReleaseCheck) -> Document | None:
         return None
     return {
         "epsilon": one.price.value,
-        "gamma": one.price.value / (one.mechanism.description.scale * one.sensitivity.value),
+        "gamma": one.price.value / (one.mechanism.description.rate * one.sensitivity.value),
         "basis": one.price.basis,
         "proved_bound": one.price.bound,
         "bounds_kept": _bounds_kept(one),

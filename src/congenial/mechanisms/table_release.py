@@ -21,6 +21,7 @@ from congenial.data.selection import select
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
+from congenial.mechanisms.cell_labels import label_columns
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -209,10 +210,20 @@ class Release:
             _around(value, law, half[id(law)], level)
             for value, law in zip(estimate, laws, strict=True)
         ]
-        columns = self._label_columns(tuple(names))
+        columns = label_columns(self.schema, tuple(names))
         for part in ("estimate", "low", "high", "exact"):
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
+
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`.
+
+        `what` is an expression such as "share(sex = 'f' | age >= 65) by county", a Python function
+        of the table, or a list of these.
+        """
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
 
     def _check_level(self, level: float) -> None:
         expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
@@ -232,26 +243,11 @@ class Release:
 
     # ---- leaving for other tools -------------------------------------------------------------
 
-    def _label_columns(self, names: tuple[str, ...]) -> dict[str, Any]:
-        import pyarrow as pa
-
-        axes = self.schema.axes(names)
-        if not axes:  # the grand total has no labels
-            return {}
-        shape = tuple(len(axis.levels) for axis in axes)
-        grid = np.indices(shape).reshape(len(shape), -1)
-        return {
-            axis.name: pa.DictionaryArray.from_arrays(
-                pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
-            ).cast(pa.string())
-            for i, axis in enumerate(axes)
-        }
-
     def to_arrow(self) -> Any:
         """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
         import pyarrow as pa
 
-        columns = self._label_columns(self.table)
+        columns = label_columns(self.schema, self.table)
         columns["count"] = pa.array(self.values.reshape(-1))
         if self.raw is not None:
             columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))

@@ -66,7 +66,7 @@ class Description:
 
     `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
     squared for the Gaussian ones, epsilon per unit of gauge for K-norm, exactly as used by the
-    sampler. `support`: the mandates on which
+    sampler. `support`: the figures on which
     u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
     too, and on every bound in `support` that the table can show, which makes the law of u depend on
     x and has a price. `fit`: how counts were made nonnegative afterwards (`post_processing`): cell
@@ -114,6 +114,18 @@ class Description:
                 f"a level of '{self.mechanism}' has no positive epsilon of its own."
             )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
+
+    @property
+    def rate(self) -> Fraction:
+        """eps per cell, or per unit of gauge; of laws that have one."""
+        assert self.norm != "l2"
+        return self.scale
+
+    @property
+    def variance(self) -> Fraction:
+        """sigma squared; of Gaussian laws."""
+        assert self.norm == "l2"
+        return self.scale
 
     @property
     def law(self) -> str:

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
-from congenial.mechanisms.bundled import Bundled
 from congenial.privacy.descriptions import AnyDescription
 from congenial.publication import bundle
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
+    from congenial.mechanisms.bundled import Bundled
 
 TEXTS = 2**20  # bytes for a report with its pictures, README and citation
 NUMBERS = 36  # bytes of one number of a cell: CSV and Parquet

@@ -22,6 +22,10 @@ from congenial.report.promise_section import promise_section
 from congenial.report.table_report import banner, published_section
 from congenial.tables.joint_estimator import ends
 
+ACROSS = (
+    "<p>This table cuts across the others, so that sums of whole counts would be off here: its "
+    "estimates are printed.</p>\n"
+)
 OTHERS = (
     "Sums over cells that no table shows are best taken from the estimates; `release.count` does "
     "so by itself."
@@ -102,7 +106,7 @@ def _design(release: TablesRelease) -> str:
 
 
 def _tables(release: TablesRelease) -> str:
-    whole = release.counts is not None
+    whole = any(one is not None for one in release.counts)
     intro = (
         "<p>One row per cell: the whole count that is printed, the estimate it was fitted to, and "
         f"the {LEVEL:.0%} interval around the estimate. {text(OTHERS)}</p>"
@@ -118,7 +122,7 @@ def _table(release: TablesRelease, at: int) -> str:
     axes = release.schema.axes(names)
     estimates, deviations = release.estimates[at], release.deviations[at]
     low, high = ends(estimates, deviations, LEVEL)
-    counts = None if release.counts is None else release.counts[at]
+    counts = release.counts[at]
     rows = []
     for cell in list(np.ndindex(*estimates.shape))[:LARGEST_TABLE]:
         labels = [axis.levels[i] for axis, i in zip(axes, cell, strict=True)]
@@ -132,4 +136,7 @@ def _table(release: TablesRelease, at: int) -> str:
         PageColumn(f"{LEVEL:.0%} interval", number=True),
     ]
     file = f"{file_name(release.tables, at)}.csv"
-    return f"<h3>{text(said(names))}</h3>\n" + folded_table(columns, rows, estimates.size, file)
+    note = ACROSS if counts is None and any(one is not None for one in release.counts) else ""
+    return f"<h3>{text(said(names))}</h3>\n{note}" + folded_table(
+        columns, rows, estimates.size, file
+    )

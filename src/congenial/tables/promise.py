@@ -19,7 +19,7 @@ from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, PlanError
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.numbers import below
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from congenial.data.arguments import NUMBER, expect
 from congenial.data.csv_text import rows_csv
 from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.invariants import Invariants
@@ -73,6 +74,8 @@ class StatisticsRelease(RecordRelease):
 
     def interval(self, statistic: str, level: float) -> Interval:
         """Confidence interval for the true statistic of these data; coverage at least `level`."""
+        expect(statistic, str, "the statistic", "Give its name.", InferenceError)
+        expect(level, NUMBER, "the level", "Use 0.9.", InferenceError)
         if not 0 < level < 1:
             raise InferenceError(
                 f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95."
