@@ -29,7 +29,8 @@ from congenial.mechanisms.projection.node_fit import fit_nodes, node_order_of
 from congenial.mechanisms.projection.projection import project_group
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types
-from congenial.sampling.families import grouped_noise
+from congenial.sampling.choice import TablePart, choose
+from congenial.sampling.discrete import cell_law
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.covariance import Covariance
 from congenial.tables.design import Design, design
@@ -63,9 +64,11 @@ def noise(designed: Design, known: Invariants, randomness: SeededRandomness) -> 
     found: list[Any] = []
     for names, scale in zip(designed.workload.tables, designed.scales, strict=True):
         labels = support(known, names).labels
-        law = None if scale is None else grouped_noise(designed.family, labels.reshape(-1), scale)
-        drawn = None if law is None else law.draw_many(randomness, 1).reshape(labels.shape)
-        found.append(drawn)
+        if scale is None:
+            found.append(None)
+            continue
+        law = choose(TablePart(cell_law(designed.family, scale), labels.reshape(-1))).law
+        found.append(law.draw_many(randomness, 1).reshape(labels.shape))
     return found
 
 
