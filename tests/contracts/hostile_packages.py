@@ -175,14 +175,16 @@ PACKAGES = (
 EXCUSED: dict[str, str] = {
     "a base, a protocol, a constant or an error: nobody calls it": """
         Adjacency Pairs Scenarios Tradeoff DiscreteTradeoff Mechanism ErrorLaw LevelModel
-        RecordModel Model Released CellEstimates Certificate METHODS MODELS UNIVERSES InferenceError register""",
+        RecordModel Model Released CellEstimates Certificate METHODS MODELS UNIVERSES
+        InferenceError register""",
     "a result, which the library builds and people read": """
         Limits Statement Sensitivity Composition Conversion Loss Price Description Entry
         Old Preview Reassessed Reservation Upgrade Coupling Distance DistanceBound
         Dominance ShiftedNormal Translation Covariance Design Estimates WholeCounts
         Interval ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
-        OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest ProjectionLoss BlackBoxAudit ExactAudit HostilePair
+        OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
+        ProjectionLoss BlackBoxAudit ExactAudit HostilePair
         PropertyInference""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
