@@ -25,6 +25,7 @@ from congenial.publication.plan import Plan
 from congenial.synthesis.synthetic_release import SyntheticRelease
 from tests.kinds.test_estimate_plan import PLAN as ESTIMATE_PLAN
 from tests.kinds.test_several_tables import written as several_plan
+from tests.kinds.test_table_records_plan import written as records_plan
 from tests.kinds.test_two_by_two_plan import PLAN as TEST_PLAN
 from tests.kinds.test_two_by_two_plan import write_people
 
@@ -55,6 +56,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "tables": (Example("several", "people", 24, ("county = 'Adams'", "age = 'old'")),),
     "estimate": (Example("estimated", "age", 1, refuses=("age < 18",)),),
+    "records from tables": (Example("records", "people", 900, refuses=("sex = 'f'",)),),
     "odds ratio test": (Example("tested", "smoking", 12),),
     "statistics": (
         Example("statistics-persons", "quarter", 2),
@@ -91,10 +93,18 @@ def make_test(folder: Path) -> None:
     workflow.release(plan, "smoking")
 
 
+def make_records(folder: Path) -> None:
+    """Records from tables."""
+    plan = records_plan(folder)
+    workflow.publish(plan)
+    workflow.release(plan, "people")
+
+
 MADE: dict[str, Callable[[Path], None]] = {
     "several": make_several,
     "estimated": make_estimate,
     "tested": make_test,
+    "records": make_records,
 }
 CASES = [(kind, one) for kind, several in EXAMPLES.items() for one in several]
 each_release = pytest.mark.parametrize(

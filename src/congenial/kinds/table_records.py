@@ -55,7 +55,9 @@ class RecordsFromTables(Kind[TableRecordsSection]):
     key = "synthesise"
     name = "records from tables"
     section = TableRecordsSection
-    instead: ClassVar[str] = "Its measured tables and their law are in measurements.json."
+    instead: ClassVar[str] = (
+        "Its measured tables are in measurements.json: see docs/how-to/records-from-tables."
+    )
 
     def build(
         self, plan: Setting, section: TableRecordsSection, figures: Invariants

@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
@@ -134,7 +135,7 @@ class KeptFigures:
         return FigureCells(all_cells.bases, all_cells.shape, matrix, values, likely)
 
 
-def _nonnegative(matrix: sp.csr_matrix) -> Ints:
+def _nonnegative(matrix: sp.csr_matrix) -> NDArray[np.bool_]:
     return np.asarray(matrix.min(axis=1).todense()).reshape(-1) >= 0
 
 

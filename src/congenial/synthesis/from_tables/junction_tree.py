@@ -146,7 +146,8 @@ class JunctionTree:
         most = values.max(axis=away, keepdims=True)
         most = np.where(np.isfinite(most), most, 0.0)
         with np.errstate(divide="ignore"):
-            return np.log(np.exp(values - most).sum(axis=away)) + np.squeeze(most, axis=away)
+            sums = np.log(np.exp(values - most).sum(axis=away))
+        return np.asarray(sums + np.squeeze(most, axis=away))
 
 
 def _eliminated(sizes: Mapping[str, int], tables: Sequence[Sequence[str]]) -> list[set[str]]:

@@ -8,7 +8,6 @@ as they are in a record of that class, or in its most probable cell.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +83,7 @@ def _possible(figures: FigureCells, classes: Ints) -> NDArray[np.bool_]:
     return np.bincount(classes, weights=figures.likely) > 0
 
 
-def _nearest(matrix: sp.csr_matrix, values: Ints, have: Ints, possible: Sequence[bool]) -> Ints:
+def _nearest(matrix: sp.csr_matrix, values: Ints, have: Ints, possible: NDArray[np.bool_]) -> Ints:
     """The whole z >= 0 with matrix z = values that is nearest to `have` in l1; solved exactly."""
     if np.array_equal(matrix @ have, values):
         return have
@@ -105,7 +104,7 @@ def _nearest(matrix: sp.csr_matrix, values: Ints, have: Ints, possible: Sequence
             remedy="Compute the figures from one dataset, and synthesise every attribute they use.",
         )
     move = np.rint(found.x).astype(np.int64)
-    want = have + move[:k] - move[k:]
+    want: Ints = have + move[:k] - move[k:]
     if not np.array_equal(matrix @ want, values) or want.min(initial=0) < 0:
         raise StructureError(
             "the solver's records do not agree with the figures.",

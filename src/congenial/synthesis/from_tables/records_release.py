@@ -137,7 +137,7 @@ class TableRecordsRelease(RecordRelease):
         """What must be so for a bundle to be what it says, and whether it is."""
         made = self._mechanism()
         pairs = [one for one in self.measured if len(one.axes) == 2]
-        allowed = {(name,): made.first_variance for name in made.names}
+        allowed: dict[Axes, Fraction] = {(name,): made.first_variance for name in made.names}
         if made.rounds:
             allowed |= dict.fromkeys(made.pairs, made.variance)
         axes = [one.axes for one in self.measured]

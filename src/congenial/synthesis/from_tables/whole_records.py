@@ -58,12 +58,12 @@ def _first_clique(
 ) -> Ints:
     """The first clique's cell of every record."""
     clique = tree.cliques[0]
-    group = tree.spread(strata.group.reshape(tree.shape(strata.axes)), strata.axes, 0)
-    group = np.broadcast_to(group, beliefs.shape).reshape(-1).astype(np.int64)
+    spread = tree.spread(strata.group.reshape(tree.shape(strata.axes)), strata.axes, 0)
+    group: Ints = np.broadcast_to(spread, beliefs.shape).reshape(-1).astype(np.int64)
     order = np.argsort(group, kind="stable")
     weights = beliefs.reshape(-1)[order]
     number = len(strata.records)
-    sums = np.bincount(group, weights=beliefs.reshape(-1), minlength=number)
+    sums: Reals = np.bincount(group, weights=beliefs.reshape(-1), minlength=number).astype(float)
     _refuse_empty(sums, strata.records, clique)
     owner = np.repeat(np.arange(number), strata.records)
     taken = _systematic(weights, group[order], sums, owner, rng)
