@@ -42,7 +42,7 @@ age = {{ edges = {list(EDGES)}, top = "{EDGES[-1]}+" }}
 "Female" = {{ count = "sex = 'female'", by = ["county"], because = "equality statute" }}
 "Voting age" = {{ count = "age >= 18", by = ["county"], because = "redistricting statute" }}
 
-[[release]]                      # the tables readers will use, measured together: sums are right too
+[[release]]                      # what readers will use, measured together: sums are right too
 name = "sex-by-age"
 tables = [
   ["county", "sex", "age"], ["county", "age"], ["state", "sex", "age"], ["state", "age"],
