@@ -100,11 +100,11 @@ def picture() -> str:
     top = float(max(alone[0, 1:].max(), truth[1:].max()))
     panels = [
         _panel(40, "cells made nonnegative one by one", truth[1:], alone[0, 1:], top),
-        _panel(400, "sums measured too, fitted together", truth[1:], fitted[0, 1:], top),
+        _panel(430, "sums measured too, fitted together", truth[1:], fitted[0, 1:], top),
     ]
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 330" font-family="sans-serif" '
-        'font-size="12">\n<rect width="740" height="330" fill="#fff"/>\n'
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 830 330" font-family="sans-serif" '
+        'font-size="12">\n<rect width="830" height="330" fill="#fff"/>\n'
         + "".join(panels)
         + "</svg>\n"
     )
