@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from congenial.cli import app
 from congenial.papers import catalogue
-from congenial.papers import side_by_side as page
+from congenial.papers import printed_pages as page
 from congenial.papers.item import Study
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.papers import catalogue
-from congenial.papers import side_by_side as page
+from congenial.papers import printed_pages as page
 from congenial.papers.item import Study
 from congenial.report import pictures
 

@@ -95,7 +95,7 @@ def reproduce(
 
 def _write_page(paper: str, results: list[Document], out: Path | None) -> None:
     """The paper's page and its pictures, in the folder asked for or the current one."""
-    from congenial.papers.side_by_side import write_page
+    from congenial.papers.printed_pages import write_page
 
     line("Wrote", str(write_page(paper, results, out or Path())))
 
