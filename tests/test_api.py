@@ -134,3 +134,10 @@ def test_importing_a_package_loads_nothing_heavy(package: str) -> None:
     program = f"import sys, {package}; print([m for m in ('numpy', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("name", sorted(set(congenial.__all__) - {"__version__"}))
+def test_every_exported_name_is_explained_with_an_example(name: str) -> None:
+    told = inspect.getdoc(getattr(congenial, name)) or ""
+    assert ">>> " in told
+    assert len(told.splitlines()) > 1

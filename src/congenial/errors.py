@@ -12,6 +12,7 @@
     │   └── BudgetError    the release would spend more than the budget allows
     ├── BundleError        a published folder is missing, damaged, or already there
     ├── InferenceError     a release has no density, a model does not fit, a sampler got stuck
+    │   └── UnansweredError  the law of a release gives no answer to what was asked
     └── RandomnessError    the source of randomness failed; nothing was released
 
 No message carries a confidential value: not a count, not a record, not a level found in the data.
@@ -21,7 +22,14 @@ from __future__ import annotations
 
 
 class CongenialError(Exception):
-    """Base of all errors raised on purpose; `remedy` says what the reader can do about it."""
+    """Base of all errors raised on purpose; `remedy` says what the reader can do about it.
+
+    `exit_code` is what the command line ends with. No message holds a confidential value.
+
+    >>> error = CongenialError("level 95 is not between 0 and 1.", remedy="Use 0.95.")
+    >>> str(error), error.remedy
+    ('level 95 is not between 0 and 1. Use 0.95.', 'Use 0.95.')
+    """
 
     exit_code = 2
 
@@ -88,6 +96,13 @@ class BundleError(CongenialError):
 
 class InferenceError(CongenialError):
     """A release has no density, a model does not fit it, or a sampler did not get there."""
+
+
+class UnansweredError(InferenceError, StructureError):
+    """The law of a release gives no estimate or interval for what was asked.
+
+    The remedy says what can be asked. (Also a `StructureError`, as which it was raised before.)
+    """
 
 
 class RandomnessError(CongenialError):

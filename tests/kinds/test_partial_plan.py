@@ -45,7 +45,7 @@ def test_values_cost_two_m_and_the_ledger_counts_records(finished):
     assert run("verify", folder).exit_code == 0
     page = (folder / "report.html").read_text()
     assert "epsilon = 2 per person, for kids, income" in page
-    assert "anybody&#x27;s region, taken as known" in page
+    assert "anybody&#39;s region, taken as known" in page
     shown = json.loads(run("explain", folder, "--json").stdout)["promises"][0]["promise"]
     assert "same region for everybody that differ in one person's kids, income" in shown
     assert "Spent: epsilon = 4 for whole records of epsilon = 10." in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -223,7 +224,7 @@ def test_a_share_of_the_data_is_kept_apart(folder: Path) -> None:
         ("and = 0.35", "and = 0.351", "200 records cannot have a share of 0.351", 2),
         ("ward = 'oncology'\"", "ward = 'surgery'\"", "surgery", 2),
         ("share = ", "shore = ", "protect has the keys", 2),
-        ("share = \"ward = 'oncology'\"", "share = 3", "not text", 2),
+        ("share = \"ward = 'oncology'\"", "share = 3", "of type int", 2),
         ('mean = "age"', 'mean = "ward"', "needs numbers", 2),
         ('mean = "age"', 'average = "age"', "cannot be read from average", 2),
         ("records = 200", "records = 20000", "too few records", 3),
@@ -281,14 +282,14 @@ def test_the_attack_before_and_after(folder: Path) -> None:
 
 @pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
 def test_the_report_shows_the_laws_it_publishes(folder: Path) -> None:
-    from congenial.report.statistics_report import _picture
+    from congenial.report.statistics_report import laws_chart
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "available", lambda: True)
-        loaded = Plan.load(plan(folder))
-        drawn = _picture(check(loaded, loaded.release[0], loaded.invariants).mechanism)
-    assert drawn.startswith('<figure><img src="data:image/svg+xml;base64,')
-    assert "dashed curves of two scenarios lie, the less the release tells" in drawn
+    loaded = Plan.load(plan(folder))
+    made = check(loaded, loaded.release[0], loaded.invariants).mechanism
+    drawn = laws_chart(made).to_dict()
+    told = {(one["law"], one["what"]) for one in drawn["data"]["values"]}
+    wanted = itertools.product((law.label for law in made.pairs.laws), ("as fitted", "with noise"))
+    assert told == set(wanted)
 
 
 def test_what_is_resampled_stays_the_same_from_version_to_version(tmp_path: Path) -> None:

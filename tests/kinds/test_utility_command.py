@@ -108,7 +108,7 @@ def test_what_is_written_is_private_and_says_so(finished, document):
         assert "NOT covered" in text
     page = (folder / "utility.html").read_text()
     assert "CONFIDENTIAL. CONFIDENTIAL" not in page
-    for words in ("below 0 if they are apart", "No parameter is drawn", "&#x27;900+&#x27;"):
+    for words in ("below 0 if they are apart", "No parameter is drawn", "&#39;900+&#39;"):
         assert words.lower() in page.lower()
     assert "<b>south" not in page
     for words in ("pMSE", "Linear regression of income", "overlap", "weigh less than 1", "kids"):

@@ -28,8 +28,8 @@ from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.record_description import RecordDescription
 from congenial.report.accuracy import Want
-from congenial.report.page import page, section, text
-from congenial.report.promise_section import promise_section
+from congenial.report.promise_section import promise_facts
+from congenial.report.render import page_from
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 
@@ -96,6 +96,11 @@ class CountRelease(RecordRelease):
             [("condition", "number"), (self.condition, self.value)]
         )
         return {FILE: out.getvalue().encode()}
+
+    def to_arrow(self) -> Any:
+        import pyarrow as pa
+
+        return pa.table({"condition": [self.condition], "number": [self.value]})
 
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> CountRelease:
@@ -173,11 +178,26 @@ class HowMany(Kind[HowManySection]):
         )
 
     def report(self, release: CountRelease, words: str) -> str:
-        told = f"<p>{text(release.condition)}: {release.value:,} people, with noise.</p>"
-        return page(
-            release.name,
-            [section("number", "The number", told), promise_section(release.guarantee, words)],
+        return page_from(
+            PAGE,
+            release=release,
+            promise=words,
+            belief="",
+            promise_facts=promise_facts(release.guarantee),
         )
+
+
+PAGE = """{% extends "report.html" %}
+{% set title = release.name %}
+{% set contents = [("number", "The number"), ("promise", "The promise")] %}
+{% block lead %}One number.{% endblock %}
+{% block number %}
+<p>{{ release.condition }}: {{ "{:,}".format(release.value) }} people, with noise.</p>
+{% endblock %}
+{% block promise %}
+{% include "promise.html" %}
+{% endblock %}
+"""
 
 
 def promise(plan: Setting, made: NoisyCount) -> Guarantee:

@@ -10,11 +10,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from congenial import read, verify
 from congenial.mechanisms.distribution import sampling_error
@@ -25,6 +25,7 @@ from congenial.publication.plan import Plan
 from congenial.publication.rerender import persons_of
 from congenial.report import statistics_report
 from congenial.report.given_public_report import CAPTIONS
+from congenial.report.render import basis_of
 from tests.kinds import test_given_public_plan as values_plan
 from tests.kinds import test_statistics_plan as statistics_plan
 from tests.kinds.test_partial_plan import PARTIAL
@@ -297,24 +298,27 @@ ADDED = {
 
 
 def figure(caption: str, more: str = "", address: str = PICTURE) -> str:
-    told = escape(caption)
+    told = str(escape(caption))
     image = f'<img alt="{told}" src="{address}">'
     return f"<figure>{image}{more}<figcaption>{told}</figcaption></figure>"
 
 
 CAPTION = {"sums": CAPTIONS[0], "prior": CAPTIONS[1], "statistics": statistics_report.CAPTION}
-PLACE = {"sums": "counts", "prior": "counts", "statistics": "laws"}
+PLACE = {  # what follows the picture in its section
+    "sums": ("counts", '<div class="wide">'),
+    "prior": ("counts", '<div class="wide">'),
+    "statistics": ("laws", "<p>Diagnosis"),
+}
 
 
 def pictured(kind: str, picture: str) -> Change:
-    """The picture before the end of the section that has one."""
+    """The picture where the report has one."""
 
     def change(_: Any, bundle: Path) -> None:
-        page = (bundle / "report.html").read_text()
-        before, after = page.split(f'<section id="{PLACE[kind]}">')
-        inside, rest = after.split("</section>", 1)
-        page = f'{before}<section id="{PLACE[kind]}">{inside}{picture}\n</section>{rest}'
-        (bundle / "report.html").write_text(page)
+        page, (name, follows) = (bundle / "report.html").read_text(), PLACE[kind]
+        before, after = page.split(f'<section id="{name}">')
+        after = after.replace(follows, f"{picture}\n{follows}", 1)
+        (bundle / "report.html").write_text(f'{before}<section id="{name}">{after}')
 
     return change
 
@@ -355,11 +359,67 @@ def test_pictures_that_are_not_ours(good: dict[str, Path], tmp_path: Path, pictu
     assert forged(good["sums"], tmp_path, pictured("sums", picture)) == {NOT_OURS}
 
 
+def in_report(old: str, new: str, times: int = 1) -> Change:
+    """Other words in the report."""
+
+    def change(_: Any, bundle: Path) -> None:
+        page = (bundle / "report.html").read_text()
+        assert page.count(old) == times
+        (bundle / "report.html").write_text(page.replace(old, new))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "section"),
+    [
+        ("prior", "Released counts are draws, not the truth.", "Counts are exact.", "counts"),
+        ("prior", '<th scope="row">Loss</th>', '<th scope="row">Gain</th>', "law"),
+        ("statistics", "from public parameters alone", "from the data alone", "tried"),
+        ("statistics", "Diagnosis of the fit: ", "Proof of the fit: ", "laws"),
+        ("synthetic", "a record weighs less", "a record weighs nothing", "models"),
+        ("sums", "<h2>How to use it</h2>", "<h2>How to misuse it</h2>", "use"),
+        ("sums", "Written by congenial", "Certified by congenial", "what surrounds the sections"),
+    ],
+)
+def test_words_are_ours_wherever_they_stand(
+    good: dict[str, Path], tmp_path: Path, kind: str, old: str, new: str, section: str
+) -> None:
+    """Also in sections that tell what no bundle holds; `verify` says which section it is."""
+    assert forged(good[kind], tmp_path, in_report(old, new)) == {NOT_OURS}
+    (detail,) = (one.detail for one in verify(tmp_path / "forged") if one.what == NOT_OURS)
+    assert detail == f"it differs in: {section}"
+
+
+@pytest.mark.parametrize(
+    "basis",
+    ["[]", "{", "{}", "7", '{"file": "x.csv", "counts": [1], "alpha": "1", "kappa": "1"}'],
+)
+@pytest.mark.parametrize("kind", ["prior", "statistics"])
+def test_a_basis_that_makes_no_sense(
+    good: dict[str, Path], tmp_path: Path, kind: str, basis: str
+) -> None:
+    told = basis_of((good[kind] / "report.html").read_text())
+    old = str(escape(json.dumps(told, ensure_ascii=False)))
+    found = forged(good[kind], tmp_path, in_report(old, str(escape(basis))))
+    assert found == {NOT_OURS}
+
+
+def test_what_no_bundle_holds_is_told_in_the_head_and_in_the_text(
+    good: dict[str, Path], tmp_path: Path
+) -> None:
+    old = str(escape(basis_of((good["statistics"] / "report.html").read_text())["diagnosis"]))
+    everywhere = in_report(old, "normal", 2)
+    assert forged(good["statistics"], tmp_path / "a", everywhere) == set()
+    only = in_report(f"Diagnosis of the fit: {old}", "Diagnosis of the fit: normal")
+    assert forged(good["statistics"], tmp_path / "b", only) == {NOT_OURS}
+
+
 def fit_in_other_words(_: Any, bundle: Path) -> None:
     page = (bundle / "report.html").read_text()
-    told = re.search(r"Error of the fit</th><td>([^<]*)", page)
-    assert told is not None
-    (bundle / "report.html").write_text(page.replace(told[1], "none whatsoever"))
+    told = str(escape(basis_of(page)["fit"]))
+    assert page.count(told) == 2
+    (bundle / "report.html").write_text(page.replace(told, "none whatsoever"))
 
 
 def test_the_error_of_the_fit_is_told_in_our_words(good: dict[str, Path], tmp_path: Path) -> None:

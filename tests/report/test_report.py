@@ -20,8 +20,8 @@ from congenial.mechanisms.projection.projection import project
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.report import page as page_module
 from congenial.report import pictures, views
+from congenial.report import render as render_module
 from congenial.report.accuracy import error_rows
 from congenial.report.page import amount
 from congenial.report.table_report import render
@@ -209,7 +209,8 @@ def test_everything_a_person_wrote_is_escaped(monkeypatch: pytest.MonkeyPatch) -
         assert f"{lead} {HOSTILE}" in words(page)
     assert [HOSTILE, f"{int(release.published.values[0][0]):,}"] in reader.rows
     release.interval(example_condition(release), 0.9)  # the example on the page can be run
-    monkeypatch.setattr(page_module, "escape", str)  # planted defect
+    careless = render_module._environment().overlay(autoescape=False)
+    monkeypatch.setattr(render_module, "_environment", lambda: careless)  # planted defect
     monkeypatch.setattr(pictures, "available", lambda: False)
     assert "<script" in render(release, "promise")
 

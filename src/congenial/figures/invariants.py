@@ -42,6 +42,13 @@ class Invariants:
     twice is kept once.
 
     Source: semi-dp, section 3 (invariants T(X) = t); congenial-dp, section 2 (A s = a, B s >= b).
+
+    >>> from congenial import Schema, total
+    >>> planned = Invariants(Schema.from_dict({"sex": {"levels": ["f", "m"]}}), (total(by="sex"),))
+    >>> planned.values is None
+    True
+    >>> planned.evaluate(Table(planned.schema, ["sex"], [14, 11])).values
+    (array([14, 11]),)
     """
 
     schema: Schema
@@ -416,6 +423,17 @@ def _check_figures(values: object) -> None:
 
 
 def publish(table: Table, *statements: Statement) -> Invariants:
-    """Compute published statistics exactly from the confidential table; public from here on."""
+    """Compute statistics exactly from the confidential table; they are public from here on.
+
+    CONFIDENTIAL input, public output: the figures carry no noise, and neither they nor what follows
+    from them is protected. Nothing is recorded: `congenial publish` does that, in the ledger.
+    Raises MandateError where the data break a bound or a structural zero.
+
+    >>> from congenial import Schema, count, total
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
+    >>> table = Table(schema, ["sex", "age"], [[5, 9], [4, 7]])
+    >>> publish(table, total(by="sex"), count("age >= 18")).values
+    (array([14, 11]), array(16))
+    """
     expect(table, Table, "the table", "Give what tabulate(data, schema) returns.", MandateError)
     return Invariants(table.schema, statements).evaluate(table)

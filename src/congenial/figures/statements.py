@@ -109,13 +109,33 @@ class Statement:
 
 
 def total(by: str | Sequence[str] = ()) -> Statement:
-    """The number of people, in all or for each cell of `by`."""
+    """The number of people, in all or for each cell of `by`: phi(x) = sum of the cells.
+
+    A statement only: `publish` computes its figures, which then carry no noise and no protection.
+    Under "replace-one" the grand total is public whether it is stated or not.
+
+    >>> from congenial import Schema, Table, publish
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
+    >>> table = Table(schema, ["sex", "age"], [[5, 9], [4, 7]])
+    >>> publish(table, total(), total(by="sex")).values
+    (array(25), array([14, 11]))
+    """
     axes = _names(by)
     return Statement(_label("Population", axes), (("", 1),), axes)
 
 
 def margin(*axes: str) -> Statement:
-    """The marginal table over `axes`: the same as `total(by=axes)`."""
+    """The marginal table over `axes`: the number of people for each combination of their levels.
+
+    The same figures as `total(by=axes)`. A margin over all axes of a release leaves nothing to
+    protect, and is refused when a mechanism is built.
+
+    >>> from congenial import Schema, Table, publish
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
+    >>> table = Table(schema, ["sex", "age"], [[5, 9], [4, 7]])
+    >>> publish(table, margin("age")).values
+    (array([ 9, 16]),)
+    """
     axes = texts(axes, "margin(...)", MandateError)
     if not axes:
         raise MandateError("margin() names no axis.", remedy="Use total() for the grand total.")
@@ -123,13 +143,37 @@ def margin(*axes: str) -> Statement:
 
 
 def count(condition: str, by: str | Sequence[str] = ()) -> Statement:
-    """The number of people who meet a condition such as "age >= 18 and sex = 'female'"."""
+    """The number of people who meet a condition, in all or for each cell of `by`.
+
+    condition: such as "age >= 18 and sex = 'f'" (docs/reference/predicate). It speaks about whole
+    levels: one that cuts a bin is refused with the nearest edges.
+
+    >>> from congenial import Schema, Table, publish
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
+    >>> table = Table(schema, ["sex", "age"], [[5, 9], [4, 7]])
+    >>> publish(table, count("age >= 18", by="sex")).values
+    (array([9, 7]),)
+    >>> publish(table, count("age >= 16"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    congenial.errors.PredicateError: age >= 16 cuts the bin '0-17' of 'age', ...
+    """
     axes = _names(by)
     return Statement(_label(f"Count of {condition}", axes), ((condition, 1),), axes)
 
 
 def linear(weights: Mapping[str, int], by: str | Sequence[str] = ()) -> Statement:
-    """An integer-weighted sum of counts, `{condition: weight}`; "" stands for everybody."""
+    """An integer-weighted sum of counts: phi(x) = sum_j w_j #{i : x_i meets condition j}.
+
+    weights: `{condition: weight}`; "" stands for everybody. A record that meets several conditions
+    counts with the sum of their weights.
+
+    >>> from congenial import Schema, Table, publish
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
+    >>> table = Table(schema, ["sex", "age"], [[5, 9], [4, 7]])
+    >>> publish(table, linear({"age < 18": 2, "": 1})).values  # 2 x 9 + 25
+    (array(43),)
+    """
     axes = _names(by)
     expect(weights, Mapping, "weights", 'Give for example {"age < 18": 2, "": 1}.', MandateError)
     text = " + ".join(f"{weight} x ({cond or 'everybody'})" for cond, weight in weights.items())
@@ -137,12 +181,26 @@ def linear(weights: Mapping[str, int], by: str | Sequence[str] = ()) -> Statemen
 
 
 def structural_zeros(condition: str) -> Statement:
-    """Cells that are empty by definition (a married three-year-old); known without the data."""
+    """Cells that are empty by definition (a married three-year-old); known without the data.
+
+    They get no noise, and no protection: that nobody is there is not a fact about the people. Data
+    that have somebody there are refused.
+
+    >>> structural_zeros("age < 15 and married = 'yes'").label
+    "Impossible: age < 15 and married = 'yes'"
+    """
     return Statement(f"Impossible: {condition}", ((condition, 1),), (), "zero", 0)
 
 
 def at_least(statistic: Statement, bound: int) -> Statement:
-    """A public lower bound on a statistic."""
+    """A public lower bound on a statistic, known without the data: phi(x) >= bound.
+
+    It has no figure. It says which databases are possible, so it may change how far apart
+    look-alikes are; data that break it are refused.
+
+    >>> at_least(total(by="county"), 1).label
+    'Population by county: at least 1'
+    """
     _check_bound(statistic, bound)
     return replace(
         statistic, label=f"{statistic.label}: at least {bound}", relation=">=", bound=bound
@@ -150,7 +208,18 @@ def at_least(statistic: Statement, bound: int) -> Statement:
 
 
 def at_most(statistic: Statement, bound: int) -> Statement:
-    """A public upper bound on a statistic."""
+    """A public upper bound on a statistic, known without the data: phi(x) <= bound.
+
+    As `at_least`; two bounds may stand on the same statistic.
+
+    >>> from congenial import Schema, Table, publish
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
+    >>> table = Table(schema, ["sex", "age"], [[5, 9], [4, 7]])
+    >>> publish(table, at_most(total(), 10))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    congenial.errors.MandateError: the data do not satisfy 'Population: at most 10'. ...
+    """
     _check_bound(statistic, bound)
     return replace(
         statistic, label=f"{statistic.label}: at most {bound}", relation="<=", bound=bound

@@ -93,8 +93,20 @@ def infer(
     are continued until they are worth 400 independent draws, and refused when they did not
     converge.
 
+    Guarantee: what is released and published is all it looks at, so it costs no privacy. Assumes
+    the model; the law of the noise is the bundle's own, and nothing about it is approximated.
+
     Source: partially-private-data, Algorithms 1 and 2, corrected; data augmentation after Ju, Awan,
     Gong and Rao (2022).
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial.inference import Poisson
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
+    >>> posterior = infer(release, Poisson(), draws=400, seed=2)
+    >>> len(posterior.summary(0.95))  # a rate for each cell
+    2
     """
     expect(method, str, "the method", f"Use one of {', '.join(METHODS)}.", InferenceError)
     expect(draws, WHOLE, "draws", "Use a whole number, at least 100.", InferenceError)

@@ -32,6 +32,7 @@ from congenial.inference.odds_ratio_question import DIGITS, OddsRatioQuestion, s
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.record_release import FOLLOWS
+from congenial.mechanisms.released import Released
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -149,7 +150,7 @@ class OddsRatioDecision:
 
 
 @dataclass(frozen=True)
-class OddsRatioRelease:
+class OddsRatioRelease(Released):
     """A test of an odds ratio: `count` is x11 + N as drawn, `uniform` the number from (0, 1) that
     is added less one half; `p_value`, `rejected`, `interval` and `power` follow from them.
     """
@@ -174,16 +175,6 @@ class OddsRatioRelease:
     question: OddsRatioQuestion
     count: int
     uniform: float
-
-    @property
-    def schema(self) -> Schema:
-        """What a record is."""
-        return self.guarantee.adjacency.schema
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly, the margins among them."""
-        return self.guarantee.adjacency.mandates
 
     @cached_property
     def test(self) -> OddsRatioTest:
@@ -214,7 +205,9 @@ class OddsRatioRelease:
         """Whether the question's hypothesis is rejected at its alpha."""
         return self.p_value() <= self.question.alpha
 
-    def interval(self, level: float | None = None) -> tuple[float, float]:
+    def interval(  # type: ignore[override]  # its one question is the odds ratio
+        self, level: float | None = None
+    ) -> tuple[float, float]:
         """Confidence interval of the odds ratio, by default at the question's level."""
         return self.test.interval(
             self.statistic, float(self.question.level) if level is None else level
@@ -240,6 +233,13 @@ class OddsRatioRelease:
             "interval": [rounded(low), rounded(high)],
             "power": [{"odds_ratio": rounded(at), "power": rounded(p)} for at, p in power.items()],
         }
+
+    def to_arrow(self) -> Any:
+        """What was asked and found: a row for each, as text."""
+        import pyarrow as pa
+
+        rows = [(name, str(value)) for name, value in self._rows()]
+        return pa.table({"what": [name for name, _ in rows], "value": [value for _, value in rows]})
 
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the test."""

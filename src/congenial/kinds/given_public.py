@@ -162,11 +162,11 @@ class GivenPublic(Kind[ScenariosSection]):
 
         return report(release, promise)
 
-    def same_page(self, release: ValuesRelease, promise: str, page: str) -> bool:
-        """Whether the report is the one written anew, apart from what rests on earlier counts."""
-        from congenial.kinds.given_public_verification import same_page
+    def expected_report(self, release: ValuesRelease, promise: str, page: str) -> str:
+        """The report that `page` should be, with its pictures left empty."""
+        from congenial.kinds.given_public_verification import expected_report
 
-        return same_page(release, promise, page)
+        return expected_report(release, promise, page)
 
     def persons(self, release: ValuesRelease) -> Guarantee | None:
         """What is promised to anybody, whatever is believed."""

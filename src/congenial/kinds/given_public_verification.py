@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from congenial.errors import BundleError
 from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.given_public_report import CAPTIONS, GivenPublicReport
-from congenial.report.markup import Loose
-from congenial.report.markup import same_page as same
+from congenial.report.given_public_report import Earlier, GivenPublicReport
+from congenial.report.pictures import Blank
+from congenial.report.render import basis_of, has_pictures
 
 
 def report(release: ValuesRelease, promise: str) -> str:
     """The report without the earlier counts, which no bundle holds."""
+    return GivenPublicReport(_persons(release)).render(release, promise)
+
+
+def expected_report(release: ValuesRelease, promise: str, page: str) -> str:
+    """The report with the earlier counts that a page has, and its pictures left empty."""
+    told: Any = basis_of(page) if release.base.kind == "prior-congenial" else None
+    earlier = None if told is None else Earlier.from_dict(told)
+    made = GivenPublicReport(_persons(release), earlier)
+    return made.render(release, promise, Blank(has_pictures(page)))
+
+
+def _persons(release: ValuesRelease) -> Guarantee:
     persons = persons_of(release)
     if persons is None:
         raise BundleError(
@@ -21,17 +34,7 @@ def report(release: ValuesRelease, promise: str) -> str:
             "release.",
             remedy="Write its report from Python.",
         )
-    return GivenPublicReport(persons).render(release, promise)
-
-
-def same_page(release: ValuesRelease, promise: str, page: str) -> bool:
-    """Whether a report is the one written anew, apart from what rests on earlier counts."""
-    if persons_of(release) is None:
-        return False  # no plan makes such a release
-    leans = release.base.kind == "prior-congenial"
-    captions = CAPTIONS if leans else CAPTIONS[:1]
-    loose = Loose(("counts", "law") if leans else (), "counts", captions)
-    return same(page, report(release, promise), loose)
+    return persons
 
 
 def persons_of(release: ValuesRelease) -> Guarantee | None:

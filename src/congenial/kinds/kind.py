@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from congenial.data.unit import Unit
     from congenial.figures.invariants import Invariants
     from congenial.ledger.ledger import Ledger
+    from congenial.mechanisms.released import Released
     from congenial.pairs.a_star import Reading
     from congenial.pairs.adjacency import Adjacency
     from congenial.privacy.descriptions import AnyDescription
@@ -202,7 +203,7 @@ class Kind(ABC, Generic[S]):
 
     @property
     @abstractmethod
-    def release_class(self) -> Any:
+    def release_class(self) -> type[Released]:
         """The class of what is released; it reads its part of a bundle."""
 
     @abstractmethod
@@ -223,9 +224,12 @@ class Kind(ABC, Generic[S]):
             *(Check(what, holds) for what, holds in found.items()),
         ]
 
-    def same_page(self, release: Any, promise: str, page: str) -> bool:
-        """Whether a report is the one that would be written anew."""
-        return page == self.report(release, promise)
+    def expected_report(self, release: Any, promise: str, page: str) -> str:  # noqa: ARG002
+        """The report that `page` should be, whatever its pictures show: for `verify`.
+
+        A kind whose report tells something that no bundle holds takes it from the head of the page.
+        """
+        return self.report(release, promise)
 
     def persons(self, release: Any) -> Guarantee | None:  # noqa: ARG002
         """What the report says about persons besides the promise of the release."""

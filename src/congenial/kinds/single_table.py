@@ -142,11 +142,11 @@ class SingleTable(Kind[ReleaseSection]):
 
         return verify(files, release)
 
-    def same_page(self, release: Release, promise: str, page: str) -> bool:
-        """Whether the report is the one written anew, whatever its pictures show."""
-        from congenial.kinds.table_verification import same_page
+    def expected_report(self, release: Release, promise: str, page: str) -> str:
+        """The report that `page` should be, with its pictures left empty."""
+        from congenial.kinds.table_verification import expected_report
 
-        return same_page(release, promise, page)
+        return expected_report(release, promise, page)
 
     def examine(self, checked: ReleaseCheck) -> Document:
         """Law, sensitivity, errors, prices and what each figure costs."""

@@ -188,11 +188,11 @@ class StatisticsKind(Kind[StatisticsSection]):
 
         return report(release, promise)
 
-    def same_page(self, release: StatisticsRelease, promise: str, page: str) -> bool:
-        """Whether the report is the one written anew, apart from what was fitted and tried."""
-        from congenial.kinds.statistics_verification import same_page
+    def expected_report(self, release: StatisticsRelease, promise: str, page: str) -> str:
+        """The report that `page` should be, with its pictures left empty."""
+        from congenial.kinds.statistics_verification import expected_report
 
-        return same_page(release, promise, page)
+        return expected_report(release, promise, page)
 
     def persons(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""

@@ -78,6 +78,17 @@ class Ledger:
 
     Every call reads the file again, so several processes may use one ledger; calls that write hold
     the write lock from the check of the budget to the end of the record.
+
+    Guarantee: what has been spent is priced jointly, on the databases that look alike given all
+    figures published so far; a release that would pass the budget is refused before it is drawn
+    (`BudgetError`). What the ledger does not see, it cannot count.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    ...     ledger = Ledger.open(Path(folder) / "ledger.sqlite", schema, budget=Budget(epsilon=4))
+    ...     ledger.spent().epsilon
+    Fraction(0, 1)
     """
 
     def __init__(self, store: Store) -> None:

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
         PlainLaplace,
     )
     from congenial.mechanisms.projection.projection import project
-    from congenial.mechanisms.table_release import Interval, Release
+    from congenial.mechanisms.released import Interval, Released
+    from congenial.mechanisms.table_release import Release
     from congenial.mechanisms.tables_calibration import calibrate_tables
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
+    from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
+    from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
     from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
     from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 
@@ -44,6 +47,9 @@ __all__ = [
     "CongenialGaussian",
     "CongenialHierarchy",
     "ErrorLaw",
+    "EstimateRelease",
+    "EstimateSpec",
+    "GradientEstimate",
     "Interval",
     "JointTables",
     "KNorm",
@@ -54,6 +60,7 @@ __all__ = [
     "PlainGeometric",
     "PlainLaplace",
     "Release",
+    "Released",
     "StatisticsRelease",
     "TablesRelease",
     "ValuesRelease",
@@ -76,7 +83,10 @@ _HOMES = {
     "CongenialGaussian": "mechanisms.congenial",
     "CongenialHierarchy": "mechanisms.hierarchy",
     "ErrorLaw": "mechanisms.mechanism",
-    "Interval": "mechanisms.table_release",
+    "EstimateRelease": "mechanisms.wasserstein.gradient_estimate",
+    "EstimateSpec": "mechanisms.wasserstein.estimate_spec",
+    "GradientEstimate": "mechanisms.wasserstein.gradient_estimate",
+    "Interval": "mechanisms.released",
     "JointTables": "mechanisms.joint_tables",
     "KNorm": "mechanisms.knorm",
     "KernelGaussian": "mechanisms.kernel_gaussian",
@@ -86,6 +96,7 @@ _HOMES = {
     "PlainGeometric": "mechanisms.plain",
     "PlainLaplace": "mechanisms.plain",
     "Release": "mechanisms.table_release",
+    "Released": "mechanisms.released",
     "StatisticsRelease": "mechanisms.distribution.statistics_release",
     "TablesRelease": "mechanisms.tables_release",
     "ValuesRelease": "mechanisms.wasserstein.values_release",

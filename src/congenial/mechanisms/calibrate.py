@@ -40,6 +40,17 @@ def calibrate(
 
     `mechanism` is a class, a registered name, or "auto": exact integer noise of the kind the target
     asks for, conditioned on the mandates when there are any. `table` defaults to all attributes.
+
+    Nothing is read or spent: noise is scaled to the largest difference that a pair of `target`
+    allows, and rounding goes towards more noise, so the promise of what is returned is `target` or
+    stronger. Raises StructureError where nothing proved applies, and where the figures leave
+    nothing to protect.
+
+    >>> from congenial import ReplaceOne, Schema
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> made = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> made.name, made.description.scale  # one person moves two cells
+    ('plain_geometric', Fraction(1, 2))
     """
     expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
     refuse_absurd(target.tradeoff)

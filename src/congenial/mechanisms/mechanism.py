@@ -18,7 +18,7 @@ import numpy as np
 from congenial._notebook import facts
 from congenial.data.arguments import expect, flags, texts
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.errors import GuaranteeError, MandateError, StructureError, UnansweredError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.families import NoiseFamily
 from congenial.mechanisms.table_release import Release
@@ -259,7 +259,7 @@ class Mechanism(ABC):
         `index` has the table's shape and names the sum (0 .. sums - 1) each cell belongs to, -1 for
         none.
         """
-        raise StructureError(
+        raise UnansweredError(
             f"the error of '{self.name}' depends on the data, so no interval holds for all.",
             remedy="Use nonnegative = 'project' for intervals, or infer from the density.",
         )

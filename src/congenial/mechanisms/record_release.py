@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.mechanisms.released import Released
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.record_description import RecordDescription
 
@@ -29,7 +28,7 @@ class Made(Protocol):
 
 
 @dataclass(frozen=True)
-class RecordRelease:
+class RecordRelease(Released):
     """A release the ledger knows by what one record does to it.
 
     Subclasses add what was released, how it becomes files (`payload`), how it is read back
@@ -41,16 +40,6 @@ class RecordRelease:
     guarantee: Guarantee
     randomness: str
     publishable: bool
-
-    @property
-    def schema(self) -> Schema:
-        """What a record is."""
-        return self.guarantee.adjacency.schema
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly."""
-        return self.guarantee.adjacency.mandates
 
     def rebuilt(self) -> Iterator[Made]:
         """Mechanisms that may have made it, from its public parts alone."""

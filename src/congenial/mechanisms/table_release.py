@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from congenial.data.arguments import NUMBER, expect, texts
+from congenial.data.arguments import texts
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
 from congenial.data.selection import cell_index as cell_index  # used by those who read releases
 from congenial.data.selection import select
 from congenial.errors import InferenceError
-from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_columns
+from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -30,29 +30,25 @@ if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
     from congenial.tables.node_order import NodeOrder
 
-EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
-
 
 @dataclass(frozen=True)
-class Interval:
-    """A confidence interval for one true count, with its footing."""
-
-    estimate: float
-    low: float
-    high: float
-    level: float
-    exact: bool  # published exactly: the noise in this sum is zero
-    basis: str = EXACT_LAW
-
-
-@dataclass(frozen=True)
-class Release:
+class Release(Released):
     """A protected table: `values` as published, `raw` as drawn when they were projected afterwards.
 
     Inference uses the drawn values, whose law is known exactly; projected values look like counts
     but have no closed-form law. Where counts were projected, sums that were settled as such (single
     cells, and the nodes of a fit from coarse to fine) are those printed; every other sum is that of
     the values as drawn, which is unbiased, while printed counts added up may not be.
+
+    >>> from congenial import Guarantee, ReplaceOne, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1), "sex")
+    >>> release
+    Release('sex': sex; epsilon = 1)
+    >>> found = release.interval("sex = 'f'", 0.90)
+    >>> found.low <= found.estimate <= found.high, release.publishable
+    (True, False)
     """
 
     kind: ClassVar[str] = "table"
@@ -73,19 +69,23 @@ class Release:
     raw: Any = field(default=None, repr=False)
 
     @property
-    def schema(self) -> Schema:
-        """What the cells mean."""
-        return self.guarantee.adjacency.schema
-
-    @property
     def table(self) -> tuple[str, ...]:
         """Axes of the released table."""
         return self.description.table
 
     @property
-    def published(self) -> Invariants:
-        """The figures published exactly, with their values."""
-        return self.guarantee.adjacency.mandates
+    def persons(self) -> Guarantee:
+        """What is promised to single persons: the promise, or the law's where that is about other
+        pairs.
+        """
+        own = isinstance(self.guarantee.adjacency, Adjacency)
+        return self.guarantee if own else self.mechanism.guarantee
+
+    def explain(self) -> str:
+        """The promise in words, and the one to persons where that is another."""
+        told = self.guarantee.explain()
+        same = self.persons is self.guarantee
+        return told if same else f"{told}\n\nAbout single persons. {self.persons.explain()}"
 
     @cached_property
     def adjacency(self) -> Adjacency:
@@ -183,7 +183,7 @@ class Release:
     def __repr__(self) -> str:
         return f"Release({self.name!r}: {' x '.join(self.table)}; {self.guarantee.tradeoff.words})"
 
-    def interval(self, condition: str, level: float) -> Interval:
+    def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Confidence interval for the true number of people who meet a condition.
 
         Exact coverage of at least `level`: the noise in the sum has a known law that does not
@@ -191,16 +191,16 @@ class Release:
         Counts are not negative: the lower end is cut at zero, and a draw below zero reaches as far
         up as a draw of zero; both lose no coverage.
         """
-        self._check_level(level)
+        check_level(level)
         cells = select(condition, self.schema, self.table)
         law = self.mechanism.error_law(cells)
         return _around(np.sum(self.drawn[cells]), law, law.interval(level), level)
 
-    def intervals(self, names: str | Sequence[str], level: float) -> Any:
+    def intervals(self, names: str | Sequence[str], level: float = LEVEL) -> Any:
         """Intervals for every cell of a margin: an Arrow table of estimate, low, high, exact."""
         import pyarrow as pa
 
-        self._check_level(level)
+        check_level(level)
         names = _flat([names])
         cell = self._cell_of(names)
         estimate = self._sum_onto(self.drawn, names).reshape(-1)
@@ -224,13 +224,6 @@ class Release:
         import congenial  # the front door: what is done with releases lives in later rooms
 
         return congenial.estimate(self, what, level, **options)
-
-    def _check_level(self, level: float) -> None:
-        expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
-        if not 0 < level < 1:
-            raise InferenceError(
-                f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95."
-            )
 
     def _cell_of(self, names: tuple[str, ...]) -> Any:
         return np.broadcast_to(cell_index(self.schema, self.table, names), self.values.shape)
@@ -280,16 +273,6 @@ class Release:
         )
         values, raw = (*(one.to_numpy().reshape(shape) for one in counts.columns), None)[:2]
         return cls(name, description, guarantee, values, randomness, publishable, raw)
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas frame (extra `frames`)."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """The same as a Polars frame (extra `frames`)."""
-        import polars as pl
-
-        return pl.from_arrow(self.to_arrow())
 
     def _repr_html_(self) -> str:
         axes = " x ".join(

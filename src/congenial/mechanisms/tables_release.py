@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from congenial.data.arguments import NUMBER, expect, texts
-from congenial.data.schema import Schema
+from congenial.data.arguments import texts
 from congenial.data.selection import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
-from congenial.figures.invariants import Invariants
 from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
-from congenial.mechanisms.table_release import Interval, Release
+from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
+from congenial.mechanisms.released import Interval, Released, check_level
+from congenial.mechanisms.table_release import Release
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tables_description import TablesDescription
@@ -40,7 +40,7 @@ BASES = {
 
 
 @dataclass(frozen=True)
-class TablesRelease:
+class TablesRelease(Released):
     """Several tables that agree with each other and with every published figure.
 
     `drawn`: the measured tables as drawn; `estimates` and `deviations`: one array per printed
@@ -80,19 +80,9 @@ class TablesRelease:
     # ---- what it is about --------------------------------------------------------------------
 
     @property
-    def schema(self) -> Schema:
-        """What the cells mean."""
-        return self.guarantee.adjacency.schema
-
-    @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
         """Axes of every printed table."""
         return self.description.tables
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly, with their values."""
-        return self.guarantee.adjacency.mandates
 
     @cached_property
     def estimator(self) -> JointEstimator:
@@ -187,12 +177,12 @@ class TablesRelease:
         """The standard deviation of that estimate."""
         return self.estimator.deviation_of_sum(*self._shown(condition))
 
-    def interval(self, condition: str, level: float) -> Interval:
+    def interval(self, condition: str, level: float = DEFAULT_LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate.
 
         Its basis says what it is: errors of several combined draws are taken to be normal.
         """
-        _check_level(level)
+        check_level(level)
         value, deviation = self.estimated_count(condition), self.deviation(condition)
         low, high = ends(value, deviation, level)
         basis = BASES[self.estimator.covariance.basis]
@@ -202,7 +192,7 @@ class TablesRelease:
         """Intervals for every cell of a table: an Arrow table of estimate, low, high, exact."""
         import pyarrow as pa
 
-        _check_level(level)
+        check_level(level)
         axes = _flat([names])
         estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
         low, high = ends(estimates, deviations, level)
@@ -337,9 +327,3 @@ def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
 
 def _reordered(values: Any, have: Sequence[str], want: Sequence[str]) -> Any:
     return np.transpose(values, [have.index(name) for name in want])
-
-
-def _check_level(level: float) -> None:
-    expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
-    if not 0 < level < 1:
-        raise InferenceError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")

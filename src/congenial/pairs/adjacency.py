@@ -97,6 +97,10 @@ class AddRemove(Adjacency):
 
     Group privacy: S = { u integer : ||u||_1 <= max_rows }. With figures, and one row per person,
     use `SemiAdjacent(published, metric="symmetric difference")`.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> AddRemove(schema, max_rows=3).l1(("sex",)).value  # all three rows may enter the table
+    Fraction(3, 1)
     """
 
     schema: Schema
@@ -383,5 +387,15 @@ def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
 
 
 def ReplaceOne(schema: Schema) -> SemiAdjacent:
-    """One record replaced, no figures: ordinary differential privacy with public n."""
+    """One record replaced, no figures: ordinary differential privacy with public n.
+
+    Look-alikes are databases of the same size that differ in one person's record: tables differ by
+    u = e_a - e_b, so Delta_1 = 2 and Delta_2 squared = 2.
+
+    >>> pairs = ReplaceOne(Schema.from_dict({"sex": {"levels": ["f", "m"]}}))
+    >>> pairs.words
+    "two datasets of the same size that differ in one person's record"
+    >>> pairs.l1(("sex",)).value, pairs.l2_squared(("sex",)).value
+    (Fraction(2, 1), Fraction(2, 1))
+    """
     return SemiAdjacent(Invariants(schema))

@@ -48,6 +48,19 @@ class Guarantee:
 
     Build a target with `Guarantee.pure(1, under=adjacency)` and its siblings; a calibrated
     mechanism returns one with its basis and assumptions filled in.
+
+    Formally: for every ordered pair (x, x') of `adjacency` and every test of x against x' from what
+    is released, errors of the two kinds lie on or above the curve `tradeoff`. `basis` says on what
+    it rests (theorem, numerical bound, estimate); what is assumed and what is not covered belongs
+    to it. `explain()` writes all of this as a paragraph.
+
+    Source: Dong, Roth and Su (2022) for trade-offs; semi-dp, Definition 13 for pairs.
+
+    >>> from congenial import ReplaceOne, Schema
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> target = Guarantee.pure("1/2", under=ReplaceOne(schema))
+    >>> target.tradeoff.words, target.basis
+    ('epsilon = 0.5', 'theorem')
     """
 
     adjacency: Pairs

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -27,12 +27,10 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.registry import by_name
+from congenial.mechanisms.released import Released
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.parameter_limits import absurd_promise
-
-if TYPE_CHECKING:
-    from congenial.mechanisms.bundled import Bundled
 
 FORMAT = 1
 CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
@@ -54,7 +52,7 @@ LARGEST_FILE = 2**35  # bytes of any file that a reader will look into
 
 
 def write(
-    release: Bundled, folder: Path, promise: str, report: str, partial: Path | None = None
+    release: Released, folder: Path, promise: str, report: str, partial: Path | None = None
 ) -> PreparedBundle:
     """Write the bundle, synced, under a temporary name; `PreparedBundle.publish` moves it."""
     check_absent(folder)
@@ -134,7 +132,7 @@ class PreparedBundle:
             ) from None
 
 
-def drawn_files(release: Bundled) -> dict[str, bytes]:
+def drawn_files(release: Released) -> dict[str, bytes]:
     """The files that hold what was released, and what it takes to read them."""
     return {
         **release.payload(),
@@ -143,7 +141,7 @@ def drawn_files(release: Bundled) -> dict[str, bytes]:
     }
 
 
-def files_of(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
+def files_of(release: Released, promise: str, report: str) -> dict[str, bytes]:
     """Every file of a bundle but its index and digest."""
     return {
         **drawn_files(release),
@@ -154,7 +152,7 @@ def files_of(release: Bundled, promise: str, report: str) -> dict[str, bytes]:
     }
 
 
-def _write_index(release: Bundled, folder: Path, promise: str) -> str:
+def _write_index(release: Released, folder: Path, promise: str) -> str:
     files = {path.name: sha256(path.read_bytes()) for path in sorted(folder.iterdir())}
     content = as_json(index_of(release, promise, files))
     write_synced(folder / INDEX, content)
@@ -163,7 +161,7 @@ def _write_index(release: Bundled, folder: Path, promise: str) -> str:
     return digest
 
 
-def index_of(release: Bundled, promise: str, files: Mapping[str, str]) -> dict[str, Any]:
+def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[str, Any]:
     """What release.json says; `files` are the digests by name."""
     return {
         "format": FORMAT,
@@ -180,26 +178,46 @@ def index_of(release: Bundled, promise: str, files: Mapping[str, str]) -> dict[s
     }
 
 
-def read(folder: str | Path) -> Any:
+R = TypeVar("R", bound=Released)
+
+
+@overload
+def read(folder: str | Path) -> Released: ...
+@overload
+def read(folder: str | Path, expected: type[R]) -> R: ...
+def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     """Read a bundle back; what is damaged or unknown is refused.
 
-    Returns a `Release` for a protected table, and the release of its own kind for anything else.
+    expected: the class of the release that you expect. A bundle of another kind is then refused,
+    and type checkers know what is returned. Without it every kind is read, as a `Released`: a
+    `Release` for a protected table, a `TablesRelease`, `StatisticsRelease`, `ValuesRelease` or
+    `SyntheticRelease` for several tables, statistics, counts given public information, synthetic
+    records.
+
+    Reading checks form only; `verify` checks digests, words and the promise.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from congenial import Guarantee, ReplaceOne, Schema, Table, calibrate
+    >>> from congenial import Guarantee, Release, ReplaceOne, Schema, Table, calibrate
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> drawn = mechanism.release(Table(schema, ["sex"], [90, 110]), name="sex")
     >>> with TemporaryDirectory() as folder:
     ...     write(drawn, Path(folder) / "sex", "the promise", "the report").publish()
-    ...     release = read(Path(folder) / "sex")
+    ...     release = read(Path(folder) / "sex", Release)
     >>> release.interval("sex = 'f'", 0.90) == drawn.interval("sex = 'f'", 0.90)
     True
     """
     expect(folder, PATH, "the folder", "Give its path.", BundleError)
     folder = Path(folder)
     index = read_index(folder)
-    return assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
+    found = assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
+    if not isinstance(found, expected):
+        raise BundleError(
+            f"'{folder}' is a bundle of kind '{found.kind}', read as {type(found).__name__}, and "
+            f"not as {expected.__name__}.",
+            remedy=f"Use read(folder, {type(found).__name__}), or leave the class out.",
+        )
+    return found
 
 
 def assemble(
@@ -207,7 +225,7 @@ def assemble(
     parsed: Callable[[str], Any],
     payload: Mapping[str, bytes],
     where: Path,
-) -> Any:
+) -> Released:
     """The release that an index, two JSON files and the files it names describe."""
     kind = by_name(index.get("kind", UNNAMED))
     try:
@@ -313,7 +331,7 @@ def published_rows(published: Invariants) -> list[tuple[str, str, int, str, str]
     return rows
 
 
-def readme(release: Bundled, promise: str) -> str:
+def readme(release: Released, promise: str) -> str:
     """README.txt: the promise, the files, how to begin."""
     warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
     files = (
@@ -345,7 +363,7 @@ or, without Python, read the CSV files. The law is in release.json under "descri
 """
 
 
-def _csv_note(release: Bundled) -> str:
+def _csv_note(release: Released) -> str:
     """What a reader of the CSV files must know, where some text in them is not as it was."""
     statements = release.published.statements
     texts = [*getattr(release, "statistics", ()), *(one.label for one in statements)]
@@ -361,7 +379,7 @@ def _csv_note(release: Bundled) -> str:
     )
 
 
-def citation(release: Bundled) -> str:
+def citation(release: Released) -> str:
     """CITATION.cff."""
     return f"""cff-version: 1.2.0
 message: If you use this release, please cite it and the software that protected it.

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
+from congenial.mechanisms.released import Released
 from congenial.privacy.descriptions import AnyDescription
 from congenial.publication import bundle
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
-    from congenial.mechanisms.bundled import Bundled
 
 TEXTS = 2**20  # bytes for a report with its pictures, README and citation
 NUMBERS = 36  # bytes of one number of a cell: CSV and Parquet
@@ -75,7 +75,7 @@ class Claim:
             self._hidden(what).unlink(missing_ok=True)
         shutil.rmtree(self.partial, ignore_errors=True)
 
-    def keep(self, drawn: Bundled, release: str) -> None:
+    def keep(self, drawn: Released, release: str) -> None:
         """Put what was drawn on disk, in the room that was reserved for it."""
         drawing = self._hidden("drawing")
         content = _packed(drawn, release)
@@ -179,7 +179,7 @@ def unpacked(kept: Path) -> tuple[str, Any]:
         ) from None
 
 
-def _packed(drawn: Bundled, release: str) -> bytes:
+def _packed(drawn: Released, release: str) -> bytes:
     out = io.BytesIO()
     files = bundle.drawn_files(drawn)
     index = bundle.index_of(drawn, "", {name: bundle.sha256(files[name]) for name in files})

@@ -138,7 +138,26 @@ AnySection = Annotated[NamedSection, _AnyKind]
 
 
 class Plan(Section):
-    """A whole plan; `Plan.load(path)` reads one."""
+    """A whole plan: data, schema, exact figures, releases and budget. `Plan.load(path)` reads one.
+
+    What is wrong is refused with the key, the value, the rule and a remedy (`PlanError`), before
+    any data are read. Keys: docs/reference/plan, and `congenial schema` for editors.
+
+    >>> plan = Plan.parse(
+    ...     '''
+    ...     data.source = "people.csv"
+    ...     schema.sex.levels = ["f", "m"]
+    ...     budget.epsilon = 4
+    ...     [[release]]
+    ...     name = "sex"
+    ...     table = ["sex"]
+    ...     epsilon = 1
+    ...     ''',
+    ...     Path(),
+    ... )
+    >>> plan.release[0].table, plan.schema.names
+    (['sex'], ('sex',))
+    """
 
     data: DataSection
     schema_: dict[str, Any] = Field(alias="schema")

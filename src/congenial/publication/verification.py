@@ -35,7 +35,7 @@ from congenial.publication.bundle import (
     read_text,
     sha256,
 )
-from congenial.publication.rerender import comparable, same_words, states
+from congenial.publication.rerender import comparable, nothing_else, states
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
 from congenial.publication.spending import is_account
 
@@ -56,6 +56,17 @@ def verify(
 
     digest: one published elsewhere. signer: file of the publisher's public key, or of allowed
     signers; a bundle that none of them signed then fails.
+
+    A line for each check, in order; the bundle is sound if all of them hold. Sums, labels, the
+    promise and every sentence are worked out again from what the bundle holds. What cannot be
+    worked out again is in docs/known-limits: above all, that the values were drawn from their law.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     verify(folder)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    congenial.errors.BundleError: ...
     """
     expect(folder, PATH, "the folder", "Give its path.", BundleError)
     expect(digest, (str, type(None)), "the digest", "Give its text.", BundleError)
@@ -154,10 +165,7 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
         detail = f"written by {index.get('software')}: compared with its promise only"
         return [replace(found[0], detail=detail)]
     if sound and found[0].holds:
-        found += [
-            Check(f"{name} says nothing else", same)
-            for name, same in same_words(folder, release, promise).items()
-        ]
+        found += nothing_else(folder, release, promise)
     return found
 
 

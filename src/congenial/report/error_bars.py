@@ -8,8 +8,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Sequence
-
-from congenial.report.page import text
+from html import escape as text
 
 WIDTH, ROW, LABELS = 640, 26, 240
 

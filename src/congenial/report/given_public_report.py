@@ -9,17 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
-from congenial._version import __version__
 from congenial.mechanisms.wasserstein.values_release import VALUES, ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.rounding_words import number
 from congenial.privacy.tradeoff import Pure
 from congenial.report import pictures
-from congenial.report.page import PageColumn, facts, folded_table, page, section, text
-from congenial.report.promise_section import promise_section
-from congenial.report.table_report import banner, published_section
+from congenial.report.exact_section import exact_section
+from congenial.report.page import PageColumn, PageTable, Picture, folded_table
+from congenial.report.pictures import Pen
+from congenial.report.promise_section import Facts, promise_facts
+from congenial.report.render import page
 from congenial.report.usage_section import python_lines
 from congenial.transport.delta_z import meaning
 
@@ -28,13 +29,12 @@ CAPTIONS = (  # without and with earlier counts
     "The released counts.",
     "The released counts, and those that were public before and that they lean on.",
 )
-CONTENTS = (
-    ("exact", "Published exactly"),
-    ("counts", "The counts"),
-    ("promise", "The promise"),
-    ("law", "The law of the counts"),
-    ("use", "How to use it"),
-)
+BASES = {
+    "naive": "every table of whole numbers, all alike",
+    "congenial": "tables of counts with the published sums, all alike",
+    "prior-congenial": "tables of counts with the published sums, weighted by the earlier counts "
+    "(Dirichlet-multinomial)",
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,21 @@ class Earlier:
             f"{number(self.kappa)}, earlier counts from {self.file}"
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, for the head of the page."""
+        return {
+            "file": self.file,
+            "counts": list(self.counts),
+            "alpha": str(self.alpha),
+            "kappa": str(self.kappa),
+        }
+
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> Self:
+        """Inverse of `to_dict`."""
+        counts = tuple(int(count) for count in told["counts"])
+        return cls(str(told["file"]), counts, Fraction(told["alpha"]), Fraction(told["kappa"]))
+
 
 @dataclass(frozen=True)
 class GivenPublicReport:
@@ -62,70 +77,71 @@ class GivenPublicReport:
     persons: Guarantee
     earlier: Earlier | None = None
 
-    def render(self, release: ValuesRelease, promise: str) -> str:
+    def render(self, release: ValuesRelease, promise: str, pen: Pen = pictures) -> str:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
+        tradeoff = release.guarantee.tradeoff
         return page(
-            f"{release.name}: counts given public information",
-            [
-                banner(release),
-                _opening(release),
-                published_section(release),
-                _counts(release, self.earlier),
-                _promise(release, promise, self.persons),
-                _law(release, self.earlier),
-                _use(release),
-                f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
-                "nothing from a network and shows released and public values only.</footer>",
-            ],
+            "given_public.html",
+            basis=None if self.earlier is None else self.earlier.to_dict(),
+            release=release,
+            promise=promise,
+            exact=exact_section(release),
+            picture=self._picture(release, pen),
+            counts=self._counts(release),
+            belief=meaning(tradeoff.eps) if isinstance(tradeoff, Pure) else "",
+            promise_facts=promise_facts(release.guarantee),
+            persons=self.persons,
+            law=self._law(release),
+            code=python_lines(release),
         )
 
+    def _counts(self, release: ValuesRelease) -> PageTable:
+        columns = [
+            *(PageColumn(name) for name in release.table),
+            PageColumn("released count", number=True),
+        ]
+        rows = [[*cell, n] for cell, n in zip(_cells(release), release.values, strict=True)]
+        if self.earlier is not None:
+            columns.append(PageColumn(f"in {self.earlier.file}", number=True))
+            rows = [[*row, count] for row, count in zip(rows, self.earlier.counts, strict=True)]
+        return folded_table(columns, rows, of=len(rows), file=VALUES)
 
-def _opening(release: ValuesRelease) -> str:
-    links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
-    return (
-        f'<header><h1>{text(release.name)}</h1>\n<p class="lead">{len(release.values):,} counts '
-        f"over {text(', '.join(release.table))}, protected with "
-        f"{text(release.guarantee.tradeoff.words)} given what is public already.</p>\n"
-        f"<nav><ul>{links}</ul></nav></header>"
-    )
+    def _picture(self, release: ValuesRelease, pen: Pen) -> Picture | None:
+        """Counts by cell; none where cells are too many to be labelled."""
+        labels = [", ".join(cell) for cell in _cells(release)]
+        if not pen.available() or not 1 < len(labels) <= MOST_CELLS:
+            return None
+        words = CAPTIONS[self.earlier is not None]
+        return Picture(pen.draw(counts_chart, labels, release.values, self.earlier), words, words)
+
+    def _law(self, release: ValuesRelease) -> Facts:
+        law, base = release.description.law, release.base
+        pairs: Any = release.guarantee.adjacency
+        weighed: Facts = []
+        if self.earlier is not None:
+            weighed = [("Dirichlet parameter of a cell", self.earlier.words)]
+        return [
+            ("Taken as known", "; ".join(pairs.facts) or "nothing"),
+            ("Base measure nu", f"{base.kind}: {BASES[base.kind]}"),
+            *weighed,
+            ("Loss", law["loss"]),
+            ("Rate", number(release.rate)),
+            ("Factor for the normaliser", law["factor"]),
+            ("Delta_z", f"{law['delta_z']['value']:g} in {law['delta_z']['measure']}"),
+            ("Sampler", law["sampler"]),
+            ("One replaced record", f"epsilon = {number(release.description.epsilon)}"),
+        ]
 
 
-def _counts(release: ValuesRelease, earlier: Earlier | None) -> str:
-    axes = release.schema.axes(release.table)
-    cells = list(product(*(axis.levels for axis in axes)))
-    rows = [[*cell, value] for cell, value in zip(cells, release.values, strict=True)]
-    columns = [
-        *(PageColumn(name) for name in release.table),
-        PageColumn("released count", number=True),
-    ]
-    if earlier is not None:
-        columns.append(PageColumn(f"in {earlier.file}", number=True))
-        rows = [[*row, count] for row, count in zip(rows, earlier.counts, strict=True)]
-    by_how_much = (
-        "; <code>congenial infer</code> shows by how much" if release.density_known else ""
-    )
-    told = (
-        "<p>Released counts are draws, not the truth. Taking them for the truth makes intervals "
-        f"too narrow{by_how_much}.</p>"
-    )
-    labels = [", ".join(cell) for cell in cells]
-    return section(
-        "counts",
-        "The counts",
-        told,
-        _picture(counts_chart(labels, release.values, earlier), earlier),
-        folded_table(columns, rows, of=len(rows), file=VALUES),
-    )
+def _cells(release: ValuesRelease) -> list[tuple[str, ...]]:
+    """The labels of the cells, in the order of the counts."""
+    return list(product(*(axis.levels for axis in release.schema.axes(release.table))))
 
 
 def counts_chart(
     labels: Sequence[str], released: Sequence[float], earlier: Earlier | None = None
 ) -> Any:
-    """Released counts by cell, beside earlier ones; None where cells are too many to be labelled,
-    or without the extra `report`.
-    """
-    if not pictures.available() or not 1 < len(labels) <= MOST_CELLS:
-        return None
+    """Released counts by cell, beside earlier ones."""
     alt, kinds = pictures.altair(), ["released, a draw"]
     points = [
         {"cell": cell, "count": count, "kind": kinds[0]}
@@ -155,66 +171,3 @@ def counts_chart(
         )
     )
     return pictures.styled(drawn.properties(width=pictures.WIDTH, height=max(56, 18 * len(labels))))
-
-
-def _picture(chart: Any, earlier: Earlier | None) -> str:
-    if chart is None:
-        return ""
-    words = CAPTIONS[earlier is not None]
-    return (
-        f'<figure><img alt="{text(words)}" src="{pictures.svg_uri(chart)}">'
-        f"<figcaption>{text(words)}</figcaption></figure>"
-    )
-
-
-def _promise(release: ValuesRelease, promise: str, persons: Guarantee) -> str:
-    guarantee = release.guarantee
-    beliefs = ""
-    if isinstance(guarantee.tradeoff, Pure):
-        beliefs = f"<p>{text(meaning(guarantee.tradeoff.eps))}</p>"
-    anybody = f"<blockquote>{text(persons.explain())}</blockquote>"
-    return promise_section(
-        guarantee, promise, "<h3>Whatever anybody believes</h3>", anybody, lead=beliefs
-    )
-
-
-def _law(release: ValuesRelease, earlier: Earlier | None) -> str:
-    law, base = release.description.law, release.base
-    pairs: Any = release.guarantee.adjacency
-    weighed = [] if earlier is None else [("Dirichlet parameter of a cell", earlier.words)]
-    nu = {
-        "naive": "every table of whole numbers, all alike",
-        "congenial": "tables of counts with the published sums, all alike",
-        "prior-congenial": "tables of counts with the published sums, weighted by the earlier "
-        "counts (Dirichlet-multinomial)",
-    }[base.kind]
-    return section(
-        "law",
-        "The law of the counts",
-        "<p>p(y | x) ~ nu(y) exp(-rate loss(y, x)), x the true table.</p>",
-        facts(
-            [
-                ("Taken as known", "; ".join(pairs.facts) or "nothing"),
-                ("Base measure nu", f"{base.kind}: {nu}"),
-                *weighed,
-                ("Loss", law["loss"]),
-                ("Rate", number(release.rate)),
-                ("Factor for the normaliser", law["factor"]),
-                ("Delta_z", f"{law['delta_z']['value']:g} in {law['delta_z']['measure']}"),
-                ("Sampler", law["sampler"]),
-                ("One replaced record", f"epsilon = {number(release.description.epsilon)}"),
-            ]
-        ),
-    )
-
-
-def _use(release: ValuesRelease) -> str:
-    return section(
-        "use",
-        "How to use it",
-        f"<pre><code>{text(python_lines(release))}</code></pre>",
-        "<p>Without Python: <code>values.csv</code> has one row per cell, with its labels and the "
-        "column <code>count</code>; the law is in <code>release.json</code> under "
-        "<code>description</code>.</p>",
-        "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,25 +48,13 @@ def available() -> bool:
 
 
 class Pen(Protocol):
-    """What draws the pictures of a table's report: this module, or nothing (`Blank`)."""
+    """What draws the pictures of a report: this module, or nothing (`Blank`)."""
 
     def available(self) -> bool:
         """Whether there are pictures at all."""
 
-    def margin_chart(self, release: Release, name: str, rows: Sequence[Shown], /) -> Any:
-        """One axis."""
-
-    def pair_chart(self, release: Release, piece: View, rows: Sequence[Shown], /) -> Any:
-        """Two axes."""
-
-    def cells_chart(self, release: Release, piece: View, /) -> Any:
-        """Single cells."""
-
-    def noise_chart(self, noise: CellNoise, /) -> Any:
-        """The law of the noise."""
-
-    def svg_uri(self, chart: Any, /) -> str:
-        """A chart as the address of an image."""
+    def draw(self, chart: Callable[..., Any], /, *of: Any) -> str:
+        """The address of a picture: of the chart that `chart` makes of the rest."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +67,14 @@ class Blank:
         """Whether the page has them."""
         return self.drawn
 
-    def margin_chart(self, *_: Any) -> str:
+    def draw(self, *_: Any) -> str:
         """Nothing."""
         return ""
 
-    pair_chart = cells_chart = noise_chart = svg_uri = margin_chart
+
+def draw(chart: Callable[..., Any], /, *of: Any) -> str:
+    """A picture as an address: of the chart that `chart` makes of the rest."""
+    return svg_uri(chart(*of))
 
 
 def altair() -> Any:

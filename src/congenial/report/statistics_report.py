@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from congenial._version import __version__
 from congenial.mechanisms.distribution.assumptions import Diagnosis
 from congenial.mechanisms.distribution.choose import Choice
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.report import pictures
-from congenial.report.page import PageColumn, page, section, table, text
-from congenial.report.promise_section import promise_section
-from congenial.report.table_report import banner
+from congenial.report.page import PageColumn, PageTable, Picture, table
+from congenial.report.pictures import Pen
+from congenial.report.promise_section import promise_facts
+from congenial.report.render import page
 from congenial.report.usage_section import python_lines
 
 LEVEL = 0.90
@@ -30,121 +30,114 @@ CAPTION = (
     "The statistics under each scenario, as fitted and with the noise added. The closer the "
     "dashed curves of two scenarios lie, the less the release tells."
 )
-CONTENTS = (
-    ("values", "Values and their uncertainty"),
-    ("promise", "The promise"),
-    ("laws", "The laws it rests on"),
-    ("tried", "How the noise was chosen"),
-    ("use", "How to use it"),
+TRIED = (
+    PageColumn("mechanism"),
+    PageColumn("expected error", number=True),
+    PageColumn("root mean square", number=True),
+    PageColumn("directions with noise", number=True),
+    PageColumn("why not"),
 )
 
 
 @dataclass(frozen=True)
 class StatisticsReport:
-    """What a report needs besides the draw, worked out before it."""
+    """What a report needs besides the draw, worked out before it.
 
-    candidates: list[dict[str, Any]]
+    `tried` are the mechanisms that were calibrated, as the page shows them; `picture` is the
+    address of the picture, or None.
+    """
+
+    tried: tuple[tuple[str, ...], ...]
     diagnosis: str
     persons: Guarantee | None
     fit: str
-    picture: str
+    picture: str | None
 
     @classmethod
     def of(
-        cls, choice: Choice, diagnosis: Diagnosis, persons: Guarantee | None, fit: str
+        cls,
+        choice: Choice,
+        diagnosis: Diagnosis,
+        persons: Guarantee | None,
+        fit: str,
+        pen: Pen = pictures,
     ) -> StatisticsReport:
         """From what was calibrated."""
-        return cls(choice.table(), diagnosis.words, persons, fit, _picture(choice.mechanism))
+        made = choice.mechanism
+        drawn = pen.available() and made.pairs.gaussian
+        picture = pen.draw(laws_chart, made) if drawn else None
+        return cls(_tried(choice), diagnosis.words, persons, fit, picture)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What no bundle holds, as plain data for the head of the page."""
+        return {
+            "fit": self.fit,
+            "diagnosis": self.diagnosis,
+            "tried": [list(row) for row in self.tried],
+        }
+
+    @classmethod
+    def from_dict(cls, told: dict[str, Any], persons: Guarantee | None, drawn: bool) -> Self:
+        """Inverse of `to_dict`; the picture, if one is `drawn`, is left empty."""
+        tried = tuple(tuple(str(value) for value in row) for row in told["tried"])
+        diagnosis, fit = str(told["diagnosis"]), str(told["fit"])
+        return cls(tried, diagnosis, persons, fit, "" if drawn else None)
 
     def render(self, release: StatisticsRelease, promise: str) -> str:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
+        origin = release.guarantee.adjacency.origin.words  # type: ignore[attr-defined]
+        more = [("Error of the fit", self.fit)] if self.fit else []
         return page(
-            f"{release.name}: protected statistics",
-            [
-                banner(release),
-                _opening(release),
-                _values(release),
-                _promise(release, promise, self.persons, self.fit),
-                self._laws(release),
-                self._tried(release),
-                _use(release),
-                f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
-                "nothing from a network and shows released and public values only.</footer>",
-            ],
-        )
-
-    def _laws(self, release: StatisticsRelease) -> str:
-        pairs: Any = release.guarantee.adjacency
-        rows = [
-            [law.label, name, float(law.mean[at]), math.sqrt(float(law.covariance[at, at]))]
-            for law in pairs.laws
-            for at, name in enumerate(pairs.statistics)
-        ]
-        columns = [
-            PageColumn("scenario"),
-            PageColumn("statistic"),
-            PageColumn("mean", number=True),
-            PageColumn("standard deviation", number=True),
-        ]
-        words = f"Diagnosis of the fit: {self.diagnosis}"
-        origin = f"<p>{text(pairs.origin.words[0].upper() + pairs.origin.words[1:])}.</p>"
-        return section(
-            "laws",
-            "The laws it rests on",
-            origin,
-            table(columns, rows),
-            self.picture,
-            f"<p>{text(words)}</p>",
-        )
-
-    def _tried(self, release: StatisticsRelease) -> str:
-        columns = [
-            PageColumn("mechanism"),
-            PageColumn("expected error", number=True),
-            PageColumn("root mean square", number=True),
-            PageColumn("directions with noise", number=True),
-            PageColumn("why not"),
-        ]
-        rows = [
-            [
-                one["mechanism"],
-                "-" if one["expected_error"] is None else float(one["expected_error"]),
-                one.get("root_mean_square", "-"),
-                one.get("directions", "-"),
-                one.get("why_not", ""),
-            ]
-            for one in self.candidates
-        ]
-        several = len(self.candidates) > 1
-        least = ", the least expected error" if several else ", as the plan says"
-        tried = "Every mechanism that applies" if several else "The mechanism that the plan names"
-        return section(
-            "tried",
-            "How the noise was chosen",
-            f"<p>{tried} was calibrated to the promise. Expected error is the mean length of the "
-            "noise vector, from public parameters alone.</p>",
-            table(columns, rows),
-            f"<p>Taken: {text(release.description.mechanism)}{least}.</p>",
+            "statistics.html",
+            basis=self.to_dict(),
+            release=release,
+            promise=promise,
+            values=_values(release),
+            belief="",
+            promise_facts=promise_facts(release.guarantee, *more),
+            persons=self.persons,
+            origin=origin[0].upper() + origin[1:],
+            laws=_laws(release),
+            picture=None if self.picture is None else Picture(self.picture, CAPTION, CAPTION),
+            diagnosis=self.diagnosis,
+            several=len(self.tried) > 1,
+            tried=table(TRIED, self.tried),
+            code=python_lines(release),
         )
 
 
-def _opening(release: StatisticsRelease) -> str:
-    links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
-    many = len(release.statistics)
-    what = "One statistic" if many == 1 else f"{many} statistics"
-    persons = (
-        "Single persons are not protected by it."
-        if release.person_guarantee is None
-        else f"Single persons get {release.person_guarantee.tradeoff.words}."
-    )
-    return (
-        f'<header><h1>{text(release.name)}</h1>\n<p class="lead">{what} of one dataset, with noise '
-        f"that hides what the dataset as a whole is like ({text(release.guarantee.tradeoff.words)})"
-        f". {text(persons)}</p>\n<nav><ul>{links}</ul></nav></header>"
-    )
+def _tried(choice: Choice) -> tuple[tuple[str, ...], ...]:
+    """The mechanisms that were calibrated, as shown: no more digits than the page has."""
+    rows = [
+        (
+            one["mechanism"],
+            "-" if one["expected_error"] is None else float(one["expected_error"]),
+            one.get("root_mean_square", "-"),
+            one.get("directions", "-"),
+            one.get("why_not", ""),
+        )
+        for one in choice.table()
+    ]
+    return table(TRIED, rows).rows
 
 
-def _values(release: StatisticsRelease) -> str:
+def _laws(release: StatisticsRelease) -> PageTable:
+    pairs: Any = release.guarantee.adjacency
+    rows = [
+        [law.label, name, float(law.mean[at]), math.sqrt(float(law.covariance[at, at]))]
+        for law in pairs.laws
+        for at, name in enumerate(pairs.statistics)
+    ]
+    columns = [
+        PageColumn("scenario"),
+        PageColumn("statistic"),
+        PageColumn("mean", number=True),
+        PageColumn("standard deviation", number=True),
+    ]
+    return table(columns, rows)
+
+
+def _values(release: StatisticsRelease) -> PageTable:
     rows = []
     for name in release.statistics:
         found = release.interval(name, LEVEL)
@@ -155,43 +148,12 @@ def _values(release: StatisticsRelease) -> str:
         PageColumn(f"{LEVEL:.0%} from", number=True),
         PageColumn("to", number=True),
     ]
-    return section(
-        "values",
-        "Values and their uncertainty",
-        table(
-            columns,
-            rows,
-            "Intervals for the statistics of these data; the law of the noise is known.",
-        ),
-        "<p>They say nothing about a population these data may be a sample of.</p>",
-    )
+    words = "Intervals for the statistics of these data; the law of the noise is known."
+    return table(columns, rows, words)
 
 
-def _promise(release: StatisticsRelease, promise: str, persons: Guarantee | None, fit: str) -> str:
-    guarantee = release.guarantee
-    single = "<p>This release promises nothing about single persons.</p>"
-    if persons is not None:
-        single = f"<blockquote>{text(persons.explain())}</blockquote>"
-    rows = [("Error of the fit", fit)] if fit else []
-    return promise_section(guarantee, promise, "<h3>Single persons</h3>", single, rows=rows)
-
-
-def _use(release: StatisticsRelease) -> str:
-    return section(
-        "use",
-        "How to use it",
-        f"<pre><code>{text(python_lines(release))}</code></pre>",
-        "<p>Without Python: <code>statistics.csv</code> has one row per statistic, with its value "
-        "and the standard deviation of the noise; the law is in <code>release.json</code> under "
-        "<code>description</code>.</p>",
-        "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
-    )
-
-
-def _picture(mechanism: DistributionMechanism) -> str:
-    """Each statistic's law per scenario, before and after noise; empty without the extra."""
-    if not pictures.available() or not mechanism.pairs.gaussian:
-        return ""
+def laws_chart(mechanism: DistributionMechanism) -> Any:
+    """Each statistic's law per scenario, before and after noise."""
     alt = pictures.altair()
     points = _curves(mechanism)
     seen = list(dict.fromkeys(point["law"] for point in points))
@@ -215,11 +177,7 @@ def _picture(mechanism: DistributionMechanism) -> str:
         )
         .resolve_scale(x="independent", y="independent")
     )
-    uri = pictures.svg_uri(pictures.styled(chart))
-    return (
-        f'<figure><img src="{uri}" alt="{text(CAPTION)}"><figcaption>{text(CAPTION)}'
-        "</figcaption></figure>"
-    )
+    return pictures.styled(chart)
 
 
 def _curves(mechanism: DistributionMechanism) -> list[dict[str, Any]]:

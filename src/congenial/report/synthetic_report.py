@@ -9,22 +9,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from congenial._version import __version__
 from congenial.data.csv_text import neutral
 from congenial.privacy.rounding_words import number
 from congenial.privacy.semantics import belief_words
-from congenial.report.page import (
-    LARGEST_TABLE,
-    PageColumn,
-    counted,
-    folded_table,
-    page,
-    section,
-    table,
-    text,
-)
-from congenial.report.promise_section import promise_section
-from congenial.report.table_report import banner, published_section
+from congenial.report.exact_section import exact_section
+from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
+from congenial.report.promise_section import promise_facts
+from congenial.report.render import page
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.synthetic_release import (
     DICTIONARY,
@@ -33,13 +24,6 @@ from congenial.synthesis.synthetic_release import (
     type_of,
 )
 
-CONTENTS = (
-    ("exact", "Published exactly"),
-    ("promise", "The promise"),
-    ("models", "The models"),
-    ("columns", "The columns"),
-    ("use", "How to use it"),
-)
 SETTLED = "none: its totals are published, and its values follow from them"
 _OTHER_KEYS = ("kind", "model")
 
@@ -65,56 +49,34 @@ release.to_pandas(1)"""
 
 def render(release: SyntheticRelease, promise: str) -> str:
     """The report as one HTML document; `promise` is the paragraph printed at release time."""
-    return page(
-        f"{release.name}: synthetic records",
-        [
-            banner(release),
-            _opening(release),
-            published_section(release),
-            _promise(release, promise),
-            _models(release),
-            _columns(release),
-            _use(release),
-            f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
-            "nothing from a network and shows released and public values only.</footer>",
-        ],
-    )
-
-
-def _opening(release: SyntheticRelease) -> str:
-    links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
-    rows = counted(release.copies[0].num_rows, "synthetic record")
-    copies = len(release.copies)
-    many = f"{rows} in one file" if copies == 1 else f"{copies} files of {rows}"
-    public = ", ".join(release.description.law["public"])
-    whose = "No row is a real person's."
-    if public:
-        whose = f"What a row says besides {public}, which is published, is no real person's."
-    return (
-        f'<header><h1>{text(release.name)}</h1>\n<p class="lead">{text(many)}, drawn from models '
-        f"whose parameters are protected with {text(release.guarantee.tradeoff.words)} "
-        f"{text(release.guarantee.adjacency.subject)}. "
-        f"{text(whose)}</p>\n"
-        f"<nav><ul>{links}</ul></nav></header>"
-    )
-
-
-def _promise(release: SyntheticRelease, promise: str) -> str:
-    law = release.description.law
-    return promise_section(
+    law, copies = release.description.law, len(release.copies)
+    epsilon = number(release.description.epsilon)
+    facts = promise_facts(
         release.guarantee,
-        promise,
-        lead=f"<p>{text(belief_words(release.guarantee))}</p>",
-        rows=[
-            ("M, the weight of one record in one copy", law["M"]),
-            ("Copies, each of which costs", law["copies"]),
-            ("Per replaced record, all copies", f"epsilon = {number(release.description.epsilon)}"),
-            ("Numerics", "none to add: the parameters are drawn exactly"),
-        ],
+        ("M, the weight of one record in one copy", law["M"]),
+        ("Copies, each of which costs", law["copies"]),
+        ("Per replaced record, all copies", f"epsilon = {epsilon}"),
+        ("Numerics", "none to add: the parameters are drawn exactly"),
+    )
+    return page(
+        "synthetic.html",
+        release=release,
+        promise=promise,
+        rows=counted(release.copies[0].num_rows, "synthetic record"),
+        copies=copies,
+        public=", ".join(law["public"]),
+        exact=exact_section(release),
+        belief=belief_words(release.guarantee),
+        promise_facts=facts,
+        models=_models(release),
+        columns=_columns(release),
+        code=ONE if copies == 1 else SEVERAL.format(values=_values(release)),
+        in_r=in_r(release),
+        in_pandas=in_pandas(release),
     )
 
 
-def _models(release: SyntheticRelease) -> str:
+def _models(release: SyntheticRelease) -> PageTable:
     law, pairs = release.description.law, release.guarantee.adjacency
     made = Synthesizer.from_dict(pairs, law)  # type: ignore[arg-type]  # of records, as released
     rows = [
@@ -134,23 +96,7 @@ def _models(release: SyntheticRelease) -> str:
         PageColumn("weights"),
         PageColumn("part of M", number=True),
     ]
-    copied = ""
-    if law["public"]:
-        copied = (
-            f"<p>Copied from the data as they are, because their table is published: "
-            f"{text(', '.join(law['public']))}.</p>"
-        )
-    return section(
-        "models",
-        "The models",
-        "<p>Columns are drawn one after another. The parameters of each model were drawn once per "
-        "copy from a weighted posterior on Theta, a finite set that was fixed in advance; a record "
-        "weighs less the more it could say.</p>",
-        table(columns, rows),
-        copied,
-        "<p>What no model speaks of is not in the files: relations between columns that are not "
-        "given each other, and shapes that no parameter in Theta has.</p>",
-    )
+    return table(columns, rows)
 
 
 def _weights(weighting: str) -> str:
@@ -177,41 +123,12 @@ def _value_words(value: Any) -> str:
     return str(value)
 
 
-def _columns(release: SyntheticRelease) -> str:
+def _columns(release: SyntheticRelease) -> PageTable:
     rows = dictionary_rows(release.schema, release.copies[0].column_names)
     columns = [
         PageColumn(title) for title in ("column", "type", "level", "from", "below", "written")
     ]
-    return section(
-        "columns",
-        "The columns",
-        folded_table(columns, rows[:LARGEST_TABLE], len(rows), DICTIONARY),
-    )
-
-
-def _use(release: SyntheticRelease) -> str:
-    copies = len(release.copies)
-    code = ONE if copies == 1 else SEVERAL.format(values=_values(release))
-    advice = (
-        "<p>One copy gives estimates and no intervals: that the parameters were drawn is an error "
-        "that a single file cannot show.</p>"
-        if copies == 1
-        else "<p>The estimate is the mean over copies; its variance is the mean of their variances "
-        "plus the variance between copies divided by their number. Intervals do not cover the bias "
-        "that models and weights leave.</p>"
-    )
-    return section(
-        "use",
-        "How to use it",
-        f"<pre><code>{text(code)}</code></pre>",
-        advice,
-        "<p>Other programs read the Parquet files as they are. CSV has no types, so tell a reader "
-        "what is text (a category may be called NA, T or 01); empty fields are missing values. "
-        "<code>dictionary.csv</code> has every column and level. In R and in pandas:</p>",
-        f"<pre><code>{text(in_r(release))}</code></pre>",
-        f"<pre><code>{text(in_pandas(release))}</code></pre>",
-        "<pre><code>congenial verify this-folder --digest DIGEST</code></pre>",
-    )
+    return folded_table(columns, rows, len(rows), DICTIONARY)
 
 
 def _values(release: SyntheticRelease) -> str:

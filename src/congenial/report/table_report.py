@@ -10,12 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from congenial._version import __version__
-from congenial.figures.statements import Statement
 from congenial.figures.support import support
-from congenial.mechanisms.bundled import Bundled
 from congenial.mechanisms.table_release import Release
 from congenial.privacy.composition import largest_gauge
 from congenial.privacy.description import HULLS
@@ -24,19 +19,12 @@ from congenial.privacy.rounding_words import number, small
 from congenial.privacy.semantics import belief_words
 from congenial.privacy.tradeoff import Pure
 from congenial.report import pictures
-from congenial.report.page import (
-    LARGEST_TABLE,
-    PageColumn,
-    bullets,
-    counted,
-    facts,
-    folded_table,
-    page,
-    section,
-    text,
-)
+from congenial.report.exact_section import exact_section
+from congenial.report.page import counted
 from congenial.report.pictures import Pen
-from congenial.report.usage_section import usage_section
+from congenial.report.promise_section import Facts
+from congenial.report.render import page
+from congenial.report.usage_section import fitted_tables, usage_section
 from congenial.report.values_section import values_section
 
 CONDITIONED = (
@@ -48,6 +36,10 @@ COUNTS = (
     "published figure"
 )
 INDEPENDENT = "independent noise in every cell"
+PROJECTED = (
+    "moved to the nearest table of whole, nonnegative counts with the same published sums; this "
+    "sees the draw only and costs no privacy"
+)
 FAMILY_WORDS = {
     "double_geometric": "double geometric (discrete Laplace)",
     "discrete_gaussian": "discrete Gaussian",
@@ -56,13 +48,6 @@ FAMILY_WORDS = {
     "k_norm_2": "K-norm (hull of swaps)",
     "k_norm_3": "K-norm (hull of swaps and hexagons)",
 }
-CONTENTS = (
-    ("exact", "Published exactly"),
-    ("protected", "What was protected"),
-    ("promise", "The promise"),
-    ("values", "Values and their uncertainty"),
-    ("use", "How to use it"),
-)
 
 
 def render(release: Release, promise: str, pen: Pen = pictures) -> str:
@@ -73,32 +58,19 @@ def render(release: Release, promise: str, pen: Pen = pictures) -> str:
     bundle's files.
     """
     return page(
-        f"{release.name}: protected table",
-        [
-            banner(release),
-            _opening(release),
-            published_section(release),
-            _protected(release),
-            _promise(release, promise),
-            values_section(release, pen),
-            usage_section(release),
-            f'<footer class="soft">Written by congenial {text(__version__)}. This page loads '
-            "nothing from a network and shows released and public values only.</footer>",
-        ],
-    )
-
-
-# ---- 1. title --------------------------------------------------------------------------------
-
-
-def banner(release: Bundled) -> str:
-    """The warning of a release that is not for publication."""
-    if release.publishable:
-        return ""
-    return (
-        '<p class="banner" role="alert"><b>NOT FOR PUBLICATION:</b> the noise was not drawn from '
-        f"the operating system's randomness ({text(release.randomness)}). Whoever can repeat the "
-        "draw can take the noise away.</p>"
+        "table.html",
+        release=release,
+        promise=promise,
+        axes=_axes(release),
+        loss=_loss_words(release),
+        agrees=_agreeing(release),
+        exact=exact_section(release),
+        law=_law(release),
+        parameters=_parameters(release),
+        records=_records_words(release),
+        values=values_section(release, pen),
+        **_promise(release),
+        **usage_section(release),
     )
 
 
@@ -107,104 +79,28 @@ def _axes(release: Release) -> str:
     return " × ".join(f"{axis.name} ({len(axis.levels)})" for axis in axes) or "total"
 
 
-def _opening(release: Release) -> str:
+def _agreeing(release: Release) -> str:
+    """How many published figures the table agrees with, in words; empty where it keeps none."""
     figures = sum(v.size for v in release.published.values or () if v is not None)
-    agrees = ""
-    if figures and release.description.support.equalities:
-        agrees = f" It agrees exactly with {counted(figures, 'figure')} published alongside it."
-    links = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for anchor, title in CONTENTS)
-    cells = release.values.size
-    return (
-        f'<header><h1>{text(release.name)}</h1>\n<p class="lead">A table of {cells:,} counts, '
-        f"{text(_axes(release))}, protected with "
-        f'<span class="whole">{text(_loss_words(release))}</span> per person.'
-        f"{agrees}</p>\n<nav><ul>{links}</ul></nav></header>"
-    )
+    return counted(figures, "figure") if figures and release.description.support.equalities else ""
 
 
-# ---- 2. published exactly --------------------------------------------------------------------
+# ---- what was protected ----------------------------------------------------------------------
 
 
-def published_section(release: Bundled) -> str:
-    """The section with every figure that was published exactly: the same for all kinds."""
-    public, pairs = release.published, release.guarantee.adjacency
-    figures = public.values or (None,) * len(public.statements)
-    parts = [
-        _figure(release, statement, values)
-        for statement, values in zip(public.statements, figures, strict=True)
-    ]
-    if getattr(pairs, "secrets", pairs.metric) == "replace-one" and not public.tells_total:
-        parts.append("<p>The number of people in the data is public too.</p>")
-    intro = (
-        "<p>These figures carry no noise. Neither they nor anything that follows from them is "
-        "protected.</p>"
-        if public.statements
-        else "<p>No figure was published exactly.</p>"
-    )
-    return section("exact", "Published exactly", intro, *parts)
-
-
-def _figure(release: Bundled, statement: Statement, values: Any) -> str:
-    ground = f" Ground: {statement.because}." if statement.because else ""
-    head = f"<h3>{text(statement.label)}</h3>\n<p>{text(_counted(statement))}.{text(ground)}</p>"
-    if values is None:
-        return head
-    axes = release.schema.axes(statement.by)
-    kept = list(np.ndindex(*values.shape))[:LARGEST_TABLE]
-    rows = [
-        [*(axis.levels[i] for axis, i in zip(axes, at, strict=True)), int(values[at])]
-        for at in kept
-    ]
-    columns = [
-        *(PageColumn(axis.name) for axis in axes),
-        PageColumn("published value", number=True),
-    ]
-    return head + "\n" + folded_table(columns, rows, values.size, "published.csv")
-
-
-def _counted(statement: Statement) -> str:
-    """What a statement says, in words."""
-    terms = []
-    for condition, weight in statement.terms:
-        who = f"people with {condition}" if condition else "people"
-        terms.append(who if weight == 1 else f"{weight} × {who}")
-    what = f"Number of {' + '.join(terms)}"
-    if statement.by:
-        what += f", for each {' × '.join(statement.by)}"
-    if statement.relation == "zero":
-        return f"{what}: zero by definition"
-    return f"{what}: {statement.limit}, a public bound" if statement.limit else what
-
-
-# ---- 3. what was protected -------------------------------------------------------------------
-
-
-def _protected(release: Release) -> str:
+def _law(release: Release) -> Facts:
     description = release.description
-    rows: list[tuple[str, object]] = [
+    drawn = f"the randomness of the {release.randomness}"
+    rows: Facts = [
         ("Table", f"{_axes(release)} = {release.values.size:,} cells"),
         ("Structure", support(description.support, release.table).words),
         ("Mechanism", f"{description.mechanism}: {_mechanism_words(release)}"),
         ("Noise", f"{FAMILY_WORDS[description.family]}, {description.law}"),
-        (
-            "Drawn from",
-            f"the randomness of the {release.randomness}"
-            if release.publishable
-            else release.randomness,
-        ),
+        ("Drawn from", drawn if release.publishable else release.randomness),
     ]
     if description.post_processing == "project":
         rows.append(("Afterwards", _afterwards(release)))
-    return section(
-        "protected",
-        "What was protected",
-        facts(rows),
-        "<h3>Two numbers that must not be confused</h3>",
-        "<p>The noise is set per cell; the promise is made per person, and one person may change "
-        "several cells.</p>",
-        facts(_parameters(release)),
-        f"<p>{text(_records_words(release))}</p>",
-    )
+    return rows
 
 
 def _afterwards(release: Release) -> str:
@@ -215,10 +111,9 @@ def _afterwards(release: Release) -> str:
             "moved to the nearest table of whole, nonnegative counts with the same published "
             f"sums; {free}"
         )
-    tables = ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)
     return (
         "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
-        f"{tables}; {free}"
+        f"{fitted_tables(release)}; {free}"
     )
 
 
@@ -264,9 +159,9 @@ def _exactly(value: Fraction) -> str:
     return shown if Fraction(shown) == value else f"{shown} (exactly {value})"
 
 
-def _parameters(release: Release) -> list[tuple[str, object]]:
+def _parameters(release: Release) -> Facts:
     description = release.description
-    rows: list[tuple[str, object]] = [("Per person (the promise)", _loss_words(release))]
+    rows: Facts = [("Per person (the promise)", _loss_words(release))]
     scale, names = description.scale, release.table
     if description.norm == "l1":
         rows += [
@@ -325,39 +220,23 @@ def _arithmetic(release: Release) -> str:
     return f"{words} per person"
 
 
-# ---- 4. the promise --------------------------------------------------------------------------
+# ---- the promise -----------------------------------------------------------------------------
 
 
-def _promise(release: Release, promise: str) -> str:
+def _promise(release: Release) -> dict[str, Any]:
     guarantee = release.guarantee
     adjacency = guarantee.adjacency
-    blocks: list[tuple[str, object]] = [
+    blocks: Facts = [
         ("Domain: what a record is", guarantee.domain),
         ("Universe: which datasets", guarantee.universe.words),
         ("Adjacency: which pairs", f"{adjacency.words} ({adjacency.metric})"),
         ("Trade-off: how alike", guarantee.likelihood_clause()),
         ("Parameters", f"{_loss_words(release)} per person"),
     ]
-    assumed = guarantee.assumptions or ("nothing beyond the above",)
-    return section(
-        "promise",
-        "The promise",
-        f"<blockquote>{text(promise)}</blockquote>",
-        _belief(release),
-        "<h3>Its five building blocks</h3>",
-        facts(blocks),
-        "<h3>Basis</h3>",
-        f"<p>{text(guarantee.basis)}: {text(BASIS_WORDS[guarantee.basis])}."
-        + (f" Source: {text(guarantee.citation)}." if guarantee.citation else "")
-        + "</p>",
-        "<h3>Assumed</h3>",
-        bullets(assumed),
-        "<h3>Not covered</h3>",
-        bullets(ALWAYS_OPEN + guarantee.not_covered),
-    )
-
-
-def _belief(release: Release) -> str:
-    """The promise as a change of belief."""
-    guarantee = release.guarantee
-    return f"<p>{text(belief_words(guarantee))}</p>"
+    return {
+        "belief": belief_words(guarantee),
+        "building_blocks": blocks,
+        "basis_words": BASIS_WORDS[guarantee.basis],
+        "assumed": guarantee.assumptions or ("nothing beyond the above",),
+        "left_open": ALWAYS_OPEN + guarantee.not_covered,
+    }

@@ -5,53 +5,61 @@ CONFIDENTIAL: every number on it comes from the confidential records.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from congenial._version import __version__
 from congenial.report import pictures
-from congenial.report.page import PageColumn, bullets, facts, page, section, table, text
+from congenial.report.page import PageColumn, PageTable, Picture, table
+from congenial.report.promise_section import Facts
+from congenial.report.render import page
 
 MOST_BARS = 40  # levels that can be labelled side by side
 DATA, DRAWN = "data", "synthetic, mean over copies"
 
 
+@dataclass(frozen=True)
+class UtilityColumn:
+    """One column: how far its levels are off, and its quantiles where it has them."""
+
+    name: str
+    distance: str
+    shares: Picture | None
+    quantiles: PageTable | None
+    open_levels: tuple[str, ...]
+    ranges: Picture | None
+
+
+@dataclass(frozen=True)
+class UtilityRisk:
+    """What the records of one column weigh."""
+
+    column: str
+    words: tuple[str, ...]
+    picture: Picture | None
+
+
 def render(document: dict[str, Any]) -> str:
     """The page as one HTML document."""
     return page(
-        f"{document['release']}: utility, CONFIDENTIAL",
-        [
-            f'<p class="banner" role="alert"><b>{text(document["notes"][0])}</b> '
-            + " ".join(text(note) for note in document["notes"][1:])
-            + "</p>",
-            f"<header><h1>{text(document['release'])}: utility and weights</h1></header>",
-            _overall(document),
-            *(_column(document, one) for one in document["columns"]),
-            _relations(document),
-            _risk(document),
-            f'<footer class="soft">Written by congenial {text(__version__)}.</footer>',
-        ],
+        "utility.html",
+        document=document,
+        overall=_overall(document),
+        columns=[_column(document, one) for one in document["columns"] if not one["copied"]],
+        correlations=_correlations(document),
+        coefficients=_coefficients(document),
+        risk=[_risk(one) for one in document["risk"]],
     )
 
 
-def _overall(document: dict[str, Any]) -> str:
-    replicated = document["replicated"]
-    return section(
-        "overall",
-        "All columns together",
-        facts(
-            [
-                ("Copies", document["copies"]),
-                ("pMSE", f"{document['pmse']['synthetic']:.3g}"),
-                ("pMSE, ratio to equal laws", f"{document['pmse_ratio']['synthetic']:.2f}"),
-                ("Unique combinations of levels", document["uniques"]),
-                ("Of these replicated in a copy", _spread(replicated)),
-                ("Records of weight 0", document["weightless"]),
-            ]
-        ),
-        "<p>pMSE says how well a logistic regression on main effects tells the two apart; a ratio "
-        "near 1 means no better than if they had the same law. Replicated: one record of the data "
-        "and one synthetic record have the combination.</p>",
-    )
+def _overall(document: dict[str, Any]) -> Facts:
+    return [
+        ("Copies", document["copies"]),
+        ("pMSE", f"{document['pmse']['synthetic']:.3g}"),
+        ("pMSE, ratio to equal laws", f"{document['pmse_ratio']['synthetic']:.2f}"),
+        ("Unique combinations of levels", document["uniques"]),
+        ("Of these replicated in a copy", _spread(document["replicated"])),
+        ("Records of weight 0", document["weightless"]),
+    ]
 
 
 def _spread(over: dict[str, float]) -> str:
@@ -64,10 +72,21 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _column(document: dict[str, Any], one: dict[str, Any]) -> str:
-    if one["copied"]:
-        return ""
+def _column(document: dict[str, Any], one: dict[str, Any]) -> UtilityColumn:
     rows = [row for row in document["quantiles"] if row["column"] == one["name"]]
+    said = (words for words in document["open_levels"] if words.startswith(f"{one['name']}: "))
+    ranges = "Quantiles; lines are the sampling interval of the data and the range over copies."
+    return UtilityColumn(
+        name=one["name"],
+        distance=_spread(one["distance"]),
+        shares=_figure(shares_chart(one), "Share of records by level."),
+        quantiles=_quantiles(rows) if rows else None,
+        open_levels=tuple(said),
+        ranges=_figure(quantiles_chart(rows), ranges) if rows else None,
+    )
+
+
+def _quantiles(rows: list[dict[str, Any]]) -> PageTable:
     columns = [
         PageColumn("quantile"),
         PageColumn("data", number=True),
@@ -83,106 +102,57 @@ def _column(document: dict[str, Any], one: dict[str, Any]) -> str:
         )
         for row in rows
     ]
-    return section(
-        f"column-{one['name']}",
-        one["name"],
-        f"<p>Total variation distance of its levels: {_spread(one['distance'])}.</p>",
-        _figure(shares_chart(one), "Share of records by level."),
-        table(columns, told) if rows else "",
-        *(
-            f"<p>{text(words)}</p>"
-            for words in document["open_levels"]
-            if rows and words.startswith(f"{one['name']}: ")
-        ),
-        _figure(
-            quantiles_chart(rows),
-            "Quantiles; lines are the sampling interval of the data and the range over copies.",
-        )
-        if rows
-        else "",
-    )
+    return table(columns, told)
 
 
-def _relations(document: dict[str, Any]) -> str:
-    pairs = [
+def _correlations(document: dict[str, Any]) -> PageTable | None:
+    rows = [
         (" and ".join(row["columns"]), f"{row['original']:.3f}", _spread(row))
         for row in document["correlations"]
     ]
-    parts = []
-    if pairs:
-        columns = [
-            PageColumn("correlation of"),
-            PageColumn("data", True),
-            PageColumn("synthetic", True),
-        ]
-        parts.append(table(columns, pairs))
-    if document["coefficients"]:
-        parts.append(
-            table(
-                [
-                    PageColumn("coefficient"),
-                    PageColumn("data", True),
-                    PageColumn("standard error", True),
-                    PageColumn("synthetic, combined", True),
-                    PageColumn("standard error", True),
-                    PageColumn("overlap of intervals", True),
-                ],
-                [
-                    (
-                        row["name"],
-                        *(_short(row[key]) for key in _COEFFICIENT),
-                        f"{row['overlap']:.2f}",
-                    )
-                    for row in document["coefficients"]
-                ],
-                f"Linear regression of {document['response']}",
-            )
-        )
-        parts.append(f"<p>{text(document['overlap_words'])}</p>")
-    return section("relations", "Relations between columns", *parts) if parts else ""
+    columns = [
+        PageColumn("correlation of"),
+        PageColumn("data", number=True),
+        PageColumn("synthetic", number=True),
+    ]
+    return table(columns, rows) if rows else None
+
+
+def _coefficients(document: dict[str, Any]) -> PageTable | None:
+    rows = [
+        (row["name"], *(_short(row[key]) for key in _COEFFICIENT), f"{row['overlap']:.2f}")
+        for row in document["coefficients"]
+    ]
+    columns = [
+        PageColumn("coefficient"),
+        PageColumn("data", number=True),
+        PageColumn("standard error", number=True),
+        PageColumn("synthetic, combined", number=True),
+        PageColumn("standard error", number=True),
+        PageColumn("overlap of intervals", number=True),
+    ]
+    words = f"Linear regression of {document['response']}"
+    return table(columns, rows, words) if rows else None
 
 
 _COEFFICIENT = ("original", "original_se", "synthetic", "synthetic_se")
 
 
-def _risk(document: dict[str, Any]) -> str:
-    parts = [
-        "<p>A record's weight is what its likelihood counts; its part of M is the range of its "
-        "score. Both are public functions of the value; how many records have them is not.</p>"
-    ]
-    parts += [
-        f"<h3>{text(name)}</h3>\n<p>{text(document['settled_words'].capitalize())}</p>"
-        for name in document["settled"]
-    ]
-    for one in document["risk"]:
-        parts += [
-            f"<h3>{text(one['column'])}</h3>",
-            bullets(
-                [
-                    f"{one['records']:,} records count like {one['sum_of_weights']:,.1f} with "
-                    "weight 1",
-                    f"{one['downweighted']:,} of them weigh less than 1",
-                ]
-            ),
-            _figure(
-                risk_chart(one),
-                "Weight of the records of each level; areas are numbers of records.",
-            ),
-        ]
-    return section("risk", "What each record weighs", *parts)
+def _risk(one: dict[str, Any]) -> UtilityRisk:
+    words = (
+        f"{one['records']:,} records count like {one['sum_of_weights']:,.1f} with weight 1",
+        f"{one['downweighted']:,} of them weigh less than 1",
+    )
+    caption = "Weight of the records of each level; areas are numbers of records."
+    return UtilityRisk(one["column"], words, _figure(risk_chart(one), caption))
 
 
 # ---- pictures ------------------------------------------------------------------------------------
 
 
-def _figure(chart: Any, words: str) -> str:
-    """A picture with its caption; nothing without the extra `report`."""
-    if chart is None:
-        return ""
-    return (
-        f'<figure><img alt="{text(words)}" src="{pictures.svg_uri(chart)}">'
-        f"<figcaption>{text(words)}</figcaption></figure>"
-    )
+def _figure(chart: Any, words: str) -> Picture | None:
+    """A picture with its caption; none without the extra `report`."""
+    return None if chart is None else Picture(pictures.svg_uri(chart), words, words)
 
 
 def shares_chart(one: dict[str, Any]) -> Any:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from congenial.mechanisms.table_release import EXACT_LAW, Release
+from congenial.mechanisms.released import EXACT_LAW
+from congenial.mechanisms.table_release import Release
 from congenial.report import pictures
-from congenial.report.page import LARGEST_TABLE, PageColumn, amount, folded_table, section, text
-from congenial.report.pictures import Pen
+from congenial.report.page import (
+    LARGEST_TABLE,
+    PageColumn,
+    PageTable,
+    Picture,
+    amount,
+    folded_table,
+)
+from congenial.report.pictures import Pen, cells_chart, margin_chart, noise_chart, pair_chart
 from congenial.report.views import (
     LEVEL,
     MOST_CELLS,
@@ -27,42 +35,56 @@ from congenial.report.views import (
 )
 
 SUM_IT = "table.csv (sum {column} over the other columns)"
-HINT = (
-    '<p class="soft">Tables only: pictures need the extra <code>report</code> '
-    "(<code>pip install 'congenial[report]'</code>).</p>"
-)
 
 
-def values_section(release: Release, pen: Pen = pictures) -> str:
+@dataclass(frozen=True)
+class ShownPiece:
+    """One part of the section: a picture, or words in its place, and the numbers."""
+
+    title: str
+    words: str = ""
+    picture: Picture | None = None
+    numbers: PageTable | None = None
+
+
+@dataclass(frozen=True)
+class ValuesSection:
+    """How to read the values, and the parts; `hint`: software to draw pictures is missing."""
+
+    reading: str
+    hint: bool
+    pieces: tuple[ShownPiece, ...]
+
+
+def values_section(release: Release, pen: Pen = pictures) -> ValuesSection:
     """Margins, one piece of the table, the law of the noise, and the table itself."""
     draw, small = pen.available(), release.values.size <= MOST_CELLS
-    additive = release.mechanism.additive
     margins = {name: shown(release, (name,)) for name in one_way(release)}
-    parts = [_reading(release, margins.values()), "" if draw else HINT]
+    pieces = []
     for name, rows in margins.items():
-        chart = pen.margin_chart(release, name, rows) if draw else None
-        parts.append(_sums(release, (name,), rows, chart, pen))
+        address = pen.draw(margin_chart, release, name, rows) if draw else None
+        pieces.append(_sums(release, (name,), rows, address))
     piece = view(release)
     if piece is not None and piece.panels is not None and piece.held:
         rows = shown(release, piece.names)
-        chart = pen.pair_chart(release, piece, rows) if draw else None
-        parts.append(_sums(release, piece.names, rows, chart, pen))
+        address = pen.draw(pair_chart, release, piece, rows) if draw else None
+        pieces.append(_sums(release, piece.names, rows, address))
     if draw and small and piece is not None and len(release.table) > 1:
-        parts.append(_cells(release, piece, pen))
-    if small and additive:
-        parts.append(_noise(release, pen))
-    parts.append(_table(release, small))
-    return section("values", "Values and their uncertainty", *parts)
+        pieces.append(_cells(release, piece, pen))
+    if small and release.mechanism.additive:
+        pieces.append(_noise(release, pen))
+    reading = _reading(release, margins.values())
+    return ValuesSection(reading, bool(pieces) and not draw, (*pieces, _table(release, small)))
 
 
 def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
     if not release.mechanism.additive:
         return (
-            "<p>Points are counts as drawn. They were drawn given that "
+            "Points are counts as drawn. They were drawn given that "
             f"{release.description.conditions}, so their error depends on the confidential table "
             "and no interval holds for all of them; what can be inferred is said under How to use "
             "it. A sum that is published exactly is marked by a hollow diamond. Axes need not "
-            "start at zero.</p>"
+            "start at zero."
         )
     small = release.values.size <= MOST_CELLS
     cells = shown(release, release.table) if small else []
@@ -74,35 +96,32 @@ def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
         else f"exact because {EXACT_LAW.removeprefix('exact: ')}"
     )
     return (
-        f"<p>Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, "
-        f"{text(why)}. A sum that is published exactly has no interval and is marked by a "
-        "hollow diamond. Axes need not start at zero.</p>"
+        f"Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, {why}. A "
+        "sum that is published exactly has no interval and is marked by a hollow diamond. Axes "
+        "need not start at zero."
     )
 
 
 def _sums(
-    release: Release, names: tuple[str, ...], rows: Sequence[Shown], chart: Any, pen: Pen
-) -> str:
+    release: Release, names: tuple[str, ...], rows: Sequence[Shown], address: str | None
+) -> ShownPiece:
     """One margin: its picture with the numbers folded away, or the numbers alone."""
-    title = " and ".join(reversed(names))
-    head, words = f"<h3>By {text(title)}</h3>", _width_words(rows)
+    title, words = " and ".join(reversed(names)), _width_words(rows)
     column = "count" if release.prints(*names) else "count_as_drawn"
     numbers = _rows(release, names, rows, SUM_IT.format(column=column))
-    if chart is None:
-        return f"{head}\n<p>{text(words)}</p>\n{numbers}"
     alternative = (
         f"Counts by {title}{_with_intervals(release)}, {len(rows)} sums; the numbers are in the "
         "table below."
     )
-    folded = f"<details><summary>Show the numbers</summary>\n{numbers}\n</details>"
-    return f"{head}\n{_figure(pen.svg_uri(chart), alternative, words)}\n{folded}"
+    picture = None if address is None else Picture(address, alternative, words)
+    return ShownPiece(f"By {title}", words, picture, numbers)
 
 
 def _with_intervals(release: Release) -> str:
     return f" with {LEVEL:.0%} intervals" if release.mechanism.additive else ""
 
 
-def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: str) -> str:
+def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: str) -> PageTable:
     """The numbers behind a picture; sums that are no printed counts are those drawn."""
     prints = release.prints(*names)
     projected = release.raw is not None and prints
@@ -127,13 +146,6 @@ def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: s
     return folded_table(columns, rows, len(sums), file)
 
 
-def _figure(uri: str, alternative: str, caption: str) -> str:
-    return (
-        f'<figure><img src="{uri}" alt="{text(alternative)}">'
-        f"<figcaption>{text(caption)}</figcaption></figure>"
-    )
-
-
 def _width_words(sums: Sequence[Shown]) -> str:
     """How wide the intervals are, because on a long scale they can be narrower than a point."""
     noisy = [one for one in sums if not one.exact]
@@ -147,7 +159,7 @@ def _width_words(sums: Sequence[Shown]) -> str:
     return f"Intervals reach at most {amount(half)} to either side{share}."
 
 
-def _cells(release: Release, piece: View, pen: Pen) -> str:
+def _cells(release: Release, piece: View, pen: Pen) -> ShownPiece:
     where = held_words(release, piece)
     chosen = f"One piece of the table, {where}{chosen_words(release, piece)}. " if where else ""
     _, kinds = piece_of(release, piece)
@@ -155,13 +167,12 @@ def _cells(release: Release, piece: View, pen: Pen) -> str:
         f"Single cells {where} by {piece.words}{_with_intervals(release)}; the numbers are in "
         "table.csv."
     )
+    address = pen.draw(cells_chart, release, piece)
     caption = chosen + sums_words(release, kinds)
-    uri = pen.svg_uri(pen.cells_chart(release, piece))
-    picture = _figure(uri, alternative, caption)
-    return f"<h3>Single cells</h3>\n{picture}"
+    return ShownPiece("Single cells", picture=Picture(address, alternative, caption))
 
 
-def _noise(release: Release, pen: Pen) -> str:
+def _noise(release: Release, pen: Pen) -> ShownPiece:
     noise = cell_noise(release)
     deviation, half = (amount(round(x, 2)) for x in (noise.standard_deviation, noise.half_width))
     words = (
@@ -171,17 +182,24 @@ def _noise(release: Release, pen: Pen) -> str:
     )
     if noise.simulated:
         words += " The picture is simulated, and made symmetric as the law is."
-    head = "<h3>The law of the noise in one cell</h3>\n"
-    if not pen.available():
-        return f"{head}<p>{text(words)}</p>"
     alternative = f"Symmetric law, highest at zero; the middle, with {LEVEL:.0%}, is darker."
-    return head + _figure(pen.svg_uri(pen.noise_chart(noise)), alternative, words)
+    picture = None
+    if pen.available():
+        picture = Picture(pen.draw(noise_chart, noise), alternative, words)
+    return ShownPiece("The law of the noise in one cell", words, picture)
 
 
-def _table(release: Release, small: bool) -> str:
-    head = "<h3>The protected table</h3>\n"
+def _table(release: Release, small: bool) -> ShownPiece:
     if small:
-        return head + _rows(release, release.table, shown(release, release.table), "table.csv")
+        cells = shown(release, release.table)
+        numbers = _rows(release, release.table, cells, "table.csv")
+    else:
+        numbers = _first_rows(release)
+    return ShownPiece("The protected table", numbers=numbers)
+
+
+def _first_rows(release: Release) -> PageTable:
+    """The beginning of a table that is too large for intervals of every cell."""
     first = release.to_arrow().slice(0, LARGEST_TABLE)
     columns = [
         PageColumn(
@@ -190,4 +208,4 @@ def _table(release: Release, small: bool) -> str:
         for name in first.column_names
     ]
     rows = [list(row) for row in zip(*(c.to_pylist() for c in first.columns), strict=True)]
-    return head + folded_table(columns, rows, release.values.size, "table.csv")
+    return folded_table(columns, rows, release.values.size, "table.csv")

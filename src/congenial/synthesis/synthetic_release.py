@@ -68,6 +68,12 @@ class SyntheticRelease(RecordRelease):
 
         return pl.from_arrow(self.to_arrow(copy))
 
+    def _instead(self) -> str:
+        """Models and weights leave a bias that no interval covers: so it is said by the analyst."""
+        if len(self.copies) < 2:
+            return "Estimate from to_pandas(1); one copy gives no interval."
+        return "Use release.combine(lambda frame: (estimate, its_variance)) on all copies."
+
     def combine(
         self,
         estimate: Callable[[Any], tuple[Any, Any]],

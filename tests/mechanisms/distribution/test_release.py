@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -230,12 +229,13 @@ def test_noise_along_one_direction_is_stripped_without_the_dither():
 
 
 def test_the_report_says_whether_the_plan_named_the_mechanism():
-    release = SimpleNamespace(description=SimpleNamespace(mechanism="optimum"))
+    made = calibrated(mechanism="expected_gaussian")
+    release = made.release(Vector(QUERY.names, [2.03, 44], 100), SeededRandomness(1), "ward")
     for names, words in (
         (("optimum",), ("The mechanism that the plan names", "as the plan says")),
         (("optimum", "wasserstein"), ("Every mechanism that applies", "least expected error")),
     ):
-        rows = [{"mechanism": name, "expected_error": 1.0} for name in names]
-        told = StatisticsReport(rows, "", None, "", "")._tried(release)
+        tried = tuple((name, "1", "1", "2", "") for name in names)
+        told = StatisticsReport(tried, "", None, "", None).render(release, "the promise")
         assert all(one in told for one in words)
     assert "as the plan says" not in told

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from congenial.data.arguments import NUMBER, expect
+from congenial.data.arguments import expect
 from congenial.data.csv_text import rows_csv
 from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.mechanisms.record_release import FOLLOWS, RecordRelease
-from congenial.mechanisms.table_release import Interval
+from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.conversions import gaussian_delta
 from congenial.privacy.guarantee import Guarantee
@@ -26,6 +26,7 @@ from congenial.privacy.tradeoff import Approximate, Pure
 
 VALUES = "statistics.csv"
 PERSONS = "persons.json"
+COLUMNS = ("statistic", "value", "standard_error")
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
 
 
@@ -72,14 +73,19 @@ class StatisticsRelease(RecordRelease):
         """One released statistic."""
         return self.values[self._at(statistic)]
 
-    def interval(self, statistic: str, level: float) -> Interval:
+    @property
+    def persons(self) -> Guarantee | None:
+        """What is promised to single persons, from the noise alone: `person_guarantee`."""
+        return self.person_guarantee
+
+    def estimate(self, statistic: str) -> float:
+        """One released statistic: the true one with noise of mean zero."""
+        return self.value(statistic)
+
+    def interval(self, statistic: str, level: float = LEVEL) -> Interval:
         """Confidence interval for the true statistic of these data; coverage at least `level`."""
         expect(statistic, str, "the statistic", "Give its name.", InferenceError)
-        expect(level, NUMBER, "the level", "Use 0.9.", InferenceError)
-        if not 0 < level < 1:
-            raise InferenceError(
-                f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95."
-            )
+        check_level(level)
         at = self._at(statistic)
         half = self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
         value = self.values[at]
@@ -182,12 +188,19 @@ class StatisticsRelease(RecordRelease):
         size = max(1.0, float(np.abs(pairs.differences).max()))
         return bool(open_ <= 1e-9 * size and loss <= float(promised.eps) * (1 + 1e-9))
 
+    def to_arrow(self) -> Any:
+        """One row per statistic: its name, its value, and the standard deviation of its noise."""
+        import pyarrow as pa
+
+        deviations = self.noise.total_covariance.diagonal() ** 0.5
+        columns = (self.statistics, self.values, deviations.tolist())
+        return pa.table(dict(zip(COLUMNS, map(pa.array, columns), strict=True)))
+
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
-        header = ("statistic", "value", "standard_error")
         deviations = self.noise.total_covariance.diagonal() ** 0.5
         rows = zip(self.statistics, self.values, deviations.tolist(), strict=True)
-        files = {VALUES: rows_csv([header, *rows]).encode()}
+        files = {VALUES: rows_csv([COLUMNS, *rows]).encode()}
         if self.person_guarantee is not None:
             files[PERSONS] = (json.dumps(self.person_guarantee.to_dict(), indent=1) + "\n").encode()
         return files

@@ -37,6 +37,19 @@ def project(
 
     Published sums and bounds hold. `fit`: "nodes", from coarse to fine; "cells", the nearest table
     in least squares, its ties broken at random; None: nodes where the figures allow.
+
+    Formal guarantee: post-processing of the draw and of public figures; it costs no privacy. Counts
+    near zero become too large on average; estimate from `raw`.
+
+    Edge cases: a draw that is nonnegative stays as it is; real values are refused.
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"ill": {"levels": ["no", "yes"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure("1/10", under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["ill"], [40, 0]), SeededRandomness(3))
+    >>> projected = project(release, SeededRandomness(4))
+    >>> bool((projected.values >= 0).all()), bool((projected.drawn == release.values).all())
+    (True, True)
     """
     expect(release, Release, "the release", "Give a released table.", StructureError)
     if release.description.continuous:

@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
+from congenial.data.selection import select
 from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
 from congenial.mechanisms.wasserstein.l2_chain import L2Chain
 from congenial.mechanisms.wasserstein.secret_promise import person_promise
@@ -114,6 +116,33 @@ class ValuesRelease(RecordRelease):
             return f"{told}\n\nWithout those beliefs this release promises nothing about persons."
         return f"{told}\n\nWhatever anybody believes. {self.persons.explain()}"
 
+    def estimate(self, condition: str) -> float:
+        """The number of people who meet a condition, where published figures fix it."""
+        return self.interval(condition).estimate
+
+    def interval(self, condition: str, level: float = LEVEL) -> Interval:
+        """An interval for the number of people who meet a condition, where published figures fix
+        it: it has no width. The error of other counts depends on the true table, so that no
+        interval holds for all of them.
+        """
+        check_level(level)
+        if not self.table or not self.base.totals:
+            raise self._unanswered(condition)
+        cells = select(condition, self.schema, self.table)
+        known = support(self.published, self.table)
+        if not known.fixes(np.where(cells, 0, -1), 1)[0]:
+            raise self._unanswered(condition)
+        value = int(self.counts[cells].sum())
+        return Interval(value, value, value, level, exact=True)
+
+    def _instead(self) -> str:
+        if not self.density_known:
+            return "Use release.values for what was released; its law is in release.description."
+        return (
+            "Use release.counts for what was released, and `congenial infer` or "
+            "congenial.infer(release, model) for intervals."
+        )
+
     def rebuilt(self) -> Iterator[Made]:
         """Mechanisms that may have made it; none is known where values are no counts."""
         from congenial.mechanisms.wasserstein.rebuild_values import rebuild
@@ -139,15 +168,28 @@ class ValuesRelease(RecordRelease):
             return right
         return right and bool(support(self.published, self.table).agrees(self.counts))
 
+    def to_arrow(self) -> Any:
+        """One row per cell with its labels and `count`; numbered values where there is no table."""
+        import pyarrow as pa
+
+        header, rows = self._rows()
+        return pa.table(
+            {name: pa.array([row[at] for row in rows]) for at, name in enumerate(header)}
+        )
+
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
+        header, rows = self._rows()
+        return {VALUES: rows_csv([header, *rows]).encode()}
+
+    def _rows(self) -> tuple[list[str], list[list[Any]]]:
+        """The names of the columns, and the labels and value of each cell."""
         axes = self.schema.axes(self.table)
         header = [*self.table, "count"] if axes else ["number", "value"]
         cells: Any = product(*(axis.levels for axis in axes))
         if not axes:
             cells = ((number,) for number in range(len(self.values)))
-        rows = ([*cell, value] for cell, value in zip(cells, self.values, strict=True))
-        return {VALUES: rows_csv([header, *rows]).encode()}
+        return header, [[*cell, value] for cell, value in zip(cells, self.values, strict=True)]
 
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:

@@ -1,0 +1,189 @@
+"""A release of any kind, as its reader gets it: one interface for tables, statistics and records.
+
+A kind of release adds what only it has (margins of a table, copies of synthetic records). What its
+law does not allow it refuses with an `UnansweredError`, whose remedy says what can be asked.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from congenial.data.arguments import NUMBER, expect
+from congenial.errors import InferenceError, UnansweredError
+
+if TYPE_CHECKING:
+    from congenial.data.schema import Schema
+    from congenial.figures.invariants import Invariants
+    from congenial.privacy.descriptions import AnyDescription
+    from congenial.privacy.guarantee import Guarantee
+
+EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
+LEVEL = 0.95  # of an interval, where no other is asked for
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval for one true value, with its footing.
+
+    The probability that [low, high] covers the true value is at least `level`, over the noise, with
+    the data held fixed: it says nothing about a population the data may be a sample of. Where
+    nothing was added (`exact`) it has no width. `basis` says what the coverage rests on.
+
+    >>> Interval(estimate=12, low=2, high=22, level=0.95, exact=False).basis
+    'exact: the law of the noise does not depend on the confidential data'
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    exact: bool  # published exactly: nothing was added to this value
+    basis: str = EXACT_LAW
+
+
+class Released(ABC):
+    """What was released, its law, what is promised, and how it leaves for other tools.
+
+    `congenial.read` returns one. Fields and methods are the same for every kind:
+
+    | name | what it is |
+    |---|---|
+    | `name`, `kind` | what the curator calls it; how release.json names its kind |
+    | `schema`, `published` | what a record is; the figures that were published exactly |
+    | `description`, `guarantee` | the law of what was drawn; what is promised |
+    | `persons` | what is promised to single persons, or None |
+    | `explain()` | all of its promises in words |
+    | `estimate(what)`, `interval(what, level)` | answers with a known law, or `UnansweredError` |
+    | `to_arrow()`, `to_pandas()`, `to_polars()` | what was released, as a table |
+    """
+
+    kind: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """What the curator calls it."""
+
+        @property
+        def description(self) -> AnyDescription:
+            """The law of what was drawn."""
+
+        @property
+        def guarantee(self) -> Guarantee:
+            """What is promised."""
+
+        @property
+        def randomness(self) -> str:
+            """Where the noise came from."""
+
+        @property
+        def publishable(self) -> bool:
+            """Whether that was the system's generator."""
+
+        @property
+        def contents(self) -> tuple[tuple[str, str], ...]:
+            """Files and what they hold."""
+
+        @property
+        def usage(self) -> tuple[str, ...]:
+            """How to begin, as lines of code."""
+
+    @property
+    def schema(self) -> Schema:
+        """What a record is."""
+        return self.guarantee.adjacency.schema
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly, with their values."""
+        return self.guarantee.adjacency.mandates
+
+    # ---- what is promised ----------------------------------------------------------------------
+
+    @property
+    def persons(self) -> Guarantee | None:
+        """What is promised to single persons; None where nothing is.
+
+        The promise itself, unless that is about something else: a dataset as a whole, or what
+        somebody with given beliefs can learn.
+        """
+        return self.guarantee
+
+    def explain(self) -> str:
+        """All of its promises in words, one paragraph each."""
+        return self.guarantee.explain()
+
+    # ---- what can be asked ---------------------------------------------------------------------
+
+    def estimate(self, what: Any, /) -> Any:
+        """Estimates: of a table, any expression of its counts, with intervals and methods (an
+        `EstimateTable`, see `congenial.estimate`); of statistics, the value that `interval` is
+        around.
+        """
+        raise self._unanswered(what)
+
+    def interval(self, what: str, /, level: float = LEVEL) -> Interval:
+        """Confidence interval for a true value, with coverage of at least `level`.
+
+        what: a condition on the axes of a table, or the name of a statistic. The coverage does not
+        depend on the data; `basis` of what is returned says what it rests on, and names what is an
+        approximation.
+        """
+        del level
+        raise self._unanswered(what)
+
+    def _unanswered(self, what: str) -> UnansweredError:
+        """The refusal, with what can be asked instead."""
+        return UnansweredError(
+            f"release '{self.name}' ({self.kind}) has no law of error for {what!r}.",
+            remedy=self._instead(),
+        )
+
+    def _instead(self) -> str:
+        """What can be asked of a release without intervals."""
+        return "Use to_arrow() for what was released; the law is release.description."
+
+    # ---- leaving for other tools ---------------------------------------------------------------
+
+    @abstractmethod
+    def to_arrow(self) -> Any:
+        """What was released as an Arrow table."""
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame (extra `frames`)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a Polars frame (extra `frames`)."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow())
+
+    @abstractmethod
+    def payload(self) -> dict[str, bytes]:
+        """The files of a bundle that hold what was released."""
+
+    @classmethod
+    @abstractmethod
+    def from_payload(
+        cls,
+        *,
+        name: str,
+        description: Any,
+        guarantee: Guarantee,
+        randomness: str,
+        publishable: bool,
+        payload: Mapping[str, bytes],
+    ) -> Self:
+        """Inverse of `payload`, given what all kinds have in common."""
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is no probability strictly between 0 and 1."""
+    expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
+    if not 0 < level < 1:
+        raise InferenceError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")

@@ -1,0 +1,125 @@
+"""HTML from the templates beside this module: the one place where pages are written and compared.
+
+Every value is escaped (a label such as "<script>" shows as written), and a name that a template
+does not know is an error. A page written anew must be the same to the letter, but for what its
+pictures show. What a page says that no bundle holds (its basis: earlier counts, what was fitted and
+tried) stands in its head as data, so that the sentences that tell it can be written anew too.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from functools import cache
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+from congenial._version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+BASIS = "congenial-basis"
+_BASIS_OPENS = f'<meta name="{BASIS}" content="'
+_PICTURE_OPENS = ' src="data:image/svg+xml;base64,'
+_SECTION_OPENS = '<section id="'
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("congenial.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.globals |= {"version": __version__, "basis_name": BASIS}
+    return made
+
+
+@cache
+def _template(text: str) -> Template:
+    return _environment().from_string(text)
+
+
+def page(template: str, **shown: Any) -> str:
+    """A page from one of our templates, by its name.
+
+    `basis`, if given, is what the page rests on besides the bundle: plain data for its head.
+    """
+    return _environment().get_template(template).render(_with_basis(shown))
+
+
+def page_from(template: str, **shown: Any) -> str:
+    """A page from the text of a template, for kinds of release that are defined elsewhere.
+
+    The text begins with {% extends "report.html" %} and uses what our own templates use.
+    """
+    return _template(template).render(_with_basis(shown))
+
+
+def _with_basis(shown: dict[str, Any]) -> dict[str, Any]:
+    """Plain data as the text of an attribute."""
+    told = shown.get("basis")
+    return shown | {"basis": "" if told is None else json.dumps(told, ensure_ascii=False)}
+
+
+def stated(promise: str) -> str:
+    """The block of a page that states a promise."""
+    parts: Any = _environment().get_template("parts.html").module
+    return str(parts.stated(promise))
+
+
+# ---- reading pages of ours -----------------------------------------------------------------------
+
+
+def basis_of(page: str) -> Any:
+    """What the page says it rests on besides the bundle; None where it says nothing.
+
+    Text on our pages holds no bare quotation mark, so what is found stands in the page's head.
+    """
+    _, found, rest = page.partition(_BASIS_OPENS)
+    return json.loads(unescape(rest.partition('"')[0])) if found else None
+
+
+def has_pictures(page: str) -> bool:
+    """Whether the page shows pictures."""
+    return _PICTURE_OPENS in page
+
+
+def without_pictures(page: str) -> str:
+    """The page with the addresses of its pictures left out; what is no SVG of ours stays."""
+    first, *rest = page.split(_PICTURE_OPENS)
+    kept = [first]
+    for piece in rest:
+        address, quote, after = piece.partition('"')
+        kept.append(f' src="{quote}{after}' if _is_base64(address) else _PICTURE_OPENS + piece)
+    return "".join(kept)
+
+
+def _is_base64(address: str) -> bool:
+    try:
+        b64decode(address, validate=True)
+    except ValueError:
+        return False
+    return True
+
+
+def differences(page: str, again: str) -> list[str]:
+    """Where a page differs from the one written anew, whatever its pictures show: the sections."""
+    page, again = without_pictures(page), without_pictures(again)
+    if page == again:
+        return []
+    found, expected = _sections(page), _sections(again)
+    names = dict.fromkeys((*expected, *found))
+    return [n for n in names if found.get(n) != expected.get(n)] or ["what surrounds the sections"]
+
+
+def _sections(page: str) -> dict[str, str]:
+    """The sections of a page of ours by their names."""
+    pieces = (piece.partition('"') for piece in page.split(_SECTION_OPENS)[1:])
+    return {name: content.partition("</section>")[0] for name, _, content in pieces}
