@@ -273,8 +273,8 @@ def test_demo_ends_with_bundle_report_and_promise(run: Callable[..., Any], tmp_p
     for name in ("sex-by-age", "state-summary"):
         assert f"Bundle: {folder}/bundles/{name} Digest:" in told
         assert f"checks hold Next: open {folder}/bundles/{name}/report.html" in told
-    assert "No result of this release is more than 2.72 times as likely" in told
-    assert "Spent: epsilon = 1.5 of epsilon = 4." in told
+    assert "The promise is rho = 0.1 (zero-concentrated)" in told
+    assert "Spent: rho = 0.12 of rho = 0.5." in told
     held = re.findall(r"(\d+) of (\d+) checks hold", told)
     assert len(held) == 2
     assert all(one == every for one, every in held)

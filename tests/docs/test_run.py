@@ -58,7 +58,7 @@ def test_readme_promise_is_the_one_printed(tmp_path: Path) -> None:
     pairs = [f"{county},{state}" for state, counties in STATES.items() for county in counties]
     (tmp_path / "counties.csv").write_text("county,state\n" + "\n".join(pairs))
     first = check(Plan.parse(PLAN, tmp_path)).releases[0]
-    printed = first.guarantee.explain("epsilon = 1 of epsilon = 4")
+    printed = first.guarantee.explain("rho = 0.1 of rho = 0.5")
     quoted = re.search(r"^> (.+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert quoted is not None
     assert quoted[1] == printed

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from congenial.data.tabulate import tabulate
 from congenial.errors import BundleError
+from congenial.figures.invariants import publish
 from congenial.figures.support import support
+from congenial.kinds.several_tables import SEVERAL_TABLES, TablesSection
 from congenial.publication.demo_population import (
     EDGES,
     LARGEST,
@@ -19,8 +23,13 @@ from congenial.publication.demo_population import (
     write_demo,
 )
 from congenial.publication.plan import Plan
+from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20200401
+ALPHA = 1e-6
+RELEASES = 30
+LEVEL = 0.9
+ROUNDED = 0.03  # whole ends lie up to 1 outside: what that adds at a standard deviation of 12
 
 
 def test_population_is_about_the_promised_size_and_shape() -> None:
@@ -77,6 +86,51 @@ def test_its_figures_cross_in_every_county(tmp_path: Path) -> None:
     assert known.structure == "2 x 2 groups of which the margins are known"
     assert len(known.ties) == 24
     assert all(len(tie.groups) - tie.pattern.rank == 1 for tie in known.ties)
+
+
+def test_the_plan_releases_several_tables(tmp_path: Path) -> None:
+    plan = Plan.load(write_demo(tmp_path / "demo", SEED))
+    first = plan.release[0]
+    assert isinstance(first, TablesSection)
+    assert len(first.tables) == 6
+    assert first.tables[0] == ["county", "sex", "age"]
+    assert all(set(names) <= {"county", "state", "sex", "age"} for names in first.tables)
+
+
+def sums_of_the_demo(folder: Path) -> dict[str, NDArray[np.float64]]:
+    """Truth, printed count and ends of the interval: one row per release, one column per sum."""
+    plan = Plan.load(write_demo(folder, SEED))
+    section = plan.release[0]
+    assert isinstance(section, TablesSection)
+    people = tabulate(plan.source, plan.schema, unit=plan.unit)
+    built = SEVERAL_TABLES.build(plan, section, publish(people, *plan.statements))
+    tables = built.description.tables[1:]
+    truths = [tabulate(plan.source, plan.schema, by=list(one)).counts.ravel() for one in tables]
+    source = SeededRandomness(1)
+    found: dict[str, list[NDArray[np.float64]]] = {"count": [], "low": [], "high": []}
+    for _ in range(RELEASES):
+        release = built.release(people, source)
+        printed = [release.to_arrow(*one) for one in tables]
+        for name, rows in found.items():
+            rows.append(np.concatenate([one[name].to_numpy() for one in printed]))
+    truth = np.concatenate(truths).astype(float)
+    return {"truth": truth} | {name: np.array(rows, float) for name, rows in found.items()}
+
+
+def test_sums_lie_within_their_intervals_as_often_as_stated(tmp_path: Path) -> None:
+    """Releases are independent, sums of one release are not: Student's test over releases."""
+    sums = sums_of_the_demo(tmp_path / "demo")
+    half = (sums["high"] - sums["low"]) / 2
+    off = abs((sums["high"] + sums["low"]) / 2 - sums["truth"])
+    assert as_often_as_stated((off <= half).mean(axis=1))
+    assert not as_often_as_stated((off <= 0.8 * half).mean(axis=1))  # negative control
+    assert (abs(sums["count"] - (sums["high"] + sums["low"]) / 2) <= half).mean() >= 0.95
+
+
+def as_often_as_stated(shares: NDArray[np.float64]) -> bool:
+    """Whether the mean share is LEVEL, or above by no more than rounding outwards explains."""
+    apart = student.ppf(1 - ALPHA / 2, len(shares) - 1) * shares.std(ddof=1) / len(shares) ** 0.5
+    return bool(LEVEL - apart <= shares.mean() <= LEVEL + ROUNDED + apart)
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def add_to(app: typer.Typer) -> None:
     """Register the command."""
     app.command(
         epilog=examples(
-            "congenial infer bundles/sex-by-age --model poisson --set by=county",
+            "congenial infer bundles/state-summary --model poisson",
             "congenial infer bundles/counts --model multinomial --set draws=8000 --naive",
             "congenial infer bundles/counts --model poisson --set 'prior=gamma(1, 0.01)' --json",
         )
@@ -154,7 +154,7 @@ def _read(bundle: Path) -> Any:
     if instead:
         raise InferenceError(
             f"'{bundle}' holds {release.kind}, not a protected table.",
-            remedy=f"congenial infer works on tables. {instead}",
+            remedy=f"congenial infer works on one protected table. {instead}",
         )
     return release
 

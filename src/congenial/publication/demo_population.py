@@ -42,21 +42,23 @@ age = {{ edges = {list(EDGES)}, top = "{EDGES[-1]}+" }}
 "Female" = {{ count = "sex = 'female'", by = ["county"], because = "equality statute" }}
 "Voting age" = {{ count = "age >= 18", by = ["county"], because = "redistricting statute" }}
 
-[[release]]
+[[release]]                      # what readers will use, measured together: sums are right too
 name = "sex-by-age"
-table = ["county", "sex", "age"]
-epsilon = 1.0                    # per person
-nonnegative = "project"
+tables = [
+  ["county", "sex", "age"], ["county", "age"], ["state", "sex", "age"], ["state", "age"],
+  ["sex", "age"], ["age"],
+]
+rho = 0.1                        # per person, for all six tables together
 
-[[release]]
+[[release]]                      # one table by itself, for `congenial infer`
 name = "state-summary"
 table = ["state", "sex", "age"]
-epsilon = 0.5
+rho = 0.02
 nonnegative = "project"
 
 [budget]                         # one ledger is one population
 ledger = "ledger.sqlite"
-epsilon = 4.0
+rho = 0.5
 """
 
 
