@@ -22,8 +22,8 @@ from congenial.papers.congenial_dp.gamma import EQUATIONS
 from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
 from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.tree.bounded import BoundedGroups
-from congenial.sampling.tree.levels import HierarchicalNoise
+from congenial.sampling.tree.levels import noise_at_levels
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 EPS = Fraction(1, 2)
 
@@ -152,13 +152,15 @@ def timed(
 
 
 def tree_rows(randomness: Randomness) -> list[dict[str, Any]]:
-    rates, mandated = [0, Fraction(1, 4), Fraction(1, 4), EPS], [True, True, False, False]
     rng, rows = np.random.default_rng(1), []
     for states in (1, 10, 50):
         sizes = rng.integers(150, 517, 60 * states)
 
-        def build(states: int = states, sizes: Any = sizes) -> HierarchicalNoise:
-            return HierarchicalNoise.of_levels([[states], [60] * states, sizes], rates, mandated)
+        def build(states: int = states, sizes: Any = sizes) -> TreeOfSums:
+            county = np.repeat(np.arange(60 * states), sizes)
+            total = (np.zeros(county.size, dtype=np.int64), None)
+            levels = [total, (county // 60, None), (county, Fraction(1, 4))]
+            return noise_at_levels(levels, EPS, county.size)
 
         cells = int(sizes.sum())
         rows.append(timed("noise at every node", f"{cells:,} leaves", cells, build, randomness))
@@ -180,8 +182,8 @@ def bounded_rows(randomness: Randomness) -> list[dict[str, Any]]:
     for groups, total in ((10, 100_000), (100, 100_000), (1000, 100_000), (1000, 500)):
         counts = rng.multinomial(total, rng.dirichlet(np.ones(46)), size=groups).reshape(-1)
 
-        def build(groups: int = groups, counts: Any = counts) -> BoundedGroups:
-            return BoundedGroups(np.arange(groups).repeat(46), counts, DoubleGeometric(EPS))
+        def build(groups: int = groups, counts: Any = counts) -> TreeOfSums:
+            return TreeOfSums.of_groups(np.arange(groups).repeat(46), counts, DoubleGeometric(EPS))
 
         what = f"{groups:,} groups of 46, totals {total:,}"
         rows.append(timed("s >= 0 given totals", what, groups * 46, build, randomness))

@@ -39,6 +39,13 @@ class CongenialError(Exception):
         self.remedy = remedy
 
 
+class SpentNote(str):
+    """A note on an error nobody foresaw, which came after a draw: what is spent, and how to finish.
+
+    Unlike the error's own text it quotes no data, so that it may be shown to anybody.
+    """
+
+
 class SchemaError(CongenialError):
     """The schema contradicts itself, or a name is not in it."""
 

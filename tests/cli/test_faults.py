@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from congenial.publication import workflow
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.publication import bundle, workflow
+from congenial.publication.claim import Claim
 from tests.cli.conftest import write_people
 
 MARKER = "S3CR3T-9137"
@@ -233,6 +235,34 @@ def test_an_unexpected_error_says_only_its_type(
     assert ran.code == 70
     assert ran.err == "unexpected error: ValueError; run with --debug\n"
     assert isinstance(run("--debug", "check", plan).exception, ValueError)
+
+
+@pytest.mark.parametrize("when", ["draw", "keep", "write"])
+def test_an_unexpected_error_after_the_draw_says_what_is_spent(
+    run: Callable[..., Any], plan: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Nobody foresaw it, so the code stays 70; but it must not look as if nothing had happened."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError(MARKER)
+
+    assert run("publish", plan).code == 0
+    at = {"draw": (Mechanism, "draw"), "keep": (Claim, "keep"), "write": (bundle, "write")}
+    monkeypatch.setattr(*at[when], fail)
+    ran = run("release", plan, "--name", "detail")
+    monkeypatch.undo()
+    assert ran.code == 70
+    assert ran.err.startswith("unexpected error: ValueError; run with --debug\n'detail' is ")
+    assert MARKER not in ran.err
+    told = " ".join(ran.err.split())
+    if when == "write":
+        assert "is drawn and spent, and kept in" in told
+        assert "congenial ledger finish PLAN" in told
+        assert run("ledger", "finish", plan).code == 0
+        assert run("verify", plan.parent / "bundles" / "detail").code == 0
+    else:
+        assert "is spent, since its noise may have been drawn, and could not be kept" in told
+        assert "congenial ledger pending" in told
 
 
 def test_debug_shows_the_traceback_of_an_intended_error(tmp_path: Path) -> None:

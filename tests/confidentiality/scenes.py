@@ -124,6 +124,24 @@ epsilon = 2
 """
 )
 
+TEST = """
+[data]
+source = "people.csv"
+unit = "id"
+[schema]
+sex = { levels = ["f", "m"] }
+age = { edges = [0, 18], top = "18+" }
+[publish]
+"By sex" = { total = true, by = ["sex"], because = "statute" }
+"By age" = { total = true, by = ["age"], because = "statute" }
+[[release]]
+name = "made"
+test = { odds_ratio = ["sex", "age"], alternative = "two-sided" }
+epsilon = 0.1
+[budget]
+epsilon = 2
+"""
+
 
 def people(n: int) -> Columns:
     """People with every answer; identifiers and a column no plan names are markers."""
@@ -260,6 +278,12 @@ SCENES = (
         PARTIAL,
         lambda: people(400),
         (("check", "PLAN"), ("publish", "PLAN"), ("release", "PLAN"), ("utility", "PLAN"), CURVE),
+    ),
+    Scene(
+        "test",
+        TEST,
+        lambda: people(400),
+        (("check", "PLAN"), ("publish", "PLAN"), ("check", "PLAN", "--json"), ("release", "PLAN")),
     ),
     Scene(
         "bounded",

@@ -22,8 +22,8 @@ from congenial.data.table import Table
 from congenial.errors import CongenialError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import count, structural_zeros, total
-from congenial.mechanisms.calibrate_tables import calibrate_tables
 from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.pairs import difference_types as types_module
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.privacy.composition import joint_loss

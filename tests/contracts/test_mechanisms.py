@@ -142,14 +142,22 @@ def test_guarantee_needs_no_data_and_survives_writing(case):
 
 @all_cases
 def test_the_description_states_what_the_sampler_is_off_by(case):
-    """H and tau of the very object that draws, where it has any, are in the description."""
+    """H and tau of the very laws that draw are in the description."""
     mechanism = case.mechanism
     stated = mechanism.description.log_ratio_error, mechanism.description.mass_lost
     assert mechanism.priced == mechanism.description
-    given = getattr(mechanism, "given", None)
-    sampler = given(mechanism.query(case.universe.table)) if given else mechanism
-    for name, bound in zip(("log_ratio_error", "mass_lost"), stated, strict=True):
-        assert getattr(sampler, name, 0) <= bound
+    laws = mechanism.laws(mechanism.query(case.universe.table))
+    assert bool(laws) != mechanism.description.continuous
+    if mechanism.basis == "uncertified chain":
+        assert max(law.log_ratio_error for law in laws) == np.inf
+        return
+    assert sum(law.log_ratio_error for law in laws) <= stated[0]
+    assert sum(law.mass_lost for law in laws) <= stated[1]
+
+
+@all_cases
+def test_it_says_which_law_draws_it(case):
+    assert len(case.mechanism.sampler.split()) > 4
 
 
 @pytest.mark.parametrize("case", CONDITIONED, ids=str)

@@ -23,6 +23,8 @@ from congenial.publication import workflow
 from congenial.publication.bundle import write
 from congenial.publication.plan import Plan
 from congenial.synthesis.synthetic_release import SyntheticRelease
+from tests.commands import write_plan
+from tests.kinds import test_two_by_two_plan as odds_plan
 from tests.kinds.test_several_tables import written as several_plan
 
 WRITTEN = Path(__file__).parents[1] / "compatibility" / "written_by_0_1_0"
@@ -51,6 +53,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("given-public", "naive", 6, refuses=("county = 'A'",)),
     ),
     "tables": (Example("several", "people", 24, ("county = 'Adams'", "age = 'old'")),),
+    "odds ratio test": (Example("odds", "smoking", 11, refuses=("smoker = 'yes'",)),),
     "statistics": (
         Example("statistics-persons", "quarter", 2),
         Example("statistics-optimum", "quarter", 2, protects_persons=False),
@@ -69,7 +72,14 @@ def make_several(folder: Path) -> None:
     workflow.release(plan, "people")
 
 
-MADE: dict[str, Callable[[Path], None]] = {"several": make_several}
+def make_odds(folder: Path) -> None:
+    odds_plan.write_people(folder)
+    plan = Plan.load(write_plan(folder, odds_plan.PLAN))
+    workflow.publish(plan)
+    workflow.release(plan, "smoking")
+
+
+MADE: dict[str, Callable[[Path], None]] = {"several": make_several, "odds": make_odds}
 CASES = [(kind, one) for kind, several in EXAMPLES.items() for one in several]
 each_release = pytest.mark.parametrize(
     ("kind", "example"), CASES, ids=[f"{kind}-{one.file}-{one.bundle}" for kind, one in CASES]

@@ -30,6 +30,7 @@ SCHEMA = Schema.from_dict(
         "flag": {"levels": ["true", "false"], "missing": "none"},
         "age": {"edges": [0, 5, "7.5", 18], "top": "18+", "missing": "none", "other": "else"},
         "rate": {"edges": [-1, 0.7, 2], "bottom": "low", "other": "high", "missing": "low"},
+        "paid": {"edges": [0, 10, 20], "whole": True, "missing": "none", "other": "else"},
         "wide": {"edges": [0, 10, 5_000_000], "top": "vast", "bottom": "less"},
         "size": {
             "integers": [-1, 3],
@@ -38,7 +39,14 @@ SCHEMA = Schema.from_dict(
         },
     }
 )
-EVERY = [("county", "code"), ("state", "flag", "age"), ("rate", "wide"), ("size",), ("pair", "age")]
+EVERY = [
+    ("county", "code"),
+    ("state", "flag", "age"),
+    ("rate", "wide"),
+    ("size",),
+    ("pair", "age"),
+    ("paid",),
+]
 
 
 def records(rng: np.random.Generator, n: int = N) -> pa.Table:
@@ -53,6 +61,7 @@ def records(rng: np.random.Generator, n: int = N) -> pa.Table:
             "rate": pa.array(
                 pick([-7.5, -1.0, 0.69, 0.7, 2.0, np.inf, -np.inf, np.nan, None]), pa.float32()
             ),
+            "paid": pick([0.0, 9.5, 10.0, 19.0, 20.0, np.inf, np.nan, None]),
             "wide": pa.array(pick(extreme), pa.int64()),
             "size": pick([-1.0, 0.0, 0.5, 3.0, np.inf, 8.0]),
         }

@@ -8,6 +8,7 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -264,3 +265,32 @@ def test_one_bad_label_among_many_is_named(label: object) -> None:
     levels = (*(f"level {i}" for i in range(300)), label)
     with pytest.raises(SchemaError, match="is not a name"):
         Attribute("x", "categorical", levels=levels)  # type: ignore[arg-type]
+
+
+def test_whole_is_a_key_that_old_schemas_do_not_have() -> None:
+    """Written only where it is set: digests of schemas without it stay what they were."""
+    plain = {"age": {"edges": [0, 18, 65], "top": "65+"}}
+    known = "65f0aa26bb8cea9bbe1fbf307ef91245c12d0a4908d011db587e3d0a9e01488b"
+    assert Schema.from_dict(plain).digest == known
+    assert Schema.from_dict({"age": plain["age"] | {"whole": False}}).digest == known
+    whole = Schema.from_dict({"age": plain["age"] | {"whole": True}})
+    assert whole.digest != known
+    assert whole.to_dict() == {"age": plain["age"] | {"whole": True}}
+    assert Schema.from_dict(whole.to_dict()) == whole
+    assert pickle.loads(pickle.dumps(whole)) == whole
+    integers = Schema.from_dict({"age": {"integers": [0, 9]}})
+    assert integers.to_dict() == {"age": {"integers": [0, 9]}}
+    assert pickle.loads(pickle.dumps(integers)) == integers
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"levels": ["a"], "whole": True}, "categorical and has no 'whole'"),
+        ({"edges": [0, 0.5], "whole": True}, "edges that are not whole"),
+        ({"edges": [0, 5], "whole": 1}, "neither true nor false"),
+    ],
+)
+def test_whole_where_it_means_nothing(spec: dict[str, Any], why: str) -> None:
+    with pytest.raises(SchemaError, match=why):
+        Schema.from_dict({"a": spec})

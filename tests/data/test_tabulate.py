@@ -248,6 +248,31 @@ def test_infinite_and_not_a_number() -> None:
     assert tabulate(data, sizes).counts.tolist() == [0, 0, 0, 2, 3]
 
 
+WHOLE = {"age": {"edges": [0, 18, 65], "top": "65+", "whole": True}}
+
+
+@pytest.mark.parametrize("stored", ["double", "float", "decimal", "csv"])
+def test_bins_of_whole_numbers_take_no_others(tmp_path: Path, stored: str) -> None:
+    """41.5 was counted in "18-64"; with whole = true it is refused, or counted as other."""
+
+    def source(*ages: object) -> Any:
+        if stored == "csv":
+            (tmp_path / "a.csv").write_text("\n".join(["age", *map(str, ages)]) + "\n")
+            return tmp_path / "a.csv"
+        kinds = {"double": pa.float64(), "float": pa.float32(), "decimal": pa.decimal128(6, 2)}
+        return pa.table({"age": pa.array([Decimal(str(one)) for one in ages]).cast(kinds[stored])})
+
+    schema = Schema.from_dict(WHOLE)
+    assert tabulate(source(3, 41, 65, 70), schema).counts.tolist() == [1, 1, 2]
+    with pytest.raises(DataError, match="not whole, or lie beyond its edges") as refused:
+        tabulate(source(3, 41, "41.5"), schema)
+    assert "41" not in str(refused.value)
+    counted = Schema.from_dict({"age": WHOLE["age"] | {"other": "odd"}})
+    assert tabulate(source(3, 41, "41.5", "64.25"), counted).counts.tolist() == [1, 1, 0, 2]
+    real = Schema.from_dict({"age": {"edges": [0, 18, 65], "top": "65+"}})
+    assert tabulate(source(3, 41, "41.5"), real).counts.tolist() == [1, 2, 0]  # as before
+
+
 def test_integers_and_truth_values_as_labels() -> None:
     schema = Schema.from_dict({"a": {"levels": [1, 2]}, "b": {"levels": [True, False]}})
     data = pa.table({"a": [1, 2, 2], "b": [True, False, False]})

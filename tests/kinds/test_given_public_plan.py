@@ -281,6 +281,14 @@ def test_what_cannot_be_is_refused(folder: Path, old: str, new: str, says: str, 
     assert says in refused(plan(folder, (old, new)), code=code)
 
 
+def test_several_rows_per_person_are_refused_for_that_reason(folder: Path) -> None:
+    """Without exact figures too, which have a refusal of their own."""
+    figures = '[publish]\n"Cases" = { total = true, because = "bulletin" }\n'
+    several = ('unit = "case"', 'unit = "case"\nmax_rows = 2')
+    path = plan(folder, (figures, ""), several, (PRIOR, 'base_measure = "naive"'))
+    assert "scenarios are about one record per person" in refused(path).replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     ("counts", "says"),
     [

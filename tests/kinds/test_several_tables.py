@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import congenial
+from congenial.errors import InferenceError, PlanError, SchemaError, StructureError
+from congenial.kinds.several_tables_building import automatic
 from congenial.mechanisms.tables_release import TablesRelease
-from tests.commands import run
+from congenial.publication import bundle as bundles
+from congenial.publication.plan import Plan
+from congenial.publication.verification import verify
+from congenial.report.tables_report import render
+from tests.commands import refused, run
 
 SCHEMA = """
 [data]
@@ -106,3 +115,183 @@ def test_sums_that_no_table_shows_are_estimates(bundle: Path) -> None:
     assert whole.low == whole.high == release.published.values[0][0]
     sex = release.margin("sex")  # a sum of printed tables that is none itself
     assert sex == pytest.approx(release.estimates[2].sum(axis=0))
+
+
+# ---- what is changed is noticed --------------------------------------------------------------
+
+
+def failed(release: TablesRelease, folder: Path) -> set[str]:
+    """What does not hold of a bundle that a forger wrote, digests and report included."""
+    promise = release.guarantee.explain()
+    bundles.write(release, folder, promise, render(release, promise)).publish()
+    return {check.what for check in verify(folder) if not check.holds}
+
+
+def test_an_honest_copy_passes(bundle: Path, tmp_path: Path) -> None:
+    """The control of the next test: the same writing, nothing changed."""
+    assert failed(congenial.read(bundle), tmp_path / "copy") == set()
+
+
+def moved(arrays: tuple, at: int, by: float) -> tuple:
+    """One table with its first cell moved."""
+    changed = arrays[at].copy()
+    changed.flat[0] += by
+    return (*arrays[:at], changed, *arrays[at + 1 :])
+
+
+def forged(release: TablesRelease, what: str) -> TablesRelease:
+    told = release.description
+    if what == "estimate":
+        return replace(release, estimates=moved(release.estimates, 1, 0.01))
+    if what == "count":
+        return replace(release, counts=moved(release.counts, 3, 1))
+    if what == "sd":
+        return replace(release, deviations=moved(release.deviations, 0, -0.5))
+    if what == "drawn":
+        return replace(release, drawn=moved(release.drawn, 0, 1))
+    if what == "scale":
+        first = replace(told.measured[0], scale=told.measured[0].scale / 2)
+        return replace(release, description=replace(told, measured=(first, *told.measured[1:])))
+    if what == "certificate":
+        better = {**told.design["certificate"], "share": 1.0}
+        design = {**told.design, "certificate": better}
+        return replace(release, description=replace(told, design=design))
+    assert what == "types"
+    types = {**told.design["types"], "maximal": [[2, 2, 2, 2]]}
+    return replace(release, description=replace(told, design={**told.design, "types": types}))
+
+
+@pytest.mark.parametrize(
+    ("what", "noticed"),
+    [
+        ("estimate", "estimates are the least squares fit to the tables as drawn"),
+        ("count", "printed counts are the whole counts fitted to the estimates"),
+        ("sd", "standard deviations follow from the noise"),
+        ("drawn", "tables as drawn keep the figures they were drawn given"),
+        ("scale", "the promise follows from the description"),
+        ("certificate", "the design is as near the best as it says"),
+        ("types", "the design's types of differences are those of the figures"),
+    ],
+)
+def test_what_a_forger_changes_is_noticed(
+    bundle: Path, tmp_path: Path, what: str, noticed: str
+) -> None:
+    assert noticed in failed(forged(congenial.read(bundle), what), tmp_path / "forged")
+
+
+def test_a_file_that_is_changed_is_refused(bundle: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    shutil.copytree(bundle, bad)
+    (bad / "table-4-age.csv").write_text("age,count\n")
+    run("verify", bad, code=1)
+
+
+# ---- other promises, aims and tables ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("epsilon = 1.5", "epsilon = 1.5"),
+        ("epsilon = 1\ndelta = 1e-6", "rho = "),
+        ('rho = 0.1\nreading = "existential"', "rho = 0.1 "),
+        ('rho = 0.1\naim = "even"', "rho = 0.1 "),
+        ('rho = 0.1\naim = "largest"', "rho = 0.1 "),
+        ('rho = 0.1\nweights = { "county, sex, age" = 3, "age" = 0.5 }', "rho = 0.1 "),
+        ('rho = 0.1\nkeep = ["state"]', "rho = 0.1 "),
+    ],
+)
+def test_other_promises_and_aims(tmp_path: Path, key: str, words: str) -> None:
+    budget = "[budget]\nepsilon = 9\n" if "epsilon" in key else BUDGET
+    budget += "delta = 1e-6\n" if "delta" in key else ""
+    plan = written(tmp_path, SECTION.replace("rho = 0.5", key), budget)
+    told = run("check", plan, "--json")["releases"][0]
+    assert told["per_person"].startswith(words)
+    assert ("search" in told["design"]) == (words == "epsilon = 1.5")
+    run("publish", plan)
+    run("release", plan)
+    assert run("verify", plan.parent / "bundles" / "people", "--json")["holds"]
+
+
+def test_accuracies_find_the_least_rho(tmp_path: Path) -> None:
+    """Every cell of the named tables is within what is asked, and a tenth less is not enough."""
+    asked = ["margin('age') within 10 at 95%", "margin('county','sex') within 8 at 90%"]
+    text = SECTION.replace("rho = 0.5", f"accuracy = {json.dumps(asked)}")
+    told = run("check", written(tmp_path, text), "--json")["releases"][0]
+    rows = {tuple(row["table"]): row["standard_deviation"] for row in told["tables"]}
+    excess = [rows["age",] * 1.95996 / 10, rows["county", "sex"] * 1.64485 / 8]
+    assert max(excess) == pytest.approx(1, abs=0.002)
+    assert max(excess) <= 1 + 1e-6
+
+
+def test_want_is_answered_in_the_parameter_of_the_plan(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    told = run("check", plan, "--want", "margin('age') within 4 at 95%", "--json")["releases"][0]
+    row = next(row for row in told["tables"] if row["table"] == ["age"])
+    needed = 0.5 * (row["standard_deviation"] * 1.95996 / 4) ** 2
+    assert float(told["wanted"]["rho"]) == pytest.approx(needed, rel=0.01)
+    assert "needs rho = " in run("check", plan, "--want", "count(\"age = 'old'\") within 9 at 90%")
+    assert "published exactly" in run("check", plan, "--want", "margin('county') within 1 at 90%")
+
+
+def test_tables_can_be_chosen_from_the_schema(tmp_path: Path) -> None:
+    section = SECTION.replace(
+        'tables = [["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]',
+        'tables = "auto"\ntable = ["county", "sex", "age"]',
+    )
+    plan = written(tmp_path, section)
+    rows = run("check", plan, "--json")["releases"][0]["tables"]
+    told = [tuple(row["table"]) for row in rows]
+    assert told == list(automatic(Plan.load(plan).schema, ["county", "sex", "age"]))
+    assert {("county", "sex", "age"), ("state", "sex"), ("age",), ("state",)} <= set(told)
+    row = next(
+        r for r in run("check", plan, "--json")["releases"][0]["tables"] if r["table"] == ["county"]
+    )
+    assert (row["measured"], row["standard_deviation"]) == (False, 0)
+    assert "no: figures tell it" in run("check", plan)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "words"),
+    [
+        ("rho = 0.5", "", PlanError, "exactly one of epsilon, rho, accuracy"),
+        ("rho = 0.5", "rho = 1\nepsilon = 1", PlanError, "exactly one of epsilon, rho, accuracy"),
+        ("rho = 0.5", "rho = 1\ndelta = 0.1", PlanError, "delta goes with epsilon"),
+        ("rho = 0.5", 'rho = 1\naim = "even"\nweights = { age = 1 }', PlanError, "at most one of"),
+        ("rho = 0.5", "rho = 1\nweights = { age = 0 }", PlanError, "must be positive"),
+        ("rho = 0.5", "rho = 1\nweights = { sex = 1 }", PlanError, "none of the tables"),
+        ("rho = 0.5", 'rho = 1\ntable = ["age"]', PlanError, "table goes with tables = 'auto'"),
+        ("rho = 0.5", 'rho = 1\nmechanism = "congenial"', PlanError, "leave it out"),
+        ("rho = 0.5", 'rho = 1\nreading = "literal"', PlanError, "for studies only"),
+        ('["age"]]', '["age"], ["age"]]', PlanError, "named twice"),
+        ('["age"]]', '["height"]]', SchemaError, "height"),
+        ('["age"]]', '["county", "state"]]', SchemaError, "county"),
+        ("rho = 0.5", "accuracy = [\"margin('sex') within 5 at 90%\"]", PlanError, "none of its"),
+        ("rho = 0.5", 'accuracy = ["age within 5"]', PlanError, "cannot be read"),
+        ("rho = 0.5", "accuracy = [\"margin('age') within 0 at 90%\"]", PlanError, "that small"),
+        (
+            "rho = 0.5",
+            "accuracy = [\"margin('age') within 0.01 at 90%\"]",
+            PlanError,
+            "rho = 500 is enough",
+        ),
+        (
+            'tables = [["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]',
+            'tables = [["county"], ["state"]]',
+            StructureError,
+            "figures fix every table",
+        ),
+        ("rho = 0.5", 'rho = 1\nkeep = ["height"]', SchemaError, "height"),
+    ],
+)
+def test_plans_that_cannot_be_meant(
+    tmp_path: Path, old: str, new: str, error: type, words: str
+) -> None:
+    assert old in SECTION
+    told = refused(written(tmp_path, SECTION.replace(old, new)), "check", error.exit_code)
+    assert words in " ".join(told.split())
+
+
+def test_infer_says_what_to_use_instead(bundle: Path) -> None:
+    told = refused(bundle, "infer", InferenceError.exit_code, ("--model", "poisson"))
+    assert "release.interval" in told

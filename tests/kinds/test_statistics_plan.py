@@ -297,3 +297,16 @@ def test_what_is_resampled_stays_the_same_from_version_to_version(tmp_path: Path
     assert int(stream(section, "fit").words(1)[0]) == 9654286013459563570
     assert stream(section, "fit").words(2).tolist() == stream(section, "fit").words(2).tolist()
     assert stream(section, "fit").words(1)[0] != stream(section, "split").words(1)[0]
+
+
+def test_what_one_record_changes_matters_only_where_persons_are_promised_something(
+    folder: Path,
+) -> None:
+    (silent,) = workflow.check(Plan.load(plan(folder))).releases
+    assert silent.mechanism.pairs.change == ()
+    path = plan(folder, ('persons = "not protected"', PERSONS))
+    (told,) = workflow.check(Plan.load(path)).releases
+    pairs = told.mechanism.pairs
+    assert len(pairs.change) == len(pairs.statistics) > 0
+    assert min(pairs.change) > 0
+    assert pairs.records == told.section.records

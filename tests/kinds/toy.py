@@ -25,8 +25,8 @@ from congenial.kinds.kind import Kind, Offer, Setting, unit_words
 from congenial.kinds.sections import NamedSection, Positive
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.description import RecordDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.record_description import RecordDescription
 from congenial.report.accuracy import Want
 from congenial.report.promise_section import promise_facts
 from congenial.report.render import page_from

@@ -23,6 +23,14 @@ from tests.ledger.test_ledger_roles import As, as_user
 
 __all__ = ["as_user"]
 
+
+def contradiction() -> dict[str, Any]:
+    """One figure with two values; twice the same value is one figure."""
+    told = COUNTIES.to_dict()
+    (figure,) = told["statements"]
+    return told | {"statements": [figure, figure | {"values": [5, 7, 8]}]}
+
+
 LAW = described().to_dict()
 GOOD = {"name": "r", "description": LAW, "guarantee": {}, "plan_digest": ""}
 HOSTILE: list[tuple[str, str | None, Any]] = [
@@ -57,7 +65,7 @@ HOSTILE: list[tuple[str, str | None, Any]] = [
     ("mandates", None, {}),
     ("mandates", None, {"statements": [{}], "published": True}),
     ("mandates", None, {"statements": 5, "published": True}),
-    ("mandates", None, COUNTIES.to_dict() | {"statements": COUNTIES.to_dict()["statements"] * 2}),
+    ("mandates", None, contradiction()),
     ("refund", "taken", {}),
 ]
 

@@ -17,6 +17,7 @@ from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import difference_types, maximal, widened
 from congenial.pairs.figure_margins import figure_margins
 from congenial.pairs.set_types import list_types
+from congenial.pairs.several_rows import SeveralRows
 from tests.pairs.random_figures import figures as random_figures
 from tests.tables.brute import all_types, by_figures, cells_of, maximal_types
 
@@ -419,3 +420,23 @@ def test_random_figures_against_every_pair_of_databases(seed):
     brute = all_types(schema, statements, tables, 2)
     assert not exceeded(squares, brute[0])
     assert not exceeded(absolutes, brute[1])
+
+
+@pytest.mark.parametrize("statements", [(), (total(),), (total(by="a"),)], ids=str)
+def test_units_with_several_rows_are_never_priced_below_their_own_bound(statements) -> None:
+    """Types of a unit's rows hold all differences that are listed; one row's own would not."""
+    schema = Schema.from_dict({"a": {"levels": ["p", "q"]}, "b": {"levels": ["r", "s", "t"]}})
+    work = Workload.of(schema, [["a", "b"], ["b"], []])
+    pairs = SeveralRows(Invariants(schema, statements), max_rows=2)
+    types = difference_types(pairs, work)
+    listed = pairs.differences(tuple(total(by=names) for names in work.tables))
+    assert listed is not None
+    cells = listed.seen(0)  # at most so many rows come, and as many go; the list has more
+    both = np.maximum(np.maximum(cells, 0).sum(axis=1), np.maximum(-cells, 0).sum(axis=1))
+    norms = np.stack([np.square(listed.seen(k)).sum(axis=1) for k in range(3)], axis=1)
+    for row in np.unique(norms[both <= pairs.records], axis=0):
+        assert any(np.all(row <= np.array(top)) for top in types.squares)
+    assert not types.exact
+    for k, names in enumerate(work.tables):
+        alone = max(top[k] for top in types.squares)
+        assert alone >= pairs.l2_squared(names).value

@@ -10,7 +10,8 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
-from congenial.privacy.description import Description, Family, read_description
+from congenial.privacy.description import Description, Family
+from congenial.privacy.descriptions import read_description
 
 SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
 NAMES: dict[Family, str] = {

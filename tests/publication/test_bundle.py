@@ -339,3 +339,8 @@ def test_a_draw_below_zero_keeps_a_width():
     assert one.low == 0 < one.high
     assert not one.exact
     assert release.interval("age >= 18", 0.9).exact
+
+
+def test_documents_are_written_in_one_way() -> None:
+    """Bytes, because digests are of bytes: another indent would be another bundle."""
+    assert bundle.as_json({"a": ["ü", 1]}) == '{\n "a": [\n  "ü",\n  1\n ]\n}\n'.encode()

@@ -38,9 +38,9 @@ def test_columns_become_attributes_by_type(people: Path, tmp_path: Path) -> None
     out = tmp_path / "plans" / "plan.toml"
     kinds = write_draft(people, out)
     assert kinds == {
-        "person_id": "number",
+        "person_id": "whole number",
         "job title": "text",
-        "age": "number",
+        "age": "whole number",
         "pay": "number",
         "citizen": "truth",
         "born": "other",
@@ -52,6 +52,8 @@ def test_columns_become_attributes_by_type(people: Path, tmp_path: Path) -> None
     assert plan.source.resolve() == people.resolve()
     assert plan.data.unit == "person_id"
     assert tuple(plan.schema_) == ("job title", "age", "pay", "citizen")
+    assert plan.schema_["age"]["whole"] is True  # stored as integers, pay is not
+    assert "whole" not in plan.schema_["pay"]
     assert plan.schema_["citizen"]["levels"] == ["false", "true"]
     with pytest.raises(PlanError, match="placeholder"):
         _ = plan.schema

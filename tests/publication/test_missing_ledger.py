@@ -28,7 +28,12 @@ def test_figures_recorded_in_a_ledger_refuse_a_fresh_one(tmp_path: Path, again: 
     workflow.publish(Population(folder, "ledger.sqlite", 3).plan("first"))
     (folder / "ledger.sqlite").unlink()
     plan = Population(folder, again, 3).plan("first")
-    for call in (lambda: workflow.publish(plan), lambda: workflow.release(plan, "first")):
+    for call in (
+        lambda: workflow.check(plan),
+        lambda: workflow.publish(plan),
+        lambda: workflow.release(plan, "first"),
+        lambda: workflow.refuse_excess(plan, ["first", "first"]),
+    ):
         with pytest.raises(LedgerError, match="what was spent is unknown"):
             call()
     assert not (folder / again).exists()

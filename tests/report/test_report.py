@@ -388,3 +388,19 @@ def test_figure_png_refuses_a_table_it_cannot_label(tmp_path) -> None:
     release = plain("auto", Guarantee.pure(1, under=ReplaceOne(schema)), schema, ("code",))
     with pytest.raises(BundleError, match="2 to 40 levels"):
         pictures.figure_png(release, tmp_path / "code.png")
+
+
+def test_at_most_three_margins_have_pictures() -> None:
+    """Of axes that can be labelled: 2 to 40 levels."""
+    sizes = {"one": 1, "a": 2, "long": 41, "b": 40, "c": 3, "d": 2}
+    schema = Schema.from_dict(
+        {name: {"levels": [f"{name}{i}" for i in range(n)]} for name, n in sizes.items()}
+    )
+    assert views.one_way(released(schema, tuple(sizes))) == ["a", "b", "c"]
+    assert views.one_way(released(schema, ("d", "long", "a"))) == ["d", "a"]
+
+
+def released(schema: Schema, table: tuple[str, ...]) -> Release:
+    made = calibrate("auto", Guarantee.pure(1, ReplaceOne(schema)), table)
+    values = np.zeros(made.shape, dtype=np.int64)
+    return Release("many", made.description, made.guarantee, values, "made up", False)

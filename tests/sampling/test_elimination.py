@@ -185,5 +185,5 @@ def test_bad_input():
         CrossingGroups([0, 1], [1, 2], [[0.5, 1]], law)
     with pytest.raises(StructureError, match="does not exist"):
         CrossingGroups([0, 1], [1, 2], [{2: 1}], law)
-    with pytest.raises(StructureError, match="atom 0"):
+    with pytest.raises(StructureError, match="group 0"):
         CrossingGroups([1, 1], [1, 2], [[1, 1]], law)

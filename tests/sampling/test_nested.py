@@ -15,7 +15,8 @@ from congenial.sampling import SeededRandomness
 from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.rejection import KeptBounds, parts_of
-from congenial.sampling.tree.nested import BoundedSum, NestedGroups, nested_sums
+from congenial.sampling.tree.bounded_sums import BoundedSum, nested_sums
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 SEED = 61_207
 CENTRE = np.array([2, 0, 3, 1, 0, 2])
@@ -49,7 +50,7 @@ def counted(draws):
 
 
 def test_the_law_of_nested_bounds(fits):
-    groups = NestedGroups([0] * 6, CENTRE, LAW, 0, [9, 9, 4, 9, 9, 9], SUMS)
+    groups = TreeOfSums.of_groups([0] * 6, CENTRE, LAW, 0, [9, 9, 4, 9, 9, 9], SUMS)
     assert groups.log_Z == pytest.approx(np.log(WEIGHTS.sum()), abs=1e-9)
     assert groups.log_density(TABLES) == pytest.approx(np.log(WEIGHTS / WEIGHTS.sum()), abs=1e-9)
     assert groups.log_density([8, 0, 0, 0, 0, 0]) == -np.inf
@@ -85,7 +86,7 @@ def test_nested_rows_are_found_whatever_their_weight_and_others_are_left():
 @pytest.mark.parametrize("nested", [True, False])
 def test_drawing_again_gives_the_same_law(fits, nested):
     limits, support = one_group(*ROWS)
-    counts = ConditionedCounts("double_geometric", Fraction(1, 4), support, CENTRE, limits)
+    counts = ConditionedCounts(LAW, support, CENTRE, limits)
     if not nested:  # everything by rejection
         counts._nested = ([], np.zeros(0, dtype=np.int64))
     share = counts.acceptance(SeededRandomness(SEED), 2000)
@@ -133,6 +134,6 @@ def test_many_sums_with_little_room():
         zero = np.zeros(centre.size, dtype=np.int64)
         support = Support(("a",), zero, np.array([centre.sum()]))
         limits = Limits(zero, np.full(centre.size, FAR), rows.astype(np.int64), least, most)
-        counts = ConditionedCounts("double_geometric", Fraction(1, 4), support, centre, limits)
-        assert isinstance(counts._inside, NestedGroups) == (share == 1)
+        counts = ConditionedCounts(LAW, support, centre, limits)
+        assert np.any(counts._groups.sums.bounded) == (share == 1)
         assert counts.acceptance(SeededRandomness(SEED), 50) == share

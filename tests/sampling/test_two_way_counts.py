@@ -17,7 +17,6 @@ from congenial.sampling.inversion import ball
 from congenial.sampling.two_way import divide, margin_kernels
 from congenial.sampling.two_way.divide import Divide
 from congenial.sampling.two_way.given_sum import Intervals
-from congenial.sampling.two_way.heat_bath import HeatBath, corner
 from congenial.sampling.two_way.margin_counts import Columns, TwoColumns, TwoWayCounts
 
 SEED = 271828
@@ -225,7 +224,6 @@ def test_a_table_of_ten_by_nine():
 def test_nothing_confidential_is_shown():
     s = np.array([[987_654, 3], [2, 1], [5, 0]])
     assert "987" not in repr(TwoWayCounts(s, EPS))
-    assert "987" not in repr(HeatBath(s, EPS, sweeps=1))
     with pytest.raises(MandateError) as error:
         TwoWayCounts(-s, EPS)
     assert "987" not in str(error.value)
@@ -246,32 +244,15 @@ def test_refusals():
     assert law.log_density(THREE_BY_FOUR) == pytest.approx(-law.log_Z)
 
 
-# --- the uncertified chain ------------------------------------------------------------------------
-
-
-def test_heat_bath_reaches_the_law(fits):
-    """States 8 sweeps apart are nearly independent on so small a table."""
-    chain = HeatBath(THREE_BY_FOUR, EPS, sweeps=8)
-    draws = chain.draw_many(SeededRandomness(SEED), 4000)
-    assert fits(*counts_and_probs(THREE_BY_FOUR, draws))
-    assert not fits(*counts_and_probs(THREE_BY_FOUR, draws, EPS * Fraction(3, 5)))
-
-
-def test_heat_bath_is_labelled_and_stops_short(fits):
-    chain = HeatBath(THREE_BY_FOUR, EPS, sweeps=1, start=THREE_BY_FOUR)
-    assert not chain.certified
-    assert (chain.basis, chain.log_Z, chain.log_ratio_error) == ("uncertified chain", None, None)
-    source = SeededRandomness(SEED)
-    draws = np.array([chain.draw(source) for _ in range(4000)])
-    assert not fits(*counts_and_probs(THREE_BY_FOUR, draws))  # one sweep from s is not the law
-
-
-def test_heat_bath_start():
-    t = corner(np.array([4, 0, 3]), np.array([2, 5]))
-    assert t.tolist() == [[2, 2], [0, 0], [0, 3]]
-    with pytest.raises(StructureError, match="margins"):
-        HeatBath(THREE_BY_FOUR, EPS, sweeps=1, start=THREE_BY_FOUR + 1)
-    with pytest.raises(StructureError, match="sweeps"):
-        HeatBath(THREE_BY_FOUR, EPS, sweeps=0)
-    s = np.array([[1, 2, 3]])
-    assert HeatBath(s, EPS, sweeps=1).draw(RecordedRandomness([])).tolist() == s.tolist()
+def test_where_a_search_starts() -> None:
+    """At the mode and an even share of what is missing, within 0 .. most."""
+    modes, tail = np.array([3, 5, 0]), np.array([8, 5, 0])
+    for i, k, most, start in (
+        (0, 8, 9, 3),
+        (0, 14, 9, 5),
+        (1, 5, 4, 4),
+        (0, 2, 9, 1),
+        (0, 0, 9, 0),
+    ):
+        assert margin_kernels.middle(i, k, modes, tail, most) == start
+    assert margin_kernels.middle(1, 0, np.array([3, 1, 0]), np.array([4, 1, 0]), 9) == 0

@@ -14,7 +14,7 @@ from congenial.figures.statements import at_most, count, margin, structural_zero
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import read_description
+from congenial.privacy.descriptions import read_description
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column, shown

@@ -15,7 +15,8 @@ from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import margin, total
 from congenial.figures.support import support
 from congenial.sampling import SeededRandomness
-from congenial.sampling.families import cell_law, grouped_noise
+from congenial.sampling.choice import TablePart, choose
+from congenial.sampling.discrete import DoubleGeometric, cell_law
 from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
 from congenial.tables import structure
@@ -81,7 +82,8 @@ def simulated(family, scale, releases):
     noise = []
     for names in TABLES:
         labels = support(known, tuple(names)).labels
-        drawn = grouped_noise(family, labels.reshape(-1), scale).draw_many(randomness, releases)
+        part = TablePart(cell_law(family, scale), labels.reshape(-1))
+        drawn = choose(part).law.draw_many(randomness, releases)
         noise.append(drawn.reshape(releases, *labels.shape))
     truth = [table.marginal(names).counts for names in TABLES]
     inverse = Covariance(work).inverse
@@ -163,7 +165,7 @@ def test_the_exact_law_of_one_measured_sum():
     chosen[0] = True
     law = Covariance(work, "double_geometric").law_of_sum(chosen, Fraction(1, 2))
     labels = support(known, ("district", "race")).labels.reshape(-1)
-    noise = grouped_noise("double_geometric", labels, Fraction(1, 2))
+    noise = choose(TablePart(DoubleGeometric(Fraction(1, 2)), labels)).law
     sums = noise.draw_many(SeededRandomness(3), 20_000).reshape(-1, 6, 3)[:, 0].sum(axis=1)
     half = law.interval(0.9)
     rate = np.mean(np.abs(sums) <= half)

@@ -19,7 +19,8 @@ from congenial.figures.support import support
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.sampling import SeededRandomness
-from congenial.sampling.families import grouped_noise
+from congenial.sampling.choice import TablePart, choose
+from congenial.sampling.discrete import cell_law
 from congenial.tables.covariance import Covariance
 from congenial.tables.design import Weighted, design
 from congenial.tables.estimate import estimate
@@ -164,8 +165,8 @@ def simulated(figure, releases=900):
         labels = support(known, tuple(names)).labels
         drawn = np.zeros((releases, labels.size), dtype=np.int64)
         if scale is not None:
-            law = grouped_noise(designed.family, labels.reshape(-1), scale)
-            drawn = law.draw_many(randomness, releases)
+            part = TablePart(cell_law(designed.family, scale), labels.reshape(-1))
+            drawn = choose(part).law.draw_many(randomness, releases)
         noise.append(drawn.reshape(releases, *labels.shape))
     errors = [[] for _ in TABLES]
     for i in range(releases):

@@ -286,3 +286,26 @@ def test_bad_requests_are_refused():
         distance(pmf([0, 1], np.array([1, 2]) / 3), StatedNormal(0, 1))
     with pytest.raises(GuaranteeError, match="frozen continuous"):
         StatedContinuous.of(st.poisson(3))
+
+
+def cells(low, masses):
+    at = np.array(low, dtype=float)
+    return line_cells.LineCells(at, at, np.array(masses), 12)
+
+
+def test_ties_of_masses_and_of_distances():
+    """All of the smaller law has to be matched, exactly; equal quantiles jump together."""
+    few, many = cells([0, 5], [2, 2]), cells([1, 9], [3, 3])
+    assert line.least(few, many, 4) == 4  # 0 to 1 twice, 5 to 1, 5 to 9
+    assert line.least(many, few, 4) == 4
+    assert line.least(few, many, 5) == math.inf
+    assert line.least(cells([0, 3, 8], [4, 4, 4]), cells([0, 4, 8], [4, 4, 4]), 12) == 1
+    for seed in range(6):  # few different masses, so that cumulative sums tie again and again
+        random = np.random.default_rng(seed)
+        x, y = (random.choice(12, size, replace=False) for size in (4, 6))
+        p, q = (random.choice([1, 2, 3], size) for size in (4, 6))
+        shares = [[Fraction(int(m), int(each.sum())) for m in each] for each in (p, q)]
+        for delta in (Fraction(0), Fraction(1, 6), Fraction(1, 3)):
+            found = distance(pmf(x, shares[0]), pmf(y, shares[1]), delta=delta).value
+            told = least_w(x[:, None], p / p.sum(), y[:, None], q / q.sum(), delta)
+            assert found == pytest.approx(told, abs=1e-9)

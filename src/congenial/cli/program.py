@@ -35,7 +35,7 @@ from congenial.cli import (
     verify,
 )
 from congenial.cli.output import complain, examples
-from congenial.errors import CongenialError
+from congenial.errors import CongenialError, SpentNote
 
 UNEXPECTED = 70
 INTERRUPTED = 130
@@ -61,6 +61,9 @@ class Program(TyperGroup):
                 raise
             # Its text stays out: it may quote a record.
             complain(f"unexpected error: {type(error).__name__}; run with --debug", lead="")
+            for note in getattr(error, "__notes__", ()):
+                if isinstance(note, SpentNote):
+                    complain(note, lead="")
             raise typer.Exit(UNEXPECTED) from None
 
 

@@ -144,13 +144,16 @@ class Attribute:
 
     kind         levels                                                  give
     categorical  labels as listed                                        `levels`
-    bins         one per interval [edge, next edge), label from edges    `edges`, `top`, `bottom`
+    bins         one per interval [edge, next edge), label from edges    `edges`, `top`, `bottom`,
+                                                                         `whole_values`
     integers     low, low + 1, ..., high, each its own level             `low`, `high`
 
     `top` labels [last edge, inf) and `bottom` labels (-inf, first edge); without them the last
     edge is excluded and values outside the edges are "other". Bins whose edges are all whole
     are taken to hold whole numbers: [5, 10) is labelled "5-9", [18, 19) is "18"; otherwise
     [0, 0.5) is labelled "0-0.5". With a negative edge the sign is kept apart: "-5 to -1".
+    `whole_values` says that there are no others: 9.5 is then in no bin and is "other", as it
+    always is among integers. Without it 9.5 is counted in "5-9".
 
     `missing` (NULL, NaN) and `other` (a value outside the schema) are "refuse" or a level's
     label; a label not yet among the levels is appended. Such an extra level has no number.
@@ -174,6 +177,7 @@ class Attribute:
     coarser: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: str = REFUSE
     other: str = REFUSE
+    whole_values: bool = False
     intervals: Sequence[Interval] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -182,10 +186,12 @@ class Attribute:
         if self.kind == "bins":
             edges = tuple(exact(edge, f"attribute {self.name!r}, edges") for edge in self.edges)
             _set(self, "edges", edges)
+            self._refuse_broken_edges()
             intervals: Sequence[Interval] = self._bin_intervals()
             own = self._bin_labels(intervals)
         elif self.kind == "integers":
             low, high = self._range()
+            _set(self, "whole_values", True)
             intervals = UnitIntervals(low, high)
             own = tuple(map(str, range(low, high + 1)))
         else:
@@ -224,8 +230,8 @@ class Attribute:
     def _refuse_foreign_fields(self) -> None:
         allowed = {
             "categorical": set(),
-            "bins": {"edges", "top", "bottom"},
-            "integers": {"low", "high"},
+            "bins": {"edges", "top", "bottom", "whole"},
+            "integers": {"low", "high", "whole"},
         }
         if self.kind not in allowed:
             raise SchemaError(
@@ -235,11 +241,19 @@ class Attribute:
         given = {"top": self.top, "bottom": self.bottom, "low": self.low, "high": self.high}
         foreign = {name for name, value in given.items() if value is not None}
         foreign |= {"edges"} if self.edges else set()
+        foreign |= {"whole"} if self.whole_values else set()
         foreign -= allowed[self.kind]
         if foreign:
             raise SchemaError(
                 f"attribute {self.name!r} is {self.kind} and has no {sorted(foreign)[0]!r}.",
                 remedy="Remove it.",
+            )
+
+    def _refuse_broken_edges(self) -> None:
+        if self.whole_values and not self.whole:
+            raise SchemaError(
+                f"attribute {self.name!r} has edges that are not whole, and says whole = true.",
+                remedy="Use whole edges, or leave whole out.",
             )
 
     def _bin_intervals(self) -> tuple[Interval, ...]:

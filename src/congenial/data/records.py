@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from congenial.data.attribute import Attribute, Number, axis_of
+from congenial.data.attribute import REFUSE, Attribute, Number, axis_of
 from congenial.data.predicate import Predicate
 from congenial.data.schema import Schema
 from congenial.data.source import guarded
@@ -167,7 +167,22 @@ def column_numbers(attribute: Attribute, column: Any) -> Floats:
     numbers = _numbers(attribute, column)
     if np.isnan(numbers).any():
         raise without_number(attribute.name)
+    if refuses_broken(attribute) and (numbers != np.floor(numbers)).any():
+        raise not_whole(attribute.name)
     return numbers
+
+
+def refuses_broken(attribute: Attribute) -> bool:
+    """Whether a number that is not whole has no place in a column."""
+    return attribute.whole_values and attribute.other == REFUSE
+
+
+def not_whole(column: str) -> DataError:
+    """The error for a column of whole numbers that has others."""
+    return DataError(
+        f"column {column!r} has numbers that are not whole, and the schema says that all are.",
+        remedy="Correct the data, or declare it with edges and without whole = true.",
+    )
 
 
 def without_number(column: str) -> DataError:
@@ -215,6 +230,6 @@ def codes(attribute: Attribute, column: Any) -> NDArray[np.int64]:
     edges, steps_codes = steps(attribute, axis, other)
     levels = np.searchsorted(np.array([float(edge) for edge in edges]), numbers, side="right")
     found = np.array(steps_codes, dtype=np.int64)[levels]
-    if attribute.kind == "integers":
+    if attribute.whole_values:
         found = np.where(numbers != np.floor(numbers), other, found)
     return np.where(np.isnan(numbers), missing, found)

@@ -30,7 +30,7 @@ from congenial.errors import SchemaError
 __all__ = ["Attribute", "Axis", "Schema"]
 
 KINDS = ("levels", "levels_file", "edges", "integers")
-KEYS = (*KINDS, "top", "bottom", "within", "missing", "other")
+KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other")
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
@@ -121,9 +121,10 @@ class Schema:
         """Read the [schema] section of a plan, or what `to_dict` wrote.
 
         Each attribute is a table with exactly one of `levels`, `levels_file`, `edges`,
-        `integers`, and optionally `top`, `bottom`, `within`, `missing`, `other`. A `levels_file`
-        is a CSV file with a header, relative to `folder`: levels in the first column, parents
-        in further columns named by their coarser names. Its content becomes part of the schema.
+        `integers`, and optionally `top`, `bottom`, `whole`, `within`, `missing`, `other`. A
+        `levels_file` is a CSV file with a header, relative to `folder`: levels in the first column,
+        parents in further columns named by their coarser names. Its content becomes part of the
+        schema.
         """
         if not isinstance(mapping, Mapping):
             raise SchemaError("the schema is not a table of attributes.", remedy="See the plan.")
@@ -168,6 +169,8 @@ def _spec(one: Attribute) -> dict[str, Any]:
         spec["integers"] = [one.low, one.high]
     else:
         spec["edges"] = [e if isinstance(e, int) else written(e) for e in one.edges]
+        if one.whole_values:
+            spec["whole"] = True
     optional = {"top": one.top, "bottom": one.bottom}
     spec |= {key: label for key, label in optional.items() if label is not None}
     rules = {"missing": one.missing, "other": one.other}
@@ -197,6 +200,8 @@ def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
     common: dict[str, Any] = {"coarser": _within(name, spec.get("within", {}))}
     labels = ("missing", "other", "top", "bottom")
     common |= {key: _label(spec[key], name) for key in labels if key in spec}
+    if "whole" in spec:
+        common["whole_values"] = _flag(spec["whole"], name)
     value = spec[given[0]]
     if given[0] == "levels_file":
         return _from_file(name, value, folder, common)
@@ -235,6 +240,14 @@ def _label(value: object, name: str) -> str:
     if isinstance(value, (str, int)):
         return str(value)
     raise SchemaError(f"attribute {name!r}: level {value!r} is not text.", remedy="Quote it.")
+
+
+def _flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise SchemaError(
+            f"attribute {name!r}: whole is neither true nor false.", remedy="Write whole = true."
+        )
+    return value
 
 
 def _labels(values: Iterable[object], name: str) -> tuple[str, ...]:

@@ -218,7 +218,7 @@ def _number_code(
         first = f"WHEN {value} IS NULL THEN {int(Refusal.NOT_A_NUMBER)} "
     if stored.kind in dialect.with_nan:
         first += f"WHEN {dialect.is_nan(value)} THEN {missing} "
-    if attribute.kind == "integers" and stored.kind != "whole":
+    if attribute.whole_values and stored.kind != "whole":
         first += f"WHEN {value} <> floor({value}) THEN {other} "
     if attribute.kind == "integers" and axis.name == attribute.name:
         assert attribute.low is not None

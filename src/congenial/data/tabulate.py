@@ -305,8 +305,14 @@ def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
             f"column {name!r} has missing values, which the schema refuses.",
             remedy='Declare a level for them, for example missing = "unknown".',
         )
-    kind = "values between or beyond its numbers" if schema.attribute(name).intervals else "levels"
     raise DataError(
-        f"column {name!r} has {kind} that are not in the schema.",
+        f"column {name!r} has {_strangers(schema.attribute(name))} that are not in the schema.",
         remedy='Add them to the schema, or declare a level for them, for example other = "other".',
     )
+
+
+def _strangers(attribute: Attribute) -> str:
+    """What a column may hold that has no level."""
+    if attribute.kind == "bins" and attribute.whole_values:
+        return "numbers that are not whole, or lie beyond its edges,"
+    return "values between or beyond its numbers" if attribute.intervals else "levels"

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from congenial.data.attribute import Attribute, Number, check_name, exact, refuse_repeats, written
 from congenial.data.predicate import parse
-from congenial.data.records import Records, column_numbers, condition_flags, fetch, without_number
+from congenial.data.records import (
+    Records,
+    column_numbers,
+    condition_flags,
+    fetch,
+    not_whole,
+    refuses_broken,
+    without_number,
+)
 from congenial.data.schema import Schema
 from congenial.data.source import Source
 from congenial.data.tabulate import Microdata, no_records
@@ -293,6 +301,8 @@ class Statistics:
             low, high = self.bounds(part)
             if rows[f"k{at}"][0] < rows["n"][0]:
                 raise without_number(part.columns[0])
+            if rows[f"broken{at}"][0] and refuses_broken(self.schema.attribute(part.columns[0])):
+                raise not_whole(part.columns[0])
             if rows[f"low{at}"][0] < low or rows[f"high{at}"][0] > high:
                 raise _outside(part.columns[0])
             values.append(float(rows[f"s{at}"][0]))
@@ -332,7 +342,9 @@ def _limits(attribute: Attribute) -> tuple[Number | float, Number | float]:
 
 
 def _aggregate_query(parts: Sequence[Statistic], source: Source) -> str:
-    """One row: n, and for each part its value, the number of numbers, the least and greatest."""
+    """One row: n, and for each part its value, the number of numbers, the least and greatest, and
+    whether some are not whole.
+    """
     dialect, inner, outer = source.dialect, [], ["COUNT(*) AS n"]
     double = dialect.types["double"]
     for at, part in enumerate(parts):
@@ -342,6 +354,7 @@ def _aggregate_query(parts: Sequence[Statistic], source: Source) -> str:
         value = f"CAST({value} AS {double})"
         if stored.kind in dialect.with_nan:
             value = f"CASE WHEN {dialect.is_nan(value)} THEN NULL ELSE {value} END"
+        inner.append(f"CASE WHEN {value} <> floor({value}) THEN 1 ELSE 0 END AS broken{at}")
         for edge, sign in zip(part.between or (), "<>", strict=False):
             end = f"CAST('{float(edge)!r}' AS {double})"
             value = f"CASE WHEN {value} {sign} {end} THEN {end} ELSE {value} END"
@@ -351,6 +364,7 @@ def _aggregate_query(parts: Sequence[Statistic], source: Source) -> str:
             value = f"percentile_disc({float(part.at)!r}) WITHIN GROUP (ORDER BY v{at})"
         outer.append(f"{value} AS s{at}, COUNT(v{at}) AS k{at}")
         outer.append(f"MIN(v{at}) AS low{at}, MAX(v{at}) AS high{at}")
+        outer.append(f"MAX(broken{at}) AS broken{at}")
     numbers = f"SELECT {', '.join(inner)} FROM {source.name} AS src"
     return f"SELECT {', '.join(outer)} FROM ({numbers}) AS numbers"
 

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from congenial.inference.observation import Observation
     from congenial.inference.observing import observe
     from congenial.inference.odds_ratio import OddsRatioTest
+    from congenial.inference.odds_ratio_question import OddsRatioQuestion
+    from congenial.inference.odds_ratio_release import (
+        OddsRatioDecision,
+        OddsRatioMechanism,
+        OddsRatioRelease,
+    )
     from congenial.inference.options import MODELS, infer_from_options
     from congenial.inference.posterior import Posterior
     from congenial.inference.projected import (
@@ -65,6 +71,10 @@ __all__ = [
     "NegativeBinomial",
     "Normal",
     "Observation",
+    "OddsRatioDecision",
+    "OddsRatioMechanism",
+    "OddsRatioQuestion",
+    "OddsRatioRelease",
     "OddsRatioTest",
     "OneSidedTest",
     "Poisson",
@@ -106,6 +116,10 @@ _HOMES = {
     "NegativeBinomial": "inference.models.counts",
     "Normal": "inference.models.regressions",
     "Observation": "inference.observation",
+    "OddsRatioDecision": "inference.odds_ratio_release",
+    "OddsRatioMechanism": "inference.odds_ratio_release",
+    "OddsRatioQuestion": "inference.odds_ratio_question",
+    "OddsRatioRelease": "inference.odds_ratio_release",
     "OddsRatioTest": "inference.odds_ratio",
     "OneSidedTest": "inference.hypothesis_tests",
     "Poisson": "inference.models.counts",

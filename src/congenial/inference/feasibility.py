@@ -23,13 +23,13 @@ from congenial.figures.limits import conforming_tables
 from congenial.figures.support import support
 from congenial.inference.latent_tables import LatentTables, unproved_ties
 from congenial.mechanisms.acceptance_pilot import made_up
-from congenial.mechanisms.congenial import ConditionedAdditive, CongenialCounts
+from congenial.mechanisms.congenial import CongenialCounts, IntegerNoise
 from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.plain import PlainContinuous, PlainDiscrete
+from congenial.mechanisms.plain import PlainContinuous
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.sampling.conditioned_counts import ConditionedCounts
-from congenial.sampling.tree.nested import nested_sums
+from congenial.sampling.tree.bounded_sums import nested_sums
 
 Way = Literal["cells", "levels", "counts", "listed", "density", "none"]
 
@@ -74,7 +74,7 @@ def outlook(mechanism: Mechanism) -> Outlook:
         )
     if isinstance(mechanism, CongenialHierarchy):
         return Outlook("levels", model=model)
-    if isinstance(mechanism, PlainDiscrete | PlainContinuous | ConditionedAdditive):
+    if isinstance(mechanism, IntegerNoise | PlainContinuous):
         return Outlook("cells", model=model)
     if not isinstance(mechanism, CongenialCounts):
         why = f"the law of '{description.mechanism}' is worked out one table at a time"

@@ -24,8 +24,7 @@ from congenial.inference.latent_tables import LatentTables
 from congenial.inference.level_noise import LevelNoise
 from congenial.inference.observation import Observation
 from congenial.inference.samplers.log_normaliser import Normaliser, listed_law, log_signed
-from congenial.mechanisms.congenial import ConditionedAdditive
-from congenial.mechanisms.plain import PlainContinuous, PlainDiscrete
+from congenial.mechanisms.congenial import IntegerNoise
 from congenial.mechanisms.table_release import Release, cell_index
 from congenial.mechanisms.wasserstein.base_measure import congenial, published_sums
 from congenial.mechanisms.wasserstein.values_release import ValuesRelease
@@ -63,7 +62,7 @@ def observe(
     _refuse_without_density(release)
     names = release.table if by is None else texts(by, "by", InferenceError)
     mechanism = release.mechanism
-    plain = isinstance(mechanism, PlainDiscrete | PlainContinuous)
+    plain = not mechanism.conditions
     if not public and not plain:
         raise InferenceError(
             f"'{mechanism.name}' draws tables that agree with the published figures: its values "
@@ -78,7 +77,7 @@ def observe(
         "notes": _notes(release),
         "conforming": LatentTables.of_support(support(known, names)),
     }
-    if not (plain or isinstance(mechanism, ConditionedAdditive)):
+    if not (plain or isinstance(mechanism, IntegerNoise)):
         return _of_mechanism(release, names, common)
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
     cells = math.prod(axis.size for axis in axes)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness, uniform_below
 
 Alternative = Literal["greater", "less", "two-sided"]
+MOST_VALUES = 1_000_000  # of x11, each of which is weighed
 _FAR = 700.0  # |log w| beyond which a bound of an interval is 0 or infinite
 
 
@@ -74,6 +75,12 @@ class OddsRatioTest:
                 "left to test.",
                 remedy="Test a table whose four margins are positive.",
             )
+        if min(*self.rows, *self.columns) >= MOST_VALUES:
+            raise StructureError(
+                f"x11 can have more than {MOST_VALUES:,} values under these margins, too many to "
+                "weigh one by one.",
+                remedy="Test a table one of whose four margins is smaller.",
+            )
 
     @cached_property
     def support(self) -> Ints:
@@ -87,10 +94,15 @@ class OddsRatioTest:
             raise GuaranteeError(f"an odds ratio of {w} has no law.", remedy="Give 0 < w < inf.")
         return self._law(math.log(w))
 
-    def _law(self, log_w: float) -> Floats:
+    @cached_property
+    def _log_ways(self) -> Floats:
+        """log C(t1., x) C(t2., t.1 - x) for x in `support`."""
         x = self.support.astype(float)
         (t1, t2), k = self.rows, self.columns[0]
-        logs = _log_choose(t1, x) + _log_choose(t2, k - x) + x * log_w
+        return _log_choose(t1, x) + _log_choose(t2, k - x)
+
+    def _law(self, log_w: float) -> Floats:
+        logs = self._log_ways + self.support * log_w
         weights = np.exp(logs - logs.max())
         return np.asarray(weights / weights.sum())
 
@@ -107,11 +119,7 @@ class OddsRatioTest:
         if alternative == "two-sided":
             sides = (self.p_value(statistic, w, "greater"), self.p_value(statistic, w, "less"))
             return min(1.0, 2 * min(sides))
-        if alternative not in ("greater", "less"):
-            raise GuaranteeError(
-                f"alternative = '{alternative}' is not known.",
-                remedy="Use 'greater', 'less' or 'two-sided'.",
-            )
+        check_alternative(alternative)
         return self._tail(statistic, math.log(w), alternative)
 
     def _tail(self, statistic: float, log_w: float, alternative: Alternative) -> float:
@@ -152,8 +160,23 @@ class OddsRatioTest:
         """phi(x) = F(x - m) on `support`: the probability that "w' <= w" is rejected at alpha."""
         return np.asarray(self.noise.cdf(self.support - self.threshold(alpha, w)))
 
-    def power(self, alpha: float, at: npt.ArrayLike, w: float = 1.0) -> Any:
-        """Probability of rejecting "odds ratio <= w" at alpha when it is `at` (one or many)."""
+    def power(
+        self,
+        alpha: float,
+        at: npt.ArrayLike,
+        w: float = 1.0,
+        alternative: Alternative = "greater",
+    ) -> Any:
+        """Probability that p <= alpha when the odds ratio is `at` (one or many).
+
+        "greater": of rejecting "odds ratio <= w"; "less": ">= w"; "two-sided": "= w".
+        """
+        check_alternative(alternative)
+        if alternative == "two-sided":  # the two regions do not meet, alpha being below 1
+            return self.power(alpha / 2, at, w) + self.power(alpha / 2, at, w, "less")
+        if alternative == "less":
+            mirrored = OddsRatioTest(self.rows, (self.columns[1], self.columns[0]), self.noise)
+            return mirrored.power(alpha, 1 / np.asarray(at, dtype=float), 1 / w)
         phi = self.rejection(alpha, w)
         points = np.atleast_1d(np.asarray(at, dtype=float))
         found = np.array([self.law(float(point)) @ phi for point in points])
@@ -164,7 +187,8 @@ class OddsRatioTest:
     def decide(
         self, x11: int, alpha: float, w: float = 1.0, randomness: Randomness | None = None
     ) -> Decision:
-        """Release one bit: whether "odds ratio <= w" is rejected at alpha. This spends privacy.
+        """Draw one bit: whether "odds ratio <= w" is rejected at alpha. This spends privacy, and no
+        ledger can count it: it is for studies. `OddsRatioMechanism.decide` gives one to record.
 
         Drawn as Bernoulli(phi(x11)), exactly for the double phi(x11); it needs no noisy count and
         promises the same f (semi-dp, Lemma 34). x11 is confidential.
@@ -292,6 +316,15 @@ def _crossing(rising: Callable[[float], float]) -> float:
 
 def _exp(log_w: float) -> float:
     return math.exp(log_w) if log_w < _FAR else math.inf
+
+
+def check_alternative(alternative: str) -> None:
+    """Refuse a side that is not known."""
+    if alternative not in get_args(Alternative):
+        raise GuaranteeError(
+            f"alternative = '{alternative}' is not known.",
+            remedy="Use 'greater', 'less' or 'two-sided'.",
+        )
 
 
 def _check_probability(name: str, value: float) -> None:

@@ -42,6 +42,8 @@ from congenial.report.given_public_report import Earlier, GivenPublicReport
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound, delta_z
 
+NUMBER = 24  # bytes of a count as text
+
 
 @dataclass(frozen=True)
 class ScenariosCheck:
@@ -140,6 +142,7 @@ def offer(
         lambda: made_up(made, section.name),
         prepared.render,
         lambda now: now.mandates == mandates,
+        made.base.cells * NUMBER,
     )
 
 

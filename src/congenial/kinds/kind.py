@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.released import Released
     from congenial.pairs.a_star import Reading
     from congenial.pairs.adjacency import Adjacency
-    from congenial.privacy.description import AnyDescription
+    from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
@@ -139,7 +139,8 @@ class Offer:
     `guarantee` is the promise as the plan words it, which what is drawn will carry. `rehearsal`
     gives something of the same form that is made up: it is written and thrown away before anything
     is spent, so that what cannot be written is found out in time. `holds` says, once the share of
-    the budget is reserved, whether what it rests on still does.
+    the budget is reserved, whether what it rests on still does. `room`: bytes that the files of
+    what is drawn may take beyond those of the rehearsal and of a table over the description's axes.
     """
 
     name: str
@@ -149,6 +150,7 @@ class Offer:
     rehearsal: Callable[[], Any]
     report: Callable[[Any, str], str]
     holds: Callable[[Ledger], bool] = lambda _: True
+    room: int = 0
 
 
 class Kind(ABC, Generic[S]):

@@ -17,9 +17,17 @@ from congenial.kinds.several_tables import SEVERAL_TABLES
 from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.kinds.statistics import STATISTICS
 from congenial.kinds.synthetic import SYNTHETIC
+from congenial.kinds.two_by_two import TWO_BY_TWO
 
 AnyKind = Kind[Any]
-KINDS: list[AnyKind] = [GIVEN_PUBLIC, SEVERAL_TABLES, SINGLE_TABLE, STATISTICS, SYNTHETIC]
+KINDS: list[AnyKind] = [
+    GIVEN_PUBLIC,
+    SEVERAL_TABLES,
+    SINGLE_TABLE,
+    STATISTICS,
+    SYNTHETIC,
+    TWO_BY_TWO,
+]
 
 _LISTENERS: list[Callable[[], Any]] = []
 

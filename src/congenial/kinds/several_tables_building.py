@@ -11,8 +11,8 @@ from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
 from congenial.kinds.several_tables import TablesSection
 from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
-from congenial.mechanisms.calibrate_tables import TablesProblem
 from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.tables_calibration import TablesProblem
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_for_cells import design_for_cells
 from congenial.tables.promise import law_and_promise
@@ -27,7 +27,10 @@ def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTa
     adjacency = plan.adjacency(figures, section.reading)
     try:
         asked = TablesProblem(adjacency, tables)
-        return asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
+        made = asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
+        for axis in section.keep:
+            made.estimator.measurements.margin([axis])  # refuses what cuts the cells
+        return made
     except StructureError as reason:
         what = f"release '{section.name}': {reason.what}"
         raise StructureError(what, remedy=reason.remedy) from None
@@ -122,7 +125,8 @@ def _coarser(schema: Schema, name: str) -> list[str]:
 def _aim(section: TablesSection, workload: Workload) -> Aim:
     if section.weights is not None:
         return Weighted(_weights(section, workload))
-    return {"even": Even(), "largest": Largest(), "keep": Keep()}[section.aim or "keep"]
+    aims: dict[str, Aim] = {"even": Even(), "largest": Largest(), "keep": Keep()}
+    return aims[section.aim or "keep"]
 
 
 def _aim_words(section: TablesSection) -> str:
@@ -135,7 +139,7 @@ def _aim_words(section: TablesSection) -> str:
 
 
 def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
-    """One weight per table, by the table's axes: "county x sex" or "county, sex"."""
+    """One weight per table, named by its axes ("county, sex"); 1 if it is not named."""
     assert section.weights is not None
     given = {frozenset(_axes_of(key)): float(value) for key, value in section.weights.items()}
     known = [frozenset(names) for names in workload.tables]
@@ -145,7 +149,7 @@ def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
                 f"release '{section.name}': weights name '{key}', which is none of the tables.",
                 remedy='Write a table as its axes: "county, sex" = 2.',
             )
-    return tuple(given.get(names, 0.0) for names in known)
+    return tuple(given.get(names, 1.0) for names in known)
 
 
 def _axes_of(key: str) -> list[str]:

@@ -9,16 +9,24 @@ from congenial.kinds.want_words import show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.several_tables_offer import TablesCheck
+    from congenial.kinds.several_tables_trial import PrintedTrial
 
 LEVEL = 0.9  # of the intervals that are printed
+NOT_YET = "the exact figures are not published yet"  # as `tables.joint_estimator` says it
+TRIED = (
+    " Printed counts: root mean square error of whole counts on people made up from the public "
+    "figures, spread as evenly as these allow; other people give other errors."
+)
 
 
 def examine(one: TablesCheck) -> Document:
     """What several tables would promise and how accurate each would be, as plain data."""
+    from congenial.kinds.several_tables_trial import try_printed
     from congenial.privacy.semantics import belief_words
 
     told = one.mechanism.description
     design, estimator = told.design, one.mechanism.estimator
+    trial = try_printed(one.mechanism)
     return {
         "name": one.section.name,
         "kind": "tables",
@@ -28,7 +36,7 @@ def examine(one: TablesCheck) -> Document:
         "types": design["types"],
         "certificate": design["certificate"],
         "design": design["words"],
-        "tables": [_row(one, at) for at in range(len(told.tables))],
+        "tables": [_row(one, at, trial) for at in range(len(told.tables))],
         "keep": list(told.keep),
         "whole_counts": estimator.why_no_counts or None,
         "guarantee": one.guarantee.to_dict(),
@@ -40,7 +48,7 @@ def examine(one: TablesCheck) -> Document:
     }
 
 
-def _row(one: TablesCheck, at: int) -> Document:
+def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
     """What to expect of one table: its noise, and the worst cell's error."""
     from congenial.tables.intervals import half_width
 
@@ -57,6 +65,8 @@ def _row(one: TablesCheck, at: int) -> Document:
         "basis": found.basis,
         "within": half_width(LEVEL) * worst,
         "level": LEVEL,
+        "printed_error": None if trial is None else trial.errors[at],
+        "printed_inside": None if trial is None else trial.inside[at],
     }
 
 
@@ -68,7 +78,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
         {
             "Noise": f"{one['law']}, table by table, given the figures that each shows",
             "Per person": one["per_person"],
-            "Priced over": f"{len(types['maximal'])} maximal types of differences "
+            "Priced over": f"{_types(len(types['maximal']))} between look-alikes "
             f"({types['footing']}, by {types['method']}): {types['reason']}",
             "Aim": one["aim"],
             "Design": one["design"],
@@ -80,22 +90,30 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     screen.paragraph("")
     screen.paragraph(one["belief"])
     screen.paragraph("")
-    screen.table(
-        ("table", "cells", "noise drawn", "standard deviation", "within", "at"),
-        [
-            (
-                " x ".join(row["table"]) or "total",
-                f"{row['cells']:,}",
-                _noise(row),
-                f"{row['standard_deviation']:.2f}",
-                f"{row['within']:.2f}",
-                f"{row['level']:.0%}",
-            )
-            for row in one["tables"]
-        ],
-        numbers="cells,standard deviation,within,at",
-    )
+    _show_tables(one, screen)
     show_want(one, screen, want)
+
+
+def _types(many: int) -> str:
+    return "1 largest type of differences" if many == 1 else f"{many} largest types of differences"
+
+
+def _show_tables(one: Document, screen: Screen) -> None:
+    tried = one["tables"][0]["printed_error"] is not None
+    head = ["table", "cells", "noise drawn", "standard deviation", "within", "at"]
+    rows = []
+    for row in one["tables"]:
+        told = [" x ".join(row["table"]) or "total", f"{row['cells']:,}", _noise(row)]
+        told += [f"{row['standard_deviation']:.2f}", f"{row['within']:.2f}", f"{row['level']:.0%}"]
+        rows.append([*told, f"{row['printed_error']:.2f}"] if tried else told)
+    columns = (*head, "printed counts") if tried else tuple(head)
+    screen.table(columns, rows, numbers=",".join({*columns} - {"table", "noise drawn"}))
+    basis = {row["basis"] for row in one["tables"]}
+    screen.paragraph(
+        "Standard deviation of the worst cell's estimate"
+        f"{' (a proved bound)' if 'bound' in basis else ''}; its interval is taken to be normal."
+        + (TRIED if tried else "")
+    )
 
 
 def _noise(row: Document) -> str:
@@ -105,9 +123,11 @@ def _noise(row: Document) -> str:
 
 
 def _whole(one: Document) -> str:
+    if one["whole_counts"] == NOT_YET:
+        return "worked out once the exact figures are published"
     if one["whole_counts"] is not None:
-        return f"not printed, estimates are: {one['whole_counts']}"
-    kept = f" and {', '.join(one['keep'])}" if one["keep"] else ""
+        return f"none, estimates are printed: {one['whole_counts']}"
+    kept = f" and every {' and '.join(one['keep'])}" if one["keep"] else ""
     return (
         f"fitted so that every table{kept} is a sum of them; other sums are taken from the "
         "estimates"

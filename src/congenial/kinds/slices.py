@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import MandateError
-from congenial.sampling.families import cell_law, grouped_noise
+from congenial.sampling.choice import TablePart, choose
+from congenial.sampling.discrete import cell_law
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 
 
@@ -48,11 +49,10 @@ class SliceLaw:
     def noise(self, group: int, randomness: Randomness) -> Any:
         """u for one slice: conditioned cells first, then loose ones, as in `Congenial.noise`."""
         labels, loose = self.labels[group], self.loose[group]
-        u = np.zeros(labels.size, dtype=np.int64)
+        u, law = np.zeros(labels.size, dtype=np.int64), cell_law(self.family, self.scale)
         if np.any(labels >= 0):
-            u = grouped_noise(self.family, labels, self.scale).draw(randomness)
+            u = choose(TablePart(law, labels)).law.draw(randomness)
         if np.any(loose):
-            law = cell_law(self.family, self.scale)
             u[loose] = law.draw(randomness, int(np.sum(loose)))
         return u
 

@@ -38,6 +38,9 @@ from congenial.synthesis.synthetic_release import SyntheticRelease, records_tabl
 OF_COLUMN = ("given", "share", "weighting", "correct")  # the other keys of a column are its model's
 LOCAL_ONLY = ("mixture", "numpyro", "gibbs")
 
+_NUMBER = 24  # bytes of a number as text
+_SEPARATORS = 4  # quotes, an apostrophe and a comma
+
 
 @dataclass(frozen=True)
 class SyntheticCheck:
@@ -174,7 +177,15 @@ def offer(
         lambda: made_up(made, section.name),
         render,
         holds,
+        made.copies * (made.records or fitted.n) * _row(made),
     )
+
+
+def _row(made: Synthesizer) -> int:
+    """Bytes that one synthetic record takes at most, as CSV and as Parquet."""
+    axes = made.schema.axes(made.names)
+    longest = (max(len(level.encode()) for level in axis.levels) for axis in axes)
+    return 2 * sum(max(size, _NUMBER) + _SEPARATORS for size in longest)
 
 
 def made_up(made: Synthesizer, name: str) -> SyntheticRelease:

@@ -35,7 +35,9 @@ def examine(one: ReleaseCheck) -> Document:
         },
         "mechanism": description.mechanism,
         "law": description.law,
+        "sampler": one.mechanism.sampler,
         "eps_per_cell": description.scale if norm == "l1" else None,
+        "instead": _instead(one),
         "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
         "sigma_squared": description.scale if norm == "l2" else None,
         "epsilon_per_gauge": description.scale if norm == "gauge" else None,
@@ -54,6 +56,19 @@ def examine(one: ReleaseCheck) -> Document:
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
+
+
+def _instead(one: ReleaseCheck) -> str | None:
+    """The words of today for a plan with `levels`."""
+    if one.section.levels is None:
+        return None
+    tables = [one.section.table, *one.section.levels]
+    told = ", ".join("[" + ", ".join(f'"{name}"' for name in names) + "]" for names in tables)
+    return (
+        "levels and shares are the words of older plans and keep their meaning. In their place "
+        f"write tables = [{told}], without table, levels and shares: the shares are then worked "
+        "out, figures may cross, and printed counts of every table are estimated together."
+    )
 
 
 def _picked(row: object, names: tuple[str, ...]) -> Document:
@@ -130,6 +145,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
             f"({sensitivity['footing']})",
             "Mechanism": f"{one['mechanism']}: {one['law']}",
+            "Drawn by": one["sampler"],
             **scale,
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
@@ -142,6 +158,9 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     screen.paragraph("")
     screen.paragraph(one["belief"])
     screen.paragraph("")
+    if one["instead"]:
+        screen.paragraph(one["instead"])
+        screen.paragraph("")
     _show_errors(one, screen)
     _show_costs(one, screen)
     show_want(one, screen, want)

@@ -66,7 +66,7 @@ from congenial.ledger.stores.place import Upgrade, store_at
 from congenial.ledger.stores.store import VERSION, Event, Log, Store
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 
 _SHOWN = 20  # releases that a notebook shows

@@ -13,7 +13,7 @@ from congenial.ledger.budget import amount, beside, in_words
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import LedgerState, join_mandates
 from congenial.privacy.composition import Loss
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.descriptions import AnyDescription
 
 
 class Preview(NamedTuple):

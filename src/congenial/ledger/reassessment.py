@@ -28,8 +28,9 @@ from congenial.pairs.several_rows import METRIC
 from congenial.pairs.supremum import Supremum
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import AnyDescription, RecordDescription
+from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Pure, Tradeoff
 
 COUNTS_ONLY = "the mechanism sees counts only, not who is in which record"

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from congenial.errors import LedgerError
 from congenial.ledger.stores.store import Log
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import Loss, joint_loss
-from congenial.privacy.description import AnyDescription, read_description
+from congenial.privacy.descriptions import AnyDescription, read_description
 from congenial.privacy.tradeoff import Tradeoff
 
 if TYPE_CHECKING:

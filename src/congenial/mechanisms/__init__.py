@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs
     from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
     from congenial.mechanisms.hierarchy import CongenialHierarchy
+    from congenial.mechanisms.joint_tables import JointTables
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.projection.projection import project
     from congenial.mechanisms.released import Interval, Released
     from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.tables_calibration import calibrate_tables
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
@@ -44,6 +46,7 @@ __all__ = [
     "CongenialHierarchy",
     "ErrorLaw",
     "Interval",
+    "JointTables",
     "KNorm",
     "KernelGaussian",
     "Mechanism",
@@ -60,6 +63,7 @@ __all__ = [
     "WassersteinGradient",
     "WassersteinReals",
     "calibrate_distribution",
+    "calibrate_tables",
     "fit_pairs",
     "moment_pairs",
     "prior_congenial",
@@ -75,6 +79,7 @@ _HOMES = {
     "CongenialHierarchy": "mechanisms.hierarchy",
     "ErrorLaw": "mechanisms.mechanism",
     "Interval": "mechanisms.released",
+    "JointTables": "mechanisms.joint_tables",
     "KNorm": "mechanisms.knorm",
     "KernelGaussian": "mechanisms.kernel_gaussian",
     "Mechanism": "mechanisms.mechanism",
@@ -91,6 +96,7 @@ _HOMES = {
     "WassersteinGradient": "mechanisms.wasserstein.gradient",
     "WassersteinReals": "mechanisms.wasserstein.real_exponential",
     "calibrate_distribution": "mechanisms.distribution.choose",
+    "calibrate_tables": "mechanisms.tables_calibration",
     "fit_pairs": "mechanisms.distribution.fit",
     "moment_pairs": "mechanisms.distribution.fit",
     "prior_congenial": "mechanisms.wasserstein.base_measure",

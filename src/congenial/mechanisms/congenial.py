@@ -20,20 +20,22 @@ from congenial.figures.lattice import Ints
 from congenial.figures.limits import Limits, conforming_tables, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.mechanisms.error_laws import TiedErrors, sums_alike
+from congenial.mechanisms.families import DISCRETE_GAUSSIAN, DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
-from congenial.mechanisms.plain import eps_per_cell, sigma_squared
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import conditions
 from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell
-from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
+from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.conditioned_noise import ConditionedNoise
+from congenial.sampling.discrete import CellLaw, DoubleGeometric, cell_law
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.sums import Pmf, subset_sum_law
 
 
 class Conditioned(Mechanism):
-    """Shared by all three: a law on the tables that agree with every published figure."""
+    """A law on the tables that agree with every published figure it conditions on."""
 
     conditions = True
 
@@ -43,8 +45,12 @@ class Conditioned(Mechanism):
         return support(self.description.support, self.description.table)
 
 
-class ConditionedAdditive(Conditioned):
-    """Noise given that every published sum of it is zero."""
+class IntegerNoise(Conditioned):
+    """Integer noise given that every sum of it that is conditioned on is zero.
+
+    All additive integer mechanisms are this class with a family and a set of figures: without
+    figures to condition on every cell is free, and the law is that of independent noise.
+    """
 
     def refuse_unfit(self) -> None:
         """Refuse a structure without a sampler."""
@@ -53,7 +59,21 @@ class ConditionedAdditive(Conditioned):
     @cached_property
     def conditioned(self) -> ConditionedNoise:
         """The law of the noise."""
-        return ConditionedNoise(self.family, self.description.scale, self.support)
+        return ConditionedNoise(self.cell, self.support)
+
+    @property
+    def cell(self) -> CellLaw:
+        """The law of the noise in one cell, before conditioning."""
+        return cell_law(self.family, self.description.scale)
+
+    @property
+    def sampler(self) -> str:
+        """The reasons of the chooser, part by part."""
+        return "; ".join(self.conditioned.why)
+
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
+        """The law of the noise."""
+        return [self.conditioned]
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""
@@ -67,7 +87,7 @@ class ConditionedAdditive(Conditioned):
     @property
     def normalised(self) -> bool:
         """Whether `log_density` includes the normaliser, which is unknown for some large tables."""
-        return self.conditioned.log_Z_ties is not None
+        return self.conditioned.log_Z is not None
 
     @cached_property
     def _tied_errors(self) -> TiedErrors:
@@ -99,7 +119,7 @@ class ConditionedAdditive(Conditioned):
 
 
 @register
-class Congenial(ConditionedAdditive):
+class Congenial(IntegerNoise):
     """A protected table that agrees with every published figure.
 
     Formula: p(y | x) ~ exp(-eps_cell * ||y - phi(x)||_1) on { y integer : group totals of y are
@@ -125,14 +145,8 @@ class Congenial(ConditionedAdditive):
     """
 
     name = "congenial"
-    family = "double_geometric"
-    targets = (Pure,)
+    noise_family = DOUBLE_GEOMETRIC
     citation = "Gong and Meng 2020 (congenial-dp), section 2, corrected; semi-dp, section 3"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """eps per cell = epsilon per person / Delta_1(S)."""
-        return eps_per_cell(target, adjacency, table)
 
 
 @register
@@ -158,27 +172,38 @@ class CongenialCounts(Conditioned):
     """
 
     name = "congenial_counts"
-    family = "double_geometric"
-    targets = (Pure,)
+    noise_family = DOUBLE_GEOMETRIC
     nonnegative = True
     additive = False
     citation = "Gong and Meng 2020 (congenial-dp), section 2, with the price of nonnegativity"
 
     @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    def parameter_for(
+        cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]
+    ) -> Fraction:
         """The largest eps per cell whose two prices together stay within epsilon per person."""
         assert isinstance(target, Pure)
         distance, replaced = int(adjacency.l1(table).value), adjacency.metric == "replace-one"
         given = Conditions.of(adjacency.mandates, table, distance, replaced)
-        scale = _on_grid(Fraction(target.eps), given)
-        H = Fraction(ConditionedCounts.public_error(given.support, scale))
-        return scale if not H else _on_grid(Fraction(target.eps) - 2 * H, given)
+        rate = _on_grid(Fraction(target.eps), given)
+        H = Fraction(ConditionedCounts.public_error(given.support, rate))
+        return rate if not H else _on_grid(Fraction(target.eps) - 2 * H, given)
 
     @property
     def sampler_error(self) -> tuple[Fraction, Fraction]:
         """H of the sampler the published figures choose; tau = 0."""
         H = ConditionedCounts.public_error(self.support, self.description.scale)
         return Fraction(H), Fraction(0)
+
+    @property
+    def sampler(self) -> str:
+        """The reasons of the chooser, part by part; by published figures alone."""
+        cell, nobody = DoubleGeometric(self.description.scale), np.zeros(self.shape, dtype=np.int64)
+        return "; ".join(ConditionedCounts(cell, self.support, nobody, self.limits).why)
+
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:
+        """The law of the counts."""
+        return [self.given(truth)]
 
     @cached_property
     def price(self) -> Price:
@@ -205,10 +230,10 @@ class CongenialCounts(Conditioned):
 
     def given(self, truth: Any) -> ConditionedCounts:
         """The law of the counts when phi(x) = truth; the last one is kept."""
-        key, scale, known = np.asarray(truth).tobytes(), self.description.scale, self.support
+        key, cell = np.asarray(truth).tobytes(), DoubleGeometric(self.description.scale)
         if key not in self._last:
             self._last.clear()
-            law = ConditionedCounts(self.family, scale, known, truth, self.limits, self._listed)
+            law = ConditionedCounts(cell, self.support, truth, self.limits, self._listed)
             self._last[key] = law
         return self._last[key]
 
@@ -240,7 +265,7 @@ def _on_grid(epsilon: Fraction, given: Conditions) -> Fraction:
 
 
 @register
-class CongenialGaussian(ConditionedAdditive):
+class CongenialGaussian(IntegerNoise):
     """The same with discrete Gaussian noise: a table that agrees with every published figure, zCDP.
 
     Formula: p(y | x) ~ exp(-||y - phi(x)||_2^2 / (2 sigma^2)) on the tables with the published
@@ -255,11 +280,5 @@ class CongenialGaussian(ConditionedAdditive):
     """
 
     name = "congenial_gaussian"
-    family = "discrete_gaussian"
-    targets = (ZeroConcentrated, Approximate)
+    noise_family = DISCRETE_GAUSSIAN
     citation = "Canonne, Kamath, Steinke 2020; semi-dp, section 4"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """sigma^2 = Delta_2(S)^2 / (2 rho)."""
-        return sigma_squared(target, adjacency, table)

@@ -6,16 +6,14 @@ from fractions import Fraction
 from functools import cached_property
 
 from congenial.errors import StructureError
-from congenial.mechanisms.congenial import ConditionedAdditive
+from congenial.mechanisms.congenial import IntegerNoise
+from congenial.mechanisms.families import DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import register
-from congenial.mechanisms.plain import eps_per_cell
-from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.sampling.conditioned_noise import ConditionedNoise
 
 
 @register
-class CongenialChain(ConditionedAdditive):
+class CongenialChain(IntegerNoise):
     """The law of `Congenial`, drawn by a Markov chain where groups are tied. Not certified.
 
     Formula: as for `Congenial`; the draw is the state of a heat-bath chain after a stated number of
@@ -29,15 +27,9 @@ class CongenialChain(ConditionedAdditive):
     """
 
     name = "congenial_chain"
-    family = "double_geometric"
-    targets = (Pure,)
+    noise_family = DOUBLE_GEOMETRIC
     basis = "uncertified chain"
     citation = "Gong and Meng 2020 (congenial-dp), section 3; heat-bath on a lattice basis"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """eps per cell = epsilon per person / Delta_1(S)."""
-        return eps_per_cell(target, adjacency, table)
 
     def refuse_unfit(self) -> None:
         """Refuse what can be drawn exactly."""
@@ -51,4 +43,9 @@ class CongenialChain(ConditionedAdditive):
     @cached_property
     def conditioned(self) -> ConditionedNoise:
         """The law of the noise, ties left to the chain."""
-        return ConditionedNoise(self.family, self.description.scale, self.support, chain=True)
+        return ConditionedNoise(self.cell, self.support, chain=True)
+
+    @property
+    def sampler_error(self) -> tuple[Fraction, Fraction]:
+        """Nothing is proved of the chain; the number printed, and its basis, are its limit's."""
+        return Fraction(0), Fraction(0)

@@ -18,14 +18,17 @@ from congenial.errors import PlanError, StructureError
 from congenial.figures.support import FROZEN
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.error_laws import drawn_laws
+from congenial.mechanisms.families import DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.mechanisms.table_release import cell_index
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree.levels import HierarchicalNoise
+from congenial.sampling.tree.levels import noise_at_levels
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 Level = tuple[tuple[str, ...], Fraction]
 
@@ -48,13 +51,20 @@ class CongenialHierarchy(Conditioned):
     """
 
     name = "congenial_hierarchy"
-    family = "double_geometric"
+    noise_family = DOUBLE_GEOMETRIC
     levelled = True
-    targets = (Pure,)
     citation = "Gong and Meng 2020 (congenial-dp), section 2, on a tree of sums"
 
+    sampler = "noise at every level of nested sums: sums are drawn down their tree"
+
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
+        """The tree of the free cells."""
+        return [self.tree]
+
     @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    def parameter_for(
+        cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]
+    ) -> Fraction:
         """eps per cell when the table's total weighs as much as its cells."""
         return cls.rates(target, adjacency, table, [()], [1, 1])[-1]
 
@@ -112,23 +122,20 @@ class CongenialHierarchy(Conditioned):
         return np.flatnonzero(self.support.labels.reshape(-1) != FROZEN)
 
     @cached_property
-    def tree(self) -> HierarchicalNoise:
+    def tree(self) -> TreeOfSums:
         """The law of the noise on the free cells."""
         if self.support.ties:
             raise StructureError(
                 "noise at several levels cannot keep figures that cross.",
                 remedy="Leave out levels, or publish nested figures.",
             )
-        parts: list[tuple[Any, int]] = []
-        rates: list[Fraction] = []
+        levels: list[tuple[Any, Fraction | None]] = []
         for names, eps in self.description.levels:
             index = cell_index(self.adjacency.schema, self.description.table, names)
-            parts.append((np.broadcast_to(index, self.shape).reshape(-1)[self._free], len(rates)))
-            rates.append(eps)
-        groups = self.support.labels.reshape(-1)[self._free]
+            levels.append((np.broadcast_to(index, self.shape).reshape(-1)[self._free], eps))
         if self.support.groups:
-            parts.append((groups, -1))
-        return _tree(parts, [*rates, self.description.scale, Fraction(0)])
+            levels.append((self.support.labels.reshape(-1)[self._free], None))
+        return noise_at_levels(levels, self.description.scale, len(self._free))
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""
@@ -148,38 +155,3 @@ class CongenialHierarchy(Conditioned):
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of the noise in sums of cells, simulated."""
         return list(drawn_laws(self.noise, self.support, np.asarray(index).reshape(-1), sums))
-
-
-def _tree(parts: list[tuple[Any, int]], rates: list[Fraction]) -> HierarchicalNoise:
-    """A forest from partitions of the leaves (labels; below zero: in no part) with their rate.
-
-    Rate -1 marks mandated parts. Partitions are put in order from coarse to fine; each must split
-    the parts of the one before.
-    """
-    leaves = len(parts[0][0])
-    nothing = len(rates) - 1  # rate 0: a node that only holds others together
-    ordered = sorted(parts, key=lambda part: len(np.unique(part[0])) - bool(np.any(part[0] < 0)))
-    above = np.full(leaves, -1)  # node above each leaf so far
-    parents: list[int] = []
-    rate_of: list[int] = []
-    mandated: list[bool] = []
-    for labels, rate in ordered:
-        kept = labels >= 0
-        part, first = np.unique(labels[kept], return_index=True)
-        node = np.full(leaves, -1)
-        node[kept] = len(parents) + np.searchsorted(part, labels[kept])
-        holder = above[kept][first]
-        if np.any(holder[np.searchsorted(part, labels[kept])] != above[kept]):
-            raise StructureError(
-                "the levels and the published totals do not nest.",
-                remedy="List levels from coarse to fine, each splitting the one before, and "
-                "publish totals of their nodes.",
-            )
-        parents += holder.tolist()
-        rate_of += [nothing if rate < 0 else rate] * len(part)
-        mandated += [rate < 0] * len(part)
-        above = np.where(kept, node, above)
-    parents += above.tolist()
-    rate_of += [nothing - 1] * leaves
-    mandated += [False] * leaves
-    return HierarchicalNoise(parents, rates, rate_of, mandated)

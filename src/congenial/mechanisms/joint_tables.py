@@ -23,8 +23,9 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.tables_release import TablesRelease, estimator_of
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import Description, Family, TablesDescription
+from congenial.privacy.description import Description, Family
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tables_description import TablesDescription
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.tables.joint_estimator import JointEstimator
 
@@ -77,7 +78,7 @@ class JointTables:
         """What draws each measured table."""
         return tuple(_drawable(one, self.adjacency) for one in self.description.measured)
 
-    @property
+    @cached_property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
         loss = joint_loss([self.description], self.adjacency)

@@ -9,7 +9,6 @@ projection shortens noise in the l2 norm; in other norms it may not.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,15 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, StructureError
+from congenial.errors import StructureError
 from congenial.figures.lattice import Ints
 from congenial.figures.support import LOOSE, Support
 from congenial.mechanisms.congenial import Conditioned
+from congenial.mechanisms.families import GAUSSIAN
 from congenial.mechanisms.kernel_grid import REMEDY, KernelGrid
 from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.mechanisms.plain import NormalSum
-from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.tradeoff import Gaussian, Tradeoff
 from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness
@@ -123,18 +121,10 @@ class KernelGaussian(Conditioned):
     """
 
     name = "kernel_gaussian"
-    family = "gaussian"
-    targets = (Gaussian,)
+    noise_family = GAUSSIAN
     citation = "Cho and Awan 2024 (semi-dp), Proposition 28, corrected; Dong, Roth, Su 2022"
 
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """sigma^2 = Delta_2^2 / mu^2."""
-        assert isinstance(target, Gaussian)
-        mu = Fraction(target.mu)
-        if mu <= 0:
-            raise GuaranteeError("mu = 0 asks for no information at all.", remedy="Use mu > 0.")
-        return adjacency.l2_squared(table).value / mu**2
+    sampler = "independent normal noise, projected on what the figures leave free, on a grid"
 
     def refuse_unfit(self) -> None:
         """Refuse figures that the rounding keeps at a price that its error law would show."""

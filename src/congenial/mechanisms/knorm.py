@@ -9,24 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, StructureError
+from congenial.errors import StructureError
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.error_laws import SimulatedLaw
+from congenial.mechanisms.families import K_NORM
 from congenial.mechanisms.mechanism import ErrorLaw, register
-from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import moves
 from congenial.privacy.description import HULLS, Family
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.sampling.gauge.knorm_noise import KNormNoise
 from congenial.sampling.inversion import Ints
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 FAMILIES: dict[int, Family] = {2: "k_norm_2", 3: "k_norm_3"}  # by the records of the hull
@@ -53,20 +52,17 @@ class KNorm(Conditioned):
     """
 
     name = "knorm"
-    family = FAMILIES[3]
-    targets = (Pure,)
+    noise_family = K_NORM
     citation = "Cho and Awan 2024 (semi-dp), Theorem 31, corrected; Awan and Slavkovic 2021"
 
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:  # noqa: ARG003
-        """epsilon per unit of gauge: every difference has gauge at most 1."""
-        assert isinstance(target, Pure)
-        if target.eps <= 0:
-            raise GuaranteeError(
-                f"epsilon = {target.eps} asks for no information at all.",
-                remedy="Use a positive epsilon, or publish the mandated figures only.",
-            )
-        return Fraction(target.eps)
+    sampler = (
+        "K-norm noise on two-way tables: double geometric noise given the margins, thinned by the "
+        "gauge"
+    )
+
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
+        """One for each table."""
+        return [law for law, places in self._parts for _ in places]
 
     @classmethod
     def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:

@@ -20,12 +20,14 @@ from congenial.data.arguments import expect, flags, texts
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError, UnansweredError
 from congenial.figures.invariants import Invariants
+from congenial.mechanisms.families import NoiseFamily
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family
 from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.tradeoff import Tradeoff
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 
@@ -51,6 +53,7 @@ class Mechanism(ABC):
     description: Description
 
     name: ClassVar[str]
+    noise_family: ClassVar[NoiseFamily]  # its row; fills in the next two
     family: ClassVar[Family]
     targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
     conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
@@ -59,6 +62,10 @@ class Mechanism(ABC):
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
     levelled: ClassVar[bool] = False  # whether coarser tables weigh in its law
     additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
+
+    def __init_subclass__(cls) -> None:
+        if "noise_family" in vars(cls):
+            cls.family, cls.targets = cls.noise_family.name, cls.noise_family.targets
 
     def __post_init__(self) -> None:
         self._refuse_other_law()
@@ -103,18 +110,21 @@ class Mechanism(ABC):
         return facts(f"Mechanism '{self.name}'", rows)
 
     @classmethod
-    @abstractmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """The scale of the noise that meets the target, rounded towards more noise."""
+    def parameter_for(
+        cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]
+    ) -> Fraction:
+        """The rate or variance of the noise that meets the target, rounded towards more noise."""
+        return cls.noise_family.parameter(target, adjacency, table)
 
     @classmethod
     def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
         """Build the mechanism that just meets the target on the table over `table`."""
         names = texts(table, "the table")
         adjacency = cls._fitting(target, names)
-        scale = cls.scale_for(target.tradeoff, adjacency, names)
+        parameter = cls.parameter_for(target.tradeoff, adjacency, names)
         support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
-        told = Description(cls.name, names, cls.family, scale, support, nonnegative=cls.nonnegative)
+        signs = cls.nonnegative
+        told = Description(cls.name, names, cls.family, parameter, support, nonnegative=signs)
         made = cls(adjacency, told)
         return made if made.priced == told else cls(adjacency, made.priced)
 
@@ -144,9 +154,20 @@ class Mechanism(ABC):
         return adjacency
 
     @property
+    @abstractmethod
+    def sampler(self) -> str:
+        """Which law draws it, and why, for people."""
+
+    def laws(self, truth: Any = None) -> list[IntegerLaw]:  # noqa: ARG002
+        """The laws of its independent parts, given phi(x) = truth; none for noise on the reals."""
+        return []
+
+    @property
     def sampler_error(self) -> tuple[Fraction, Fraction]:
-        """H and tau of the sampler that draws it, from public parameters alone."""
-        return Fraction(0), Fraction(0)
+        """H and tau of the laws that draw it, from public parameters alone."""
+        laws = self.laws()
+        H, tau = sum(law.log_ratio_error for law in laws), sum(law.mass_lost for law in laws)
+        return Fraction(H), Fraction(tau)
 
     @property
     def priced(self) -> Description:

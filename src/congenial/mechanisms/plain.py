@@ -9,33 +9,16 @@ private at the same price formula but do not reproduce the mandated figures; `Co
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError
+from congenial.mechanisms.congenial import IntegerNoise
+from congenial.mechanisms.families import DISCRETE_GAUSSIAN, DOUBLE_GEOMETRIC, GAUSSIAN, LAPLACE
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
-from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.conversions import zcdp_rho
-from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.families import cell_law
 from congenial.sampling.randomness import Randomness, open_uniform
-from congenial.sampling.sums import iid_sum_law
-
-
-def eps_per_cell(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-    """eps_cell = epsilon per person / Delta_1(S): the two are never confused."""
-    assert isinstance(target, Pure)
-    if target.eps <= 0:
-        raise GuaranteeError(
-            f"epsilon = {target.eps} asks for no information at all.",
-            remedy="Use a positive epsilon, or publish the mandated figures only.",
-        )
-    return Fraction(target.eps) / adjacency.l1(table).value
 
 
 def by_size(index: Any, sums: int, law: Callable[[int], ErrorLaw]) -> list[ErrorLaw]:
@@ -46,33 +29,8 @@ def by_size(index: Any, sums: int, law: Callable[[int], ErrorLaw]) -> list[Error
     return [laws[int(size)] for size in sizes]
 
 
-class PlainDiscrete(Mechanism):
-    """Shared by the two integer laws: independent draws from one exact law per cell."""
-
-    conditions = False
-
-    @property
-    def law(self) -> DoubleGeometric | DiscreteGaussian:
-        """The law of the noise in one cell."""
-        return cell_law(self.family, self.description.scale)
-
-    def noise(self, randomness: Randomness, draws: int) -> Any:
-        """Independent draws of u: array of shape (draws, *shape)."""
-        cells = int(np.prod(self.shape, dtype=np.int64))
-        return self.law.draw(randomness, draws * cells).reshape(draws, *self.shape)
-
-    def log_density(self, y: Any, table: Table) -> Any:
-        """Sum over cells of the log mass of y - phi(x)."""
-        u = np.asarray(y) - self.query(table)
-        return np.sum(self.law.log_pmf(u), axis=self._cell_axes)
-
-    def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
-        """Laws of sums of independent cells; they depend on the number of cells alone."""
-        return by_size(index, sums, lambda terms: iid_sum_law(terms, self.law))
-
-
 @register
-class PlainGeometric(PlainDiscrete):
+class PlainGeometric(IntegerNoise):
     """Double geometric noise, p(u) = (1-a)/(1+a) a^|u|, a = exp(-eps_cell); pure epsilon.
 
     Formal guarantee: epsilon = eps_cell * Delta_1(S), attained. Exact sampling, so nothing is lost
@@ -80,18 +38,13 @@ class PlainGeometric(PlainDiscrete):
     """
 
     name = "plain_geometric"
-    family = "double_geometric"
-    targets = (Pure,)
+    noise_family = DOUBLE_GEOMETRIC
+    conditions = False
     citation = "Ghosh, Roughgarden, Sundararajan 2009; congenial-dp, Definition 1.2"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """eps per cell."""
-        return eps_per_cell(target, adjacency, table)
 
 
 @register
-class PlainDiscreteGaussian(PlainDiscrete):
+class PlainDiscreteGaussian(IntegerNoise):
     """Discrete Gaussian noise, p(u) ~ exp(-u^2 / (2 sigma^2)) on the integers; rho-zCDP.
 
     Formal guarantee: rho = Delta_2(S)^2 / (2 sigma^2). It is not G_mu: at sigma = 1 its total
@@ -100,44 +53,16 @@ class PlainDiscreteGaussian(PlainDiscrete):
     """
 
     name = "plain_discrete_gaussian"
-    family = "discrete_gaussian"
-    targets = (ZeroConcentrated, Approximate)
+    noise_family = DISCRETE_GAUSSIAN
+    conditions = False
     citation = "Canonne, Kamath, Steinke 2020, Theorem 4"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """sigma^2 = Delta_2^2 / (2 rho)."""
-        return sigma_squared(target, adjacency, table)
-
-
-def sigma_squared(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-    """sigma^2 = Delta_2(S)^2 / (2 rho); an (epsilon, delta) target goes through the best rho."""
-    if isinstance(target, ZeroConcentrated):
-        rho = Fraction(target.rho)
-    else:
-        assert isinstance(target, Approximate)
-        rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))
-    if rho <= 0:
-        raise GuaranteeError(
-            f"{target.words} leaves no room for a Gaussian release.",
-            remedy="Use a positive rho, or a positive epsilon with delta.",
-        )
-    return adjacency.l2_squared(table).value / (2 * rho)
-
-
-def _round_down(value: float) -> Fraction:
-    """Six significant digits, towards more noise: a parameter people can read back."""
-    exact = Fraction(value)
-    unit = Fraction(1)
-    while exact and exact / unit < 10**5:
-        unit /= 10
-    return exact // unit * unit
 
 
 class PlainContinuous(Mechanism):
     """Shared by the two laws on the reals; their numerics are idealised and the promise says so."""
 
     conditions = False
+    sampler = "independent noise in every cell, on the reals; rounded to a grid"
 
     @cached_property
     def law(self) -> Any:
@@ -177,14 +102,8 @@ class PlainLaplace(PlainContinuous):
     """
 
     name = "plain_laplace"
-    family = "laplace"
-    targets = (Pure,)
+    noise_family = LAPLACE
     citation = "Dwork, McSherry, Nissim, Smith 2006; congenial-dp, Definition 1.1"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """eps per cell."""
-        return eps_per_cell(target, adjacency, table)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of sums of independent Laplace variables."""
@@ -200,18 +119,8 @@ class PlainGaussian(PlainContinuous):
     """
 
     name = "plain_gaussian"
-    family = "gaussian"
-    targets = (Gaussian,)
+    noise_family = GAUSSIAN
     citation = "Dong, Roth, Su 2022; semi-dp, Proposition 6"
-
-    @classmethod
-    def scale_for(cls, target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-        """sigma^2 = Delta_2^2 / mu^2."""
-        assert isinstance(target, Gaussian)
-        mu = Fraction(target.mu)
-        if mu <= 0:
-            raise GuaranteeError("mu = 0 asks for no information at all.", remedy="Use mu > 0.")
-        return adjacency.l2_squared(table).value / mu**2
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of sums of independent normal variables."""

@@ -17,7 +17,7 @@ from congenial.errors import InferenceError, UnansweredError
 if TYPE_CHECKING:
     from congenial.data.schema import Schema
     from congenial.figures.invariants import Invariants
-    from congenial.privacy.description import AnyDescription
+    from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
 
 EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"

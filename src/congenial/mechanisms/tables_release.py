@@ -22,8 +22,8 @@ from congenial.errors import InferenceError, PredicateError
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, Released, check_level
 from congenial.mechanisms.tables_files import TableFile, file_name
-from congenial.privacy.description import TablesDescription
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tables_description import TablesDescription
 from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.joint_estimator import JointEstimator, ends
 from congenial.tables.measurements import Floats

@@ -17,7 +17,7 @@ maximal ones. Three ways to find them, the first that succeeds is taken:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
 from congenial.pairs.figure_margins import FigureMargins, figure_margins
 from congenial.pairs.moved_at_once import occurs
 from congenial.pairs.set_types import Ints, TypeNorms, list_types
+from congenial.pairs.several_rows import SeveralRows
 
 Method = Literal["set partitions", "listing", "bound"]
 CHUNK = 20_000  # differences whose norms are worked out at a time
@@ -74,6 +75,8 @@ def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceType
     >>> difference_types(ReplaceOne(schema), work).squares
     ((2, 2, 0),)
     """
+    if isinstance(adjacency, SeveralRows):
+        return _several_rows(adjacency, workload)
     moves = _moves(adjacency)
     if moves is None:
         return _rows(adjacency, workload)
@@ -133,6 +136,17 @@ def _rows(adjacency: Adjacency, workload: Workload) -> DifferenceTypes:
         return listed
     why = "rows that no figure counts may all be in one cell of every table"
     return _uniform(adjacency, workload, (a**2, a), most, why)
+
+
+def _several_rows(adjacency: SeveralRows, workload: Workload) -> DifferenceTypes:
+    """Units with several rows: as if each of `records` rows were a person's, some at a time."""
+    if adjacency.people_kept:
+        found = difference_types(adjacency.replaced_rows, workload)
+        why = f"as if every row were a person's own; {found.reason}"
+        return replace(found, exact=False, reason=why)
+    c = adjacency.records
+    why = f"{c} rows may leave one cell of every table and as many enter another"
+    return _uniform(adjacency, workload, (2 * c**2, 2 * c), [1] * len(workload.tables), why)
 
 
 def _uniform(

@@ -181,7 +181,7 @@ class SeveralRows(PublishedPairs, Adjacency):
     # ---- sensitivities ------------------------------------------------------------------------
 
     @cached_property
-    def _rows(self) -> SemiAdjacent:
+    def replaced_rows(self) -> SemiAdjacent:
         """Replaced rows: with their number kept, tables of rows differ as if each were a person's.
 
         u = r - s with r, s >= 0 of sum at most c, and A u = 0: the differences of `records` moves.
@@ -191,25 +191,25 @@ class SeveralRows(PublishedPairs, Adjacency):
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_1`: at most that of `records` replaced rows."""
         if self.people_kept:
-            return replace(self._rows.joint_l1(releases), exact=False)
+            return replace(self.replaced_rows.joint_l1(releases), exact=False)
         return self._at_most(2 * self.records, releases)
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
         if self.people_kept:
-            return replace(self._rows.joint_l2_squared(releases), exact=False)
+            return replace(self.replaced_rows.joint_l2_squared(releases), exact=False)
         return self._at_most(2 * self.records**2, releases)
 
     def linf(self, names: Sequence[str]) -> Supremum:
         """sup over u of the largest entry of phi u."""
         if self.people_kept:
-            return replace(self._rows.linf(names), exact=False)
+            return replace(self.replaced_rows.linf(names), exact=False)
         return Supremum(Fraction(self.records), False)
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
         if self.people_kept:
-            found = self._rows.differences(queries)
+            found = self.replaced_rows.differences(queries)
         else:
             norm = 2 * self.records
             found = list_differences(merged(self.published), queries, norm, sum_kept=False)

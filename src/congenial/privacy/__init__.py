@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from congenial.privacy.accounting import Composition, compose
     from congenial.privacy.composition import Loss, joint_loss
     from congenial.privacy.conversion_table import Conversion, convert
-    from congenial.privacy.description import Description, RecordDescription, read_description
+    from congenial.privacy.description import Description
+    from congenial.privacy.descriptions import read_description
     from congenial.privacy.guarantee import Guarantee
     from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell, normaliser_price
     from congenial.privacy.piecewise import PiecewiseLinear
+    from congenial.privacy.record_description import RecordDescription
     from congenial.privacy.semantics import belief, belief_words, neighbourhood
+    from congenial.privacy.tables_description import TablesDescription
     from congenial.privacy.tradeoff import (
         Approximate,
         DiscreteTradeoff,
@@ -43,6 +46,7 @@ __all__ = [
     "Price",
     "Pure",
     "RecordDescription",
+    "TablesDescription",
     "Tradeoff",
     "ZeroConcentrated",
     "belief",
@@ -69,7 +73,8 @@ _HOMES = {
     "PiecewiseLinear": "privacy.piecewise",
     "Price": "privacy.normaliser",
     "Pure": "privacy.tradeoff",
-    "RecordDescription": "privacy.description",
+    "RecordDescription": "privacy.record_description",
+    "TablesDescription": "privacy.tables_description",
     "Tradeoff": "privacy.tradeoff",
     "ZeroConcentrated": "privacy.tradeoff",
     "belief": "privacy.semantics",
@@ -80,7 +85,7 @@ _HOMES = {
     "largest_eps_cell": "privacy.normaliser",
     "neighbourhood": "privacy.semantics",
     "normaliser_price": "privacy.normaliser",
-    "read_description": "privacy.description",
+    "read_description": "privacy.descriptions",
 }
 
 load_on_first_use(__name__, _HOMES)

@@ -17,7 +17,8 @@ import numpy as np
 
 from congenial.figures.lattice import Ints
 from congenial.figures.support import Support, Tie, support
-from congenial.privacy.description import AnyDescription, Description
+from congenial.privacy.description import Description
+from congenial.privacy.descriptions import AnyDescription
 
 WORK = 1 << 31  # steps granted to the dynamic programme over columns
 

@@ -17,9 +17,11 @@ from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
 from congenial.pairs.several_rows import METRIC
 from congenial.privacy.conversions import pure_to_zcdp
-from congenial.privacy.description import HULLS, AnyDescription, Description, RecordDescription
+from congenial.privacy.description import HULLS, Description
+from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.normaliser import Conditions, former_loss
 from congenial.privacy.numbers import above
+from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,

@@ -28,7 +28,7 @@ from congenial.errors import BundleError, CongenialError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.registry import by_name
 from congenial.mechanisms.released import Released
-from congenial.privacy.description import read_description
+from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.parameter_limits import absurd_promise
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.mechanisms.released import Released
-from congenial.privacy.description import AnyDescription
+from congenial.privacy.descriptions import AnyDescription
 from congenial.publication import bundle
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def refuse_kept(claim: Claim, ledger: Ledger) -> None:
 
 
 def room_for(description: AnyDescription) -> int:
-    """Bytes that a bundle takes at most, drawn values included, where it is a table; for other
-    kinds what their texts take.
+    """Bytes that texts, and the numbers of a table, take at most, drawn values included; what
+    other kinds draw is in `Offer.room`.
     """
     size = TEXTS + 3 * len(json.dumps([description.to_dict(), description.support.to_dict()]))
     schema = description.support.schema

@@ -19,7 +19,7 @@ from typing import Literal
 
 from congenial.errors import DataError, PlanError
 
-Kind = Literal["text", "number", "truth", "other"]
+Kind = Literal["text", "number", "whole number", "truth", "other"]
 
 MOST_LEVELS = 200
 AHEAD = 1_000_000  # characters of a CSV file that are looked at
@@ -100,8 +100,10 @@ def _attribute(name: str, kind: Kind, levels: list[str] | None) -> str:
         return f"# {key}: left out, its type has no levels or edges"
     if kind == "truth":
         return f'{key} = {{ levels = ["false", "true"] }}'
-    if kind == "number":
-        return f'{key} = {{ edges = [0, 1], top = "1+" }}  # FILL IN edges, or integers = [1, 8]'
+    if kind in ("number", "whole number"):
+        whole = ", whole = true" if kind == "whole number" else ""
+        bins = f'edges = [0, 1], top = "1+"{whole}'
+        return f"{key} = {{ {bins} }}  # FILL IN edges, or integers = [1, 8]"
     if levels:
         return f"{key} = {{ levels = [{', '.join(quoted(level) for level in levels)}] }}"
     return f'{key} = {{ levels = ["..."] }}  # FILL IN levels, or edges = [...] for numbers'
@@ -154,7 +156,9 @@ def _kind(stored: object) -> Kind:
         return "text"
     if types.is_boolean(stored):
         return "truth"
-    if types.is_integer(stored) or types.is_floating(stored) or types.is_decimal(stored):
+    if types.is_integer(stored):
+        return "whole number"
+    if types.is_floating(stored) or types.is_decimal(stored):
         return "number"
     return "other"
 

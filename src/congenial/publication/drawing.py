@@ -22,6 +22,7 @@ from congenial.errors import (
     LedgerError,
     MandateError,
     RandomnessError,
+    SpentNote,
 )
 from congenial.kinds.kind import Offer
 from congenial.ledger.ledger import Ledger
@@ -87,42 +88,54 @@ def _with_room(claim: Claim, offer: Offer, ledger: Ledger) -> Iterator[None]:
     """Refuse a place that holds something, and take its room, while nothing is spent."""
     refuse_kept(claim, ledger)
     bundle.check_absent(claim.folder)
-    claim.take_room(room_for(offer.description))
+    claim.take_room(room_for(offer.description) + offer.room)
     yield
 
 
-def rehearse(offer: Offer) -> None:
+def rehearse(offer: Offer) -> Offer:
     """Write everything once, in memory, about something made up, and read it back: what no draw
     could be written with (a law without words, a picture that fails) is found out while nothing
-    is spent.
+    is spent. The offer that is returned knows how much room all that takes.
     """
     made_up = _promised(offer.rehearsal(), offer.guarantee)
     words = offer.guarantee.explain()
     files = bundle.files_of(made_up, words, offer.report(made_up, words))
     index = json.loads(json.dumps(bundle.index_of(made_up, words, dict.fromkeys(files, ""))))
     bundle.assemble(index, lambda name: json.loads(files[name]), files, Path(offer.name))
+    return replace(offer, room=offer.room + sum(map(len, files.values())))
 
 
 @contextmanager
 def after_draw(name: str, claim: Claim) -> Iterator[None]:
-    """From the draw on every failure says that it is spent, and where it can be finished."""
+    """From the draw on every failure says that it is spent, and where it can be finished.
+
+    An error that nobody foresaw stays what it is, with a note that says so (`SpentNote`).
+    """
     try:
         yield
     except (CongenialError, OSError) as error:
-        what = error.what if isinstance(error, CongenialError) else f"{error.strerror}."
+        why = error.what if isinstance(error, CongenialError) else f"{error.strerror}."
         kind = type(error) if isinstance(error, LedgerError | RandomnessError) else BundleError
-        if claim.kept.exists():
-            raise kind(
-                f"'{name}' is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
-                f"{what}",
-                remedy="Mend that, then run `congenial ledger finish PLAN`; it spends nothing.",
-            ) from None
-        raise kind(
-            f"'{name}' is spent, since its noise may have been drawn, and could not be kept: "
-            f"{what}",
-            remedy="`congenial ledger pending` lists it. Find the cause before anything else is "
-            "drawn: every draw spends.",
-        ) from None
+        what, remedy = _spent(name, claim, why)
+        raise kind(what, remedy=remedy) from None
+    except Exception as error:
+        error.add_note(SpentNote(" ".join(_spent(name, claim, "an unexpected error."))))
+        raise
+
+
+def _spent(name: str, claim: Claim, why: str) -> tuple[str, str]:
+    """What to say of a release that failed after its draw, and what to do about it."""
+    if claim.kept.exists():
+        return (
+            f"'{name}' is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
+            f"{why}",
+            "Mend that, then run `congenial ledger finish PLAN`; it spends nothing.",
+        )
+    return (
+        f"'{name}' is spent, since its noise may have been drawn, and could not be kept: {why}",
+        "`congenial ledger pending` lists it. Find the cause before anything else is drawn: every "
+        "draw spends.",
+    )
 
 
 @contextmanager

@@ -24,6 +24,7 @@ _ATTRIBUTE: dict[str, Any] = {
         "integers": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
         "top": _TEXT,
         "bottom": _TEXT,
+        "whole": {"type": "boolean"},
         "within": {"type": "object", "additionalProperties": _LABELS},
         "missing": _TEXT,
         "other": _TEXT,

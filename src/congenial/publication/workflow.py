@@ -95,11 +95,14 @@ def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
 
 
 def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
-    """The plan's ledger; None when it does not exist yet and is not to be created."""
+    """The plan's ledger; None when it does not exist yet and is not to be created.
+
+    Refused where it is missing though figures beside the plan were recorded in one.
+    """
     if not Ledger.exists(plan.ledger, timeout):
+        refuse_fresh_start(plan)
         if not create:
             return None
-        refuse_fresh_start(plan)
     ledger = Ledger.open(
         plan.ledger,
         schema=plan.schema,
@@ -217,8 +220,6 @@ def published_so_far(plan: Plan) -> Invariants:
 
 
 def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
-    if ledger is None:
-        refuse_fresh_start(plan)
     mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
     missing = [s.label for s in plan.statements if s not in mandates.statements]
     if missing:
@@ -249,7 +250,7 @@ def release(
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
-        rehearse(offer)
+        offer = rehearse(offer)
         ledger = _now_open(plan, before)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
 

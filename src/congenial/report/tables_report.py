@@ -7,8 +7,9 @@ import numpy as np
 from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import LEVEL, TablesRelease
 from congenial.privacy.semantics import belief_words
+from congenial.report.error_bars import error_bars
 from congenial.report.exact_section import exact_section
-from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, folded_table
+from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, Picture, folded_table
 from congenial.report.promise_section import Facts, promise_facts
 from congenial.report.render import page
 from congenial.report.usage_section import python_lines
@@ -25,6 +26,7 @@ def render(release: TablesRelease, promise: str) -> str:
         belief=belief_words(release.guarantee),
         promise_facts=promise_facts(release.guarantee),
         design=_design(release),
+        picture=_picture(release),
         measured=_measured(release),
         level=f"{LEVEL:.0%}",
         tables=[(said(names), _table(release, at)) for at, names in enumerate(release.tables)],
@@ -44,6 +46,18 @@ def _design(release: TablesRelease) -> Facts:
         ("Shared out", f"aim: {told.design.get('aim', '-')}"),
         ("How near the best", told.design.get("words", "-")),
     ]
+
+
+def _picture(release: TablesRelease) -> Picture:
+    rows = [
+        (said(names), float(np.max(one, initial=0.0)))
+        for names, one in zip(release.tables, release.deviations, strict=True)
+    ]
+    caption = (
+        "Standard deviation of the estimates of each table (its worst cell), on a logarithmic "
+        "scale."
+    )
+    return Picture(error_bars(rows), "Standard deviation of each table", caption)
 
 
 def _measured(release: TablesRelease) -> PageTable:

@@ -2,7 +2,8 @@
 sums.
 
 Draws have exactly the stated law given ideal random bits (H = 0 and tau = 0 in the guarantee),
-unless a class says otherwise in `log_ratio_error` or calls itself uncertified.
+unless a law says otherwise in `log_ratio_error` and `mass_lost`. `law` has the protocol, `choice`
+the list of all laws and which one draws what.
 """
 
 from __future__ import annotations

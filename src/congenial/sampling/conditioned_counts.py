@@ -1,13 +1,13 @@
 """Noisy counts m >= 0 on a table of which some sums are published: one sampler per part.
 
-The parts are those of `conditioned`, with their signs. Bounds of single cells go into the samplers
-of the parts, and so do bounds on nested sums inside a group of known total; bounds on other sums of
-cells are met by drawing again (`kept`).
+The parts are those of `conditioned_noise`, with their signs; `choice` picks their laws. Bounds of
+single cells go into the laws of the parts, and so do bounds on nested sums inside a group of known
+total; bounds on other sums of cells are met by drawing again (`rejection`).
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,19 +16,23 @@ import scipy.sparse as sp
 
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR, Limits, no_limits
-from congenial.figures.support import LOOSE, Support, Tie
+from congenial.figures.support import LOOSE, Support
 from congenial.privacy.columns_error import counts_error, is_wide
-from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.families import cell_law
+from congenial.sampling.choice import TablePart, choose, reason
+from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.rejection import KeptBounds, parts_of
-from congenial.sampling.tree.bounded import BoundedGroups, log_weight
-from congenial.sampling.tree.nested import BoundedSum, NestedGroups, nested_sums
-from congenial.sampling.two_way.margin_counts import TwoWayCounts
+from congenial.sampling.tree.bounded_sums import BoundedSum, nested_sums
+from congenial.sampling.tree.cells_and_sums import log_weight
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
+
+WHY_LOOSE = "no published sum touches some cells: independent counts, each within its bounds"
+WHY_AGAIN = "bounds on sums: drawn again until they hold"
 
 
-class ConditionedCounts:
+class ConditionedCounts(IntegerLaw):
     """Counts m >= 0 around counts s with the published sums of s: p(m) ~ prod_i w(m_i - s_i).
 
     limits: bounds that m keeps too, as s does. listed: all tables m, where they are known, for
@@ -39,17 +43,16 @@ class ConditionedCounts:
 
     def __init__(
         self,
-        family: str,
-        scale: Fraction,
+        cell: CellLaw,
         support: Support,
         centre: Ints,
         limits: Limits | None = None,
         listed: Ints | None = None,
     ) -> None:
-        self._support, self._scale, self._listed = support, scale, listed
+        self._support, self._listed = support, listed
         self._flat = support.labels.reshape(-1)
         self._centre = np.asarray(centre, dtype=np.int64).reshape(-1)
-        self._law = cell_law(family, scale)
+        self._law = cell
         self._limits = no_limits(self._flat.size) if limits is None else limits
         self._loose = np.flatnonzero(self._flat == LOOSE)
         self._wide = [tie for tie in support.ties if self.is_wide(tie, support)]
@@ -57,27 +60,54 @@ class ConditionedCounts:
     is_wide = staticmethod(is_wide)
     public_error = staticmethod(counts_error)
 
+    mass_lost = 0.0
+
     @property
     def log_ratio_error(self) -> float:
         """H of one draw of the whole table: parts are independent, so theirs add up."""
         return sum(table.log_ratio_error for table, _ in self._tables)
 
-    @cached_property
-    def _tables(self) -> list[tuple[TwoWayCounts, Ints]]:
-        return [self._table(tie) for tie in self._wide]
+    @property
+    def log_Z(self) -> float | None:
+        """Not kept as one number: `log_density` puts the parts' together."""
+        return None
 
-    def _table(self, tie: Tie) -> tuple[TwoWayCounts, Ints]:
-        """Its sampler, and the cell at each place of the table."""
-        assert tie.features is not None
-        assert tie.shape is not None
-        cell = np.array([np.flatnonzero(self._flat == g)[0] for g in tie.groups])
-        places = np.empty(tie.shape, dtype=np.int64)
-        places[tie.features[:, 0], tie.features[:, 1]] = cell
-        return TwoWayCounts(self._centre[places], self._scale), places
+    @property
+    def why(self) -> list[str]:
+        """Why each part is drawn as it is, each reason once; by the published figures alone."""
+        parts = [part for part, _ in self._wide_tables]
+        parts += [] if self._groups_part is None else [self._groups_part]
+        loose = [WHY_LOOSE] if len(self._loose) else []
+        again = [WHY_AGAIN] if self._met_by_drawing_again().sums else []
+        return list(dict.fromkeys([*map(reason, parts), *loose, *again]))
 
     @cached_property
-    def _inside(self) -> Any:
-        """The sampler of all other groups; None where there are none."""
+    def _tables(self) -> list[tuple[IntegerLaw, Ints]]:
+        return [(choose(part).law, places) for part, places in self._wide_tables]
+
+    @cached_property
+    def _wide_tables(self) -> list[tuple[TablePart, Ints]]:
+        """Two-way tables too large for elimination, and the cell at each place of them."""
+        found = []
+        for tie in self._wide:
+            assert tie.features is not None
+            assert tie.shape is not None
+            cell = np.array([np.flatnonzero(self._flat == g)[0] for g in tie.groups])
+            places = np.empty(tie.shape, dtype=np.int64)
+            places[tie.features[:, 0], tie.features[:, 1]] = cell
+            shape = (tie.shape[0], tie.shape[1])
+            found.append(
+                (TablePart(self._law, cell, tie.equations, shape, self._centre[places]), places)
+            )
+        return found
+
+    @cached_property
+    def _groups(self) -> IntegerLaw | None:
+        """The law of all other groups; None where there are none."""
+        return None if self._groups_part is None else choose(self._groups_part).law
+
+    @cached_property
+    def _groups_part(self) -> TablePart | None:
         support = self._support
         ties = [tie for tie in support.ties if not self.is_wide(tie, support)]
         kept = ~support.tied
@@ -90,18 +120,15 @@ class ConditionedCounts:
         free = labels >= 0  # other cells keep their count here, whatever their bounds
         low = np.where(free, self._limits.low, np.minimum(self._centre, 0))
         high = np.where(free, self._limits.high, FAR) if np.any(self._limits.high < FAR) else None
-        if not ties and self._nested[0]:
-            nested = NestedGroups(labels, self._centre, self._law, low, high, self._nested[0])
-            if nested.sharp:
-                return nested
+        given = TablePart(self._law, labels, None, None, self._centre, low, high, self._nested[0])
         if not ties:
-            return BoundedGroups(labels, self._centre, self._law, low, high)
+            return given
         equations = [{int(number[g]): 1} for g in np.flatnonzero(~support.tied)]
         for tie in ties:
             for row in tie.equations:
                 pairs = zip(number[tie.groups].tolist(), row.tolist(), strict=True)
                 equations.append({g: c for g, c in pairs if c})
-        return CrossingGroups(labels, self._centre, equations, self._law, low, high)
+        return replace(given, equations=equations)
 
     @cached_property
     def _nested(self) -> tuple[list[BoundedSum], Ints]:
@@ -138,7 +165,7 @@ class ConditionedCounts:
 
     def prepare(self) -> None:
         """Build what drawing needs; StructureError where it is too wide to be built."""
-        _ = self._inside, self._tables, self._kept
+        _ = self._groups, self._tables, self._kept
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells)."""
@@ -154,8 +181,8 @@ class ConditionedCounts:
 
     def _propose(self, randomness: Randomness, n: int) -> Ints:
         m = np.tile(self._centre, (n, 1))
-        if self._inside is not None:
-            m = self._inside.draw_many(randomness, n)
+        if self._groups is not None:
+            m = self._groups.draw_many(randomness, n)
         for table, places in self._tables:
             m[:, places] = table.draw_many(randomness, n)
         if len(self._loose):
@@ -186,7 +213,8 @@ class ConditionedCounts:
         if self._listed is not None and (self._wide or self._limits.sums):
             logs = log_weight(self._law, m - self._centre) - self._log_Z_listed
             return np.where(self._among_listed(m), logs, -np.inf)[()]
-        taken = len(self._nested[0]) if isinstance(self._inside, NestedGroups) else 0
+        law = self._groups
+        taken = np.count_nonzero(law.sums.bounded) if isinstance(law, TreeOfSums) else 0
         if self._kept is not None and self._kept.sums > taken:
             raise StructureError(
                 "the normaliser of counts given bounds on sums is not known: too many tables "
@@ -199,8 +227,8 @@ class ConditionedCounts:
         for table, places in self._tables:
             tables = tables + table.log_density(m[..., places])
             apart[..., places] = self._centre[places]
-        if self._inside is not None:
-            logs = self._inside.log_density(apart)
+        if self._groups is not None:
+            logs = self._groups.log_density(apart)
         else:
             logs = np.where(np.any(apart != self._centre, axis=-1), -np.inf, 0.0)
         return logs + tables + np.sum(self._log_free(m[..., self._loose]), axis=-1)

@@ -1,78 +1,62 @@
 """Integer noise on a table of which some sums are published: one sampler per part.
 
-What the mandates leave of a table (`public.support`) falls into independent parts: groups of known
+What the mandates leave of a table (`figures.support`) falls into independent parts: groups of known
 sum, ties (groups whose sums are only fixed together), and loose cells. Each part has its own exact
-sampler; this module picks it by structure and puts the parts together.
+law (`choice` picks it by structure); this module puts the parts together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from congenial.errors import StructureError
 from congenial.figures.support import LOOSE, Support, Tie
+from congenial.sampling.choice import ChosenLaw, TablePart, choose
 from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.discrete import DiscreteGaussian
-from congenial.sampling.families import cell_law, grouped_noise
+from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
 from congenial.sampling.lattice_chain import LatticeChain
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
-from congenial.sampling.two_way.two_way import TwoWayNoise
 
 
-class Part(Protocol):
-    """Noise on the cells of one part."""
-
-    @property
-    def log_Z(self) -> float | None:
-        """log of the normaliser; None where it is not known."""
-
-    def draw_many(self, randomness: Randomness, n: int) -> Ints:
-        """n independent exact draws."""
-
-
-class TiedNoise:
+class TiedNoise(IntegerLaw):
     """Noise on the cells of one tie, given that its equations hold; cells in the tie's own order.
 
-    A two-way table of single cells has samplers of its own; any other tie is drawn by elimination
-    of group sums, which needs that few sums are open at a time. `chain`: by a heat-bath chain
-    instead, which is not certified.
+    `chain`: by a heat-bath chain, which is not certified.
     """
 
-    def __init__(
-        self, family: str, scale: Fraction, tie: Tie, sizes: Ints, chain: bool = False
-    ) -> None:
+    def __init__(self, cell: CellLaw, tie: Tie, sizes: Ints, chain: bool = False) -> None:
         self.labels = np.repeat(np.arange(len(tie.groups)), sizes)
         self.cells = len(self.labels)
-        self._law = cell_law(family, scale)
-        self._tie, self.certified = tie, not chain
-        self._grid = None
-        shape = tie.shape
-        if chain:
-            self._part: Any = LatticeChain(family, scale, self.labels, tie.equations)
-        elif shape is not None and len(shape) == 2 and self.cells == len(tie.groups):
+        self._cell, self._tie, self.certified = cell, tie, not chain
+        self._grid, shape = None, None
+        if tie.shape is not None and len(tie.shape) == 2 and self.cells == len(tie.groups):
             assert tie.features is not None
-            self._grid = tie.features[:, 0] * shape[1] + tie.features[:, 1]
-            two_way = TwoWayGaussian if isinstance(self._law, DiscreteGaussian) else TwoWayNoise
-            self._part = two_way((shape[0], shape[1]), scale)
-        else:
-            self._part = self._by_elimination
+            shape = (tie.shape[0], tie.shape[1])
+            self._grid = None if chain else tie.features[:, 0] * shape[1] + tie.features[:, 1]
+        part = TablePart(cell, self.labels, tie.equations, shape, chain=chain)
+        chosen = choose(part)
+        self._law, self.why = chosen.law, chosen.why
 
-    @cached_property
-    def _by_elimination(self) -> CrossingGroups:
-        nothing = np.zeros(self.cells, dtype=np.int64)
-        return CrossingGroups(self.labels, nothing, self._tie.equations, self._law, low=None)
+    @property
+    def log_ratio_error(self) -> float:
+        """H of the law that draws."""
+        return self._law.log_ratio_error
+
+    @property
+    def mass_lost(self) -> float:
+        """tau of the law that draws."""
+        return self._law.mass_lost
 
     @property
     def steps(self) -> int:
         """How many steps of a chain one draw takes; 0 where draws are exact."""
-        return self._part.steps if isinstance(self._part, LatticeChain) else 0
+        return self._law.steps if isinstance(self._law, LatticeChain) else 0
 
     @property
     def equations(self) -> Ints:
@@ -82,17 +66,22 @@ class TiedNoise:
     @cached_property
     def log_Z(self) -> float | None:
         """log of the normaliser; None for a table too large for elimination."""
-        known: float | None = self._part.log_Z
-        if known is None:
-            try:
-                known = self._by_elimination.log_Z
-            except StructureError:
-                return None
-        return known
+        if self._law.log_Z is not None:
+            return self._law.log_Z
+        nothing = np.zeros(self.cells, dtype=np.int64)
+        try:
+            return CrossingGroups(self.labels, nothing, self.equations, self._cell, None).log_Z
+        except StructureError:
+            return None
+
+    def log_density(self, u: Any) -> Any:
+        """log p(u), u of shape (..., cells); up to a constant where `log_Z` is None."""
+        weight = np.sum(self._cell.log_pmf(u) - self._cell.log_pmf(0), axis=-1)
+        return np.where(self.holds(u), weight, -np.inf) - (self.log_Z or 0.0)
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
-        """n independent exact draws, shape (n, cells)."""
-        drawn: Ints = self._part.draw_many(randomness, n).reshape(n, -1)
+        """n independent draws, shape (n, cells)."""
+        drawn: Ints = self._law.draw_many(randomness, n).reshape(n, -1)
         return drawn if self._grid is None else drawn[:, self._grid]
 
     def fixes(self, groups: Any) -> bool:
@@ -107,7 +96,7 @@ class TiedNoise:
         return ~np.any(sums @ self._tie.equations.T, axis=-1)
 
 
-class ConditionedNoise:
+class ConditionedNoise(IntegerLaw):
     """Noise u on a table: groups sum to zero, ties hold, frozen cells are zero, loose ones are
     free.
 
@@ -115,64 +104,84 @@ class ConditionedNoise:
     ties are left to a `chain`.
     """
 
-    def __init__(self, family: str, scale: Fraction, support: Support, chain: bool = False) -> None:
-        self.support = support
-        self._flat = support.labels.reshape(-1)
-        self._loose = np.flatnonzero(self._flat == LOOSE)
-        self.cell = cell_law(family, scale)
+    def __init__(self, cell: CellLaw, support: Support, chain: bool = False) -> None:
+        self.support, self.cell = support, cell
+        flat = support.labels.reshape(-1)
+        self._size, self._loose = flat.size, np.flatnonzero(flat == LOOSE)
+        self._free = choose(TablePart(cell, flat[self._loose])) if len(self._loose) else None
         alone = np.flatnonzero(~support.tied)
         number = np.full(support.groups + 1, -1)  # the last entry serves cells of no group
         number[alone] = np.arange(len(alone))
-        labels = number[np.maximum(self._flat, -1)]
-        self._grouped = grouped_noise(family, labels, scale) if len(alone) else None
-        self._ties = list(_alike(family, scale, support, chain)) if support.ties else []
-
-    def draw_many(self, randomness: Randomness, n: int) -> Ints:
-        """n independent exact draws, shape (n, cells)."""
-        u = np.zeros((n, self._flat.size), dtype=np.int64)
-        if self._grouped is not None:
-            u = self._grouped.draw_many(randomness, n).reshape(n, -1)
-        for noise, places in self._ties:
-            drawn = noise.draw_many(randomness, n * len(places))
-            u[:, places.reshape(-1)] = drawn.reshape(n, -1)
-        if len(self._loose):
-            free = self.cell.draw(randomness, n * len(self._loose))
-            u[:, self._loose] = free.reshape(n, -1)
-        return u
+        labels = number[np.maximum(flat, -1)]
+        self._grouped = choose(TablePart(cell, labels)) if len(alone) else None
+        self._ties = list(_alike(cell, support, chain)) if support.ties else []
 
     @cached_property
-    def log_Z_ties(self) -> float | None:
-        """log of the ties' normaliser; None where one of them is not known."""
-        terms = [(noise.log_Z, len(places)) for noise, places in self._ties]
+    def _apart(self) -> list[ChosenLaw]:
+        """The laws of cells that are in no tie."""
+        return [chosen for chosen in (self._grouped, self._free) if chosen is not None]
+
+    @property
+    def why(self) -> list[str]:
+        """Why each part is drawn as it is, each reason once."""
+        ties = [tie.why for tie, _ in self._ties]
+        return list(dict.fromkeys([*(chosen.why for chosen in self._apart), *ties]))
+
+    @property
+    def log_ratio_error(self) -> float:
+        """H of one draw of the whole table: parts are independent, so theirs add up."""
+        ties = sum(law.log_ratio_error * len(places) for law, places in self._ties)
+        return ties + sum(one.law.log_ratio_error for one in self._apart)
+
+    @property
+    def mass_lost(self) -> float:
+        """tau of the whole table, at most the sum of the parts'."""
+        ties = sum(law.mass_lost * len(places) for law, places in self._ties)
+        return min(1.0, ties + sum(one.law.mass_lost for one in self._apart))
+
+    @cached_property
+    def log_Z(self) -> float | None:
+        """log of the sum of all weights; None where that of a tie is not known."""
+        terms = [(one.law.log_Z, 1) for one in self._apart]
+        terms += [(law.log_Z, len(places)) for law, places in self._ties]
         if any(log_Z is None for log_Z, _ in terms):
             return None
         return sum((log_Z or 0.0) * times for log_Z, times in terms)
 
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n independent draws, shape (n, cells)."""
+        u = np.zeros((n, self._size), dtype=np.int64)
+        if self._grouped is not None:
+            u = self._grouped.law.draw_many(randomness, n).reshape(n, -1)
+        for noise, places in self._ties:
+            drawn = noise.draw_many(randomness, n * len(places))
+            u[:, places.reshape(-1)] = drawn.reshape(n, -1)
+        if self._free is not None:
+            u[:, self._loose] = self._free.law.draw_many(randomness, n)
+        return u
+
     def log_density(self, u: Ints) -> Any:
-        """log p(u) for u of shape (..., cells); up to a constant where `log_Z_ties` is None."""
+        """log p(u) for u of shape (..., cells); up to a constant where `log_Z` is None."""
         tied = np.concatenate([np.empty(0, np.int64), *(p.reshape(-1) for _, p in self._ties)])
         apart = u.copy()
         apart[..., tied] = 0
         apart[..., self._loose] = 0
         if self._grouped is not None:
-            logs = self._grouped.log_density(apart)
+            logs = self._grouped.law.log_density(apart)
         else:
             logs = np.where(np.any(apart, axis=-1), -np.inf, 0.0)
-        logs = logs + np.sum(self.cell.log_pmf(u[..., self._loose]), axis=-1)
+        if self._free is not None:
+            logs = logs + self._free.law.log_density(u[..., self._loose])
         for noise, places in self._ties:
-            one = u[..., places]
-            weight = (self.cell.log_pmf(one) - self.cell.log_pmf(0)).sum(axis=(-2, -1))
-            logs = logs + np.where(np.all(noise.holds(one), axis=-1), weight, -np.inf)
-        return logs - (self.log_Z_ties or 0.0)
+            logs = logs + np.sum(noise.log_density(u[..., places]), axis=-1)
+        return logs
 
     def ties(self) -> Iterator[tuple[TiedNoise, Ints]]:
         """Samplers of ties of one make, with the places (ties x cells) they serve."""
         return iter(self._ties)
 
 
-def _alike(
-    family: str, scale: Fraction, support: Support, chain: bool
-) -> Iterator[tuple[TiedNoise, Ints]]:
+def _alike(cell: CellLaw, support: Support, chain: bool) -> Iterator[tuple[TiedNoise, Ints]]:
     """Ties with equal equations and sizes share a sampler (thousands of counties have one make)."""
     flat = support.labels.reshape(-1)
     order = np.argsort(flat, kind="stable")
@@ -184,4 +193,4 @@ def _alike(
         key = (tie.pattern, sizes.tobytes())
         makes.setdefault(key, (tie, []))[1].append(cells)
     for tie, places in makes.values():
-        yield TiedNoise(family, scale, tie, support.sizes[tie.groups], chain), np.stack(places)
+        yield TiedNoise(cell, tie, support.sizes[tie.groups], chain), np.stack(places)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.errors import StructureError
 from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.inversion import ExactLaw, Ints, ball, exp_ball, positive_rational
 from congenial.sampling.inversion import Floats as Floats  # densities name it from here
@@ -149,3 +150,15 @@ class DiscreteGaussian(ExactLaw):
         f1, f3 = -t * f, (3 * t / s - t**3) * f  # first and third derivatives
         integral = math.sqrt(math.pi * s / 2) * erfc(start / math.sqrt(2 * s))
         return np.asarray((integral + f / 2 - f1 / 12 + f3 / 720) * math.exp(-self._moments[0]))
+
+
+CellLaw = DoubleGeometric | DiscreteGaussian  # what a cell of a table may get on its own
+
+
+def cell_law(family: str, parameter: Fraction) -> CellLaw:
+    """Noise of a cell on its own; `parameter` is the rate (eps per cell), or the variance."""
+    if family == "double_geometric":
+        return DoubleGeometric(parameter)
+    if family == "discrete_gaussian":
+        return DiscreteGaussian(parameter)
+    raise StructureError(f"'{family}' is not a law on the integers.")

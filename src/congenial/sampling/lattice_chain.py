@@ -10,31 +10,47 @@ stated one, and a release drawn from it is labelled "uncertified chain".
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
+from typing import Any
 
 import numpy as np
 
 from congenial.figures.integers import kernel
-from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.families import cell_law
+from congenial.sampling.discrete import CellLaw, DoubleGeometric
 from congenial.sampling.inversion import Floats, Ints
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, open_uniform
 
 
-class LatticeChain:
+class LatticeChain(IntegerLaw):
     """`sweeps` heat-bath sweeps over a lattice basis of the noise on tied groups, from zero.
 
     labels: the group of each cell. equations: rows of whole coefficients, one column per group.
+    Nothing is proved of a draw, which the two errors say.
     """
 
+    log_ratio_error = math.inf
+    mass_lost = 1.0
     log_Z: float | None = None
 
-    def __init__(self, family: str, scale: Fraction, labels: Ints, equations: Ints) -> None:
-        self._l1 = isinstance(cell_law(family, scale), DoubleGeometric)
-        self._rate = float(scale) if self._l1 else 1 / (2 * float(scale))
+    def __init__(self, cell: CellLaw, labels: Ints, equations: Ints) -> None:
+        self._l1 = isinstance(cell, DoubleGeometric)
+        if isinstance(cell, DoubleGeometric):
+            self._rate = float(cell.eps)
+        else:
+            self._rate = 1 / (2 * float(cell.sigma2))
+        self._labels, self._equations = labels, equations
         self._moves = lattice_moves(labels, equations)
         self.sweeps = 12 + 2 * len(self._moves)
         self.steps = self.sweeps * len(self._moves)  # of one draw
+
+    def log_density(self, u: Any) -> Any:
+        """Of the chain's limit, up to a constant; u has shape (..., cells)."""
+        noise = np.asarray(u)
+        sums = np.zeros((*noise.shape[:-1], self._equations.shape[1]), dtype=np.int64)
+        np.add.at(np.moveaxis(sums, -1, 0), self._labels, np.moveaxis(noise, -1, 0))
+        weight = -self._rate * (np.abs(noise) if self._l1 else noise * noise).sum(axis=-1)
+        return np.where(np.any(sums @ self._equations.T, axis=-1), -np.inf, weight)
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n approximate draws, shape (n, cells): runs of their own, each from zero."""

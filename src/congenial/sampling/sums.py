@@ -29,11 +29,9 @@ import numpy as np
 
 from congenial.errors import StructureError
 from congenial.sampling.ball_precision import working_precision
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, Floats
+from congenial.sampling.discrete import CellLaw, DiscreteGaussian, DoubleGeometric, Floats
 from congenial.sampling.inversion import ball, positive_rational
 from congenial.sampling.tree.laminar import legendre
-
-CellLaw = DoubleGeometric | DiscreteGaussian
 
 _UNIT = 2.0**-52  # rounding unit
 _WIDEST = 1e6  # largest standard deviation for which a law is tabulated

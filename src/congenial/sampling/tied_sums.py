@@ -22,8 +22,8 @@ from math import gcd, prod
 import numpy as np
 
 from congenial.figures.lattice import Ints
-from congenial.sampling.discrete import DoubleGeometric, Floats
-from congenial.sampling.sums import CellLaw, Pmf, _convolve, _power, iid_sum_law
+from congenial.sampling.discrete import CellLaw, DoubleGeometric, Floats
+from congenial.sampling.sums import Pmf, _convolve, _power, iid_sum_law
 
 _MOST_WORK = 4e9  # products summed for one law
 _UNIT = 2.0**-52

@@ -3,7 +3,8 @@
 `Workload` names the tables, `design` says how precisely each is measured under one promise
 (`joint_rho`, `joint_epsilon`), `estimate` puts all measurements and exact figures together,
 `Covariance` says how far estimates may be off, and `fit_whole_counts` makes whole counts of them
-whose sums are the tables. For programmers: plans do not use it yet.
+whose sums are the tables. `congenial.mechanisms.calibrate_tables` draws them, and so does a plan
+with `tables`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import LOOSE, Support, support
-from congenial.sampling.families import cell_law
+from congenial.sampling.discrete import cell_law
 from congenial.sampling.sums import Pmf, subset_sum_law
 from congenial.tables.estimate import choose_inverse, in_order
 from congenial.tables.gradient_inverse import GradientInverse

@@ -30,7 +30,7 @@ from typing import Literal
 import numpy as np
 
 from congenial.figures.support import Support
-from congenial.sampling.families import cell_law
+from congenial.sampling.discrete import cell_law
 from congenial.sampling.sums import cell_variance
 
 Family = Literal["discrete_gaussian", "double_geometric"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,11 +18,12 @@ from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.persons import person_promise
+from congenial.mechanisms.distribution.rebuild_statistics import rebuild
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.vector_laws import GaussianLaw
-from congenial.privacy.description import read_description
+from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
 from congenial.report.statistics_report import StatisticsReport
@@ -39,6 +41,27 @@ PAIRS = DistributionPairs.given(QUERY, LAWS, records=100)
 
 def calibrated(**keywords) -> DistributionMechanism:
     return calibrate_distribution(PAIRS, 1, 0.001, **keywords).mechanism
+
+
+def test_words_for_notebooks():
+    gaussian = calibrated(mechanism="expected_gaussian")
+    assert repr(gaussian) == "expected_gaussian(epsilon = 1, delta = 0.001)"
+    pure = calibrate_distribution(PAIRS, 1, 0, mechanism="directional_laplace").mechanism
+    assert repr(pure) == "directional_laplace(epsilon = 1)"
+
+
+def test_a_mechanism_is_built_again_from_its_promise():
+    """For `verify`: of either kind of promise, and of no other."""
+    for made in (
+        calibrated(mechanism="expected_gaussian"),
+        calibrate_distribution(PAIRS, 1, 0, mechanism="directional_laplace").mechanism,
+    ):
+        again = list(rebuild(made.name, made.noise, made.guarantee))
+        assert [(one.name, one.noise, one.target) for one in again] == [
+            (made.name, made.noise, made.target)
+        ]
+        other = replace(made.guarantee, tradeoff=Gaussian(1))
+        assert list(rebuild(made.name, made.noise, other)) == []
 
 
 def test_a_release_and_its_words():

@@ -202,3 +202,26 @@ def test_stacked_queries_keep_their_order():
         jointly(
             QUERY, Statistics(Schema.from_dict({"z": {"integers": [0, 1]}}), (Statistic.mean("z"),))
         )
+
+
+@pytest.mark.parametrize("kind", ["mean", "quantile", "cut"])
+def test_a_column_of_whole_numbers_takes_no_others(kind):
+    """An age of 41.5 was averaged though the schema has whole numbers only."""
+    part = {
+        "mean": Statistic.mean("age"),
+        "quantile": Statistic.quantile("age", 0.5),
+        "cut": Statistic.mean("age", between=(0, 60)),
+    }[kind]
+    query = Statistics(SCHEMA, (part,))
+    ages = np.full(N, 30.0)
+    with Microdata.open(people(age=ages), SCHEMA) as data:
+        assert query.compute(data).values[0] == 30
+    ages[3] = 41.5
+    with Microdata.open(people(age=ages), SCHEMA) as data:
+        for ask in (query.compute, query.records):
+            with pytest.raises(DataError, match="not whole") as refused:
+                ask(data)
+            assert "41" not in str(refused.value)
+    bins = Schema.from_dict({"age": {"edges": [0, 100]}})  # real numbers, as before
+    with Microdata.open(people(age=ages), bins) as data:
+        assert Statistics(bins, (part,)).compute(data).values[0] > 29

@@ -18,7 +18,7 @@ from congenial.sampling.prior import prior, prior_kernels
 from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
 from congenial.sampling.subcounts import draw_below
-from congenial.sampling.tree.bounded import BoundedGroups
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 from tests.sampling.conditioned import attempt, constant
 
 ALPHA = 1e-6
@@ -162,7 +162,7 @@ def test_uniform_base_is_the_bounded_law(squared):
     centre, total, rate = [3, 0, 5, 2], 10, F(1, 3)
     noise = DiscreteGaussian(1 / (2 * rate)) if squared else DoubleGeometric(rate)
     law = CountsGivenTotal([CountCell(x, rate, squared=squared) for x in centre], total)
-    other = BoundedGroups([0] * 4, centre, noise)
+    other = TreeOfSums.of_groups([0] * 4, centre, noise)
     y = other.draw_many(SeededRandomness(1), 20)
     assert law.log_density(y) == pytest.approx(other.log_density(y), abs=1e-9)
     assert law.log_density([[10, 0, 0, 1], [11, -1, 0, 0]]).tolist() == [-math.inf, -math.inf]

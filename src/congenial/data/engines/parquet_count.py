@@ -149,7 +149,7 @@ def _coder(attribute: Attribute, axis: Axis, kind: str, stored: Any) -> Coder | 
         other,
         edges=np.array([float(edge) for edge in edges], dtype=stored.to_pandas_dtype()),
         codes=np.array(codes, dtype=np.int32),
-        broken=other if attribute.kind == "integers" else _ANY_NUMBER,
+        broken=other if attribute.whole_values else _ANY_NUMBER,
     )
 
 

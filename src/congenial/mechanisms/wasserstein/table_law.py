@@ -1,7 +1,7 @@
 """The law p(y | x) ~ nu(y) exp(-rate loss(y - T(x))) for losses that are sums over cells.
 
 Given the public sums the cells are independent, so every group is drawn by itself, exactly: noise
-given a sum where no sign binds (`BoundedGroups`), weighted counts given a total elsewhere
+given a sum where no sign binds (`TreeOfSums`), weighted counts given a total elsewhere
 (`CountsGivenTotal`), and single cells by rejection.
 """
 
@@ -21,7 +21,7 @@ from congenial.sampling.inversion import Ints
 from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.subcounts import draw_below
-from congenial.sampling.tree.bounded import BoundedGroups
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 
 class TableLaw:
@@ -74,13 +74,15 @@ class TableLaw:
         return [i for i in range(self.base.cells) if i not in grouped and i not in self._whole_of]
 
     @cached_property
-    def groups(self) -> list[BoundedGroups | CountsGivenTotal]:
+    def groups(self) -> list[TreeOfSums | CountsGivenTotal]:
         """The law of each group given its sum."""
         return [self._group(group, total or 0) for group, total in self.base.totals]
 
-    def _group(self, group: tuple[int, ...], total: int) -> BoundedGroups | CountsGivenTotal:
+    def _group(self, group: tuple[int, ...], total: int) -> TreeOfSums | CountsGivenTotal:
         if not self.base.nonnegative:
-            return BoundedGroups([0] * len(group), self.truth[list(group)], self.noise, low=None)
+            return TreeOfSums.of_groups(
+                [0] * len(group), self.truth[list(group)], self.noise, low=None
+            )
         return CountsGivenTotal([self._cell(i) for i in group], total)
 
     def _cell(self, i: int) -> CountCell:

@@ -19,6 +19,7 @@ from congenial.figures.lattice import Ints
 from congenial.figures.statements import count, total
 from congenial.figures.support import Support, support
 from congenial.sampling.conditioned_counts import ConditionedCounts
+from congenial.sampling.discrete import DoubleGeometric
 
 EPS_CELL, PROPOSAL = Fraction(1, 2), Fraction(3, 5)
 EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
@@ -45,7 +46,7 @@ def published(counts: Any) -> tuple[Table, Support]:
 def conditional(counts: Any, eps_cell: Fraction = EPS_CELL) -> ConditionedCounts:
     """Exact draws of the paper's mechanism: noise given the three figures and m >= 0."""
     table, known = published(counts)
-    return ConditionedCounts("double_geometric", eps_cell, known, table.counts)
+    return ConditionedCounts(DoubleGeometric(eps_cell), known, table.counts)
 
 
 @lru_cache(maxsize=4)

@@ -28,7 +28,6 @@ from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness
 
-FAMILY = "double_geometric"
 _AT_ONCE = 20_000  # cells projected by one programme
 
 
@@ -64,12 +63,12 @@ class MethodSetting:
 
     def conditioned(self, randomness: Randomness, draws: int) -> Ints:
         """Noise given the figures."""
-        noise = ConditionedNoise(FAMILY, self.eps_cell, self.support)
+        noise = ConditionedNoise(DoubleGeometric(self.eps_cell), self.support)
         return self.truth + noise.draw_many(randomness, draws)
 
     def conditioned_on_signs(self, randomness: Randomness, draws: int) -> Ints:
         """Counts given the figures and m >= 0."""
-        counts = ConditionedCounts(FAMILY, self.eps_cell, self.support, self.truth)
+        counts = ConditionedCounts(DoubleGeometric(self.eps_cell), self.support, self.truth)
         return counts.draw_many(randomness, draws)
 
     def projected(

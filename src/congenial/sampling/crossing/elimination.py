@@ -1,7 +1,7 @@
 """Crossing groups of cells: atom totals tied by linear equations, drawn exactly by elimination.
 
 Cells are grouped into atoms; atom totals are not fixed but satisfy E T = E (totals of s). Given its
-total an atom is drawn as in `bounded` (its message M_A(T) weighs the total); the totals are drawn
+total an atom is drawn by `TreeOfSums` (its message M_A(T) weighs the total); the totals are drawn
 by variable elimination. Atoms join one at a time. After some have joined, all that matters of them
 is y = E_joined T_joined, which lies in span(E_joined) and span(E_rest) at once: a state of
 
@@ -15,7 +15,6 @@ a proposal of their own (`totals`), used with a tiny probability.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -28,29 +27,24 @@ import numpy.typing as npt
 from congenial.errors import StructureError
 from congenial.sampling.crossing.atom_totals import AtomTotals
 from congenial.sampling.crossing.joining_order import Component, components
+from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree.bounded import (
-    LeafPlanner,
-    alike,
-    log_message,
-    log_weight,
-    noise_bounds,
-    noise_of,
-)
+from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
 from congenial.sampling.tree.groups import checked_labels
-from congenial.sampling.tree.messages import Forest, Law
-from congenial.sampling.tree.splitter import Splitter
+from congenial.sampling.tree.tilts import LeafPlanner, alike
+from congenial.sampling.tree.tree_of_sums import TreeOfSums, log_message
 
 _CHUNK = 1 << 18  # cells drawn at a time: what belongs to them stays in the cache
 
 
-class CrossingGroups:
+class CrossingGroups(IntegerLaw):
     """Noisy counts m around s, bounded cell by cell, given linear equations on atom totals.
 
     labels: the atom of each cell (0, 1, 2, ...), -1 for a cell that keeps its count. equations: a
     matrix of integers, one row per equation and one column per atom, or a list of {atom:
-    coefficient}. law, low, high: as in `BoundedGroups`; low = None for no sign constraint.
+    coefficient}. law, low, high: as in `TreeOfSums`; low = None for no sign constraint.
     p(m) = prod_i w(m_i - s_i) / Z on { E T(m) = E T(s), low <= m <= high }.
 
     The paper's case, total, female and voting-age counts of a sex by age table, has four atoms and
@@ -73,47 +67,23 @@ class CrossingGroups:
         labels: npt.ArrayLike,
         centre: npt.ArrayLike,
         equations: npt.ArrayLike | Sequence[Mapping[int, int]],
-        law: Law,
+        law: CellLaw,
         low: npt.ArrayLike | None = 0,
         high: npt.ArrayLike | None = None,
     ) -> None:
-        self.labels = checked_labels(labels)
-        self.centre = np.array(centre, dtype=np.int64).reshape(-1)
-        self.law = law
-        self.bounds = noise_bounds(self.centre, low, high, self.labels.size)
-        self.atoms = int(self.labels.max()) + 1
+        self._cells = NoisyCells.of_one_law(centre, law, low, high)
+        self._sums = NestedSums.of_groups(checked_labels(labels))
+        self.atoms = len(self._sums.parent)
         self.equations = _sparse(equations, self.atoms)
-        self._forest, self._planner = Forest(), LeafPlanner(law)
-        members = np.argsort(self.labels, kind="stable")
-        starts = np.searchsorted(self.labels[members], np.arange(self.atoms + 1))
-        self._cells = [members[a:b] for a, b in itertools.pairwise(starts)]
-        empty = [a for a, cells in enumerate(self._cells) if cells.size == 0]
-        if empty:
-            raise StructureError(
-                f"atom {empty[0]} has no cell.",
-                remedy="Number the atoms 0, 1, 2, ... without gaps.",
-            )
         self.parts = components(self.equations, self.atoms)
-        self._build()
-
-    def _build(self) -> None:
-        roots, order = [0] * self.atoms, [np.empty(0, np.int64)] * self.atoms
+        self._planner = LeafPlanner(law)
+        tilts = [Fraction(0)] * self.atoms
         for part in self.parts:
             for atom, tilt in zip(part.atoms, self._tilts(part), strict=True):
-                cells = self._cells[atom]
-                lows, highs = self._planner.shared_bounds(
-                    self.bounds[0][cells], self.bounds[1][cells], tilt
-                )
-                arranged = np.lexsort((highs, lows))
-                roots[atom] = self._planner.message(
-                    self._forest, lows[arranged], highs[arranged], tilt
-                )
-                order[atom] = cells[arranged]
-        self._roots = roots
-        self._splitter = Splitter(
-            self._forest, roots, np.concatenate(order), self.centre, self.bounds
-        )
-        nodes = self._forest.nodes
+                tilts[atom] = tilt
+        # given their totals the atoms are groups, as `TreeOfSums` draws them
+        self._given_totals = TreeOfSums(self._cells, self._sums, tilts)
+        nodes, roots = self._given_totals.forest.nodes, self._given_totals.roots
         self._totals = [
             AtomTotals(part, [nodes[roots[a]] for a in part.atoms])
             for part in self.parts
@@ -122,10 +92,10 @@ class CrossingGroups:
 
     def _tilts(self, part: Component) -> list[Fraction]:
         """Tilts theta_A = sum over equations of lambda_e E_eA: a constant given the equations."""
-        owned = [self._cells[a] for a in part.atoms]
-        bounds = [(self.bounds[0][cells], self.bounds[1][cells]) for cells in owned]
+        owned = [self._sums.cells[a] for a in part.atoms]
+        bounds = [(self._cells.low[cells], self._cells.high[cells]) for cells in owned]
         if not part.freedom:
-            return [self._planner.tilt(lows, highs, 0) for lows, highs in bounds]
+            return [self._planner.tilt(lows, highs) for lows, highs in bounds]
         cells = [alike(*b) for b in bounds]
         ranges = [self._planner.range(*b) for b in bounds]
         matrix = np.array(part.rows, dtype=float).reshape(-1, len(part.atoms))
@@ -161,46 +131,33 @@ class CrossingGroups:
     @cached_property
     def log_Z(self) -> float:
         """log of the sum of the product of weights over all conforming m; error below 1e-10."""
-        terms = [t.log_Z for t in self._totals]
+        terms, given = [t.log_Z for t in self._totals], self._given_totals
         for part in self.parts:
             if not part.freedom:
-                terms += [log_message(self._forest, self._roots[a], 0) for a in part.atoms]
+                terms += [log_message(given.forest, given.roots[a], 0) for a in part.atoms]
         return math.fsum(terms)
-
-    def atom_sums(self, u: Ints) -> Ints:
-        """Sums over atoms, shape (atoms, ...), of values of shape (..., cells)."""
-        free = self.labels >= 0
-        sums = np.zeros((self.atoms, *u.shape[:-1]), dtype=np.int64)
-        np.add.at(sums, self.labels[free], np.moveaxis(u[..., free], -1, 0))
-        return sums
 
     def log_density(self, m: npt.ArrayLike) -> Any:
         """log p(m), -inf for m that does not conform; m has shape (..., cells)."""
-        u = noise_of(m, self.centre)
-        sums = self.atom_sums(u)
-        inside = np.all((u >= self.bounds[0]) & (u <= self.bounds[1]), axis=-1)
-        inside &= ~np.any(u[..., self.labels < 0], axis=-1)
+        u = self._cells.noise(m)
+        sums = self._sums.of(u)
+        inside = ~np.any(u[..., self._sums.of_cell < 0], axis=-1)
         for row in self.equations:
             off = np.zeros(u.shape[:-1], dtype=np.int64)
             for atom, coefficient in row.items():
                 off = off + coefficient * sums[atom]
             inside &= off == 0
-        return np.where(inside, log_weight(self.law, u) - self.log_Z, -np.inf)[()]
-
-    def draw(self, randomness: Randomness) -> Ints:
-        """One exact draw: a count per cell."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
+        return np.where(inside, self._cells.log_weight(u) - self.log_Z, -np.inf)[()]
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells)."""
-        out = np.empty((n, self.labels.size), dtype=np.int64)
-        rows = max(1, _CHUNK // self.labels.size)
+        out = np.empty((n, self._cells.centre.size), dtype=np.int64)
+        rows = max(1, _CHUNK // self._cells.centre.size)
         for start in range(0, n, rows):
             block = out[start : start + rows]
             again = self._fill(block, randomness, n)
             while again.size:
-                fresh = np.empty((again.size, self.labels.size), dtype=np.int64)
+                fresh = np.empty((again.size, self._cells.centre.size), dtype=np.int64)
                 left = self._fill(fresh, randomness, n)
                 block[again] = fresh
                 again = again[left]
@@ -212,7 +169,7 @@ class CrossingGroups:
         rejected: set[int] = set()
         for totals in self._totals:
             rejected |= totals.fill(sums[: len(out)], randomness)
-        rejected |= set(self._splitter.fill(out, randomness, sums, n).tolist())
+        rejected |= set(self._given_totals.splitter.fill(out, randomness, sums, n).tolist())
         return np.array(sorted(rejected), dtype=np.int64)
 
 

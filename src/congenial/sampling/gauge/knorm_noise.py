@@ -26,6 +26,7 @@ import numpy.typing as npt
 from congenial.sampling.decide import below
 from congenial.sampling.gauge.gauge import Gauge
 from congenial.sampling.inversion import Ints, ball, positive_rational
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way.lattice_gaussian import checked_shape, checked_tables, known
 from congenial.sampling.two_way.two_way import TwoWayNoise
@@ -35,7 +36,7 @@ _BATCH = 1 << 16  # proposals at a time, at most
 _ENUMERATED = 6  # dimension up to which tables are counted for log Z
 
 
-class KNormNoise:
+class KNormNoise(IntegerLaw):
     """Noise ~ exp(-eps gauge(u)) on an r x c table with zero row and column sums.
 
     records: how many records adjacent databases differ in, 2 or 3; eps is then the privacy loss
@@ -49,6 +50,7 @@ class KNormNoise:
     """
 
     log_ratio_error = 0.0
+    mass_lost = 0.0
 
     def __init__(self, shape: tuple[int, int], eps: Fraction | int, *, records: int = 3) -> None:
         self.eps = positive_rational("eps", eps)
@@ -82,11 +84,6 @@ class KNormNoise:
     def log_density(self, u: npt.ArrayLike) -> Any:
         """log p(u) = log_weight(u) - log_Z. StructureError where log_Z is None."""
         return self.log_weight(u) - known(self.log_Z)
-
-    def draw(self, randomness: Randomness) -> Ints:
-        """One exact draw, shape (r, c)."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, r, c): the first n proposals that are kept.

@@ -37,6 +37,7 @@ from flint import arb
 
 from congenial.errors import MandateError, StructureError
 from congenial.sampling.inversion import Floats, Ints, _bernoulli, ball
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.prior.count_cell import CountCell, WeightTable, tabulate
 from congenial.sampling.randomness import Randomness, Words, uniform_below
 
@@ -55,7 +56,7 @@ _NARROW = 128  # standard deviation of the sum up to which messages are faster t
 _PAID = 80_000  # cells proposed in the time that the messages of one cell take
 
 
-class CountsGivenTotal:
+class CountsGivenTotal(IntegerLaw):
     """Independent counts with weights `cells`, given that they add up to `total`.
 
     Exact: `log_ratio_error` and `mass_lost` are 0.

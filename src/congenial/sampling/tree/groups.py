@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
@@ -13,15 +13,18 @@ import numpy.typing as npt
 
 from congenial.errors import StructureError
 from congenial.sampling.inversion import Floats, Ints
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.law import IntegerLaw
 
 
-class Groups(ABC):
+class Groups(IntegerLaw):
     """Independent noise on cells, given that each group of cells sums to zero.
 
     labels: for each cell the number of its group, 0, 1, 2, ... (every number used), or -1 for a
-    cell that is not free and gets no noise; a group of one cell gets 0.
+    cell that is not free and gets no noise; a group of one cell gets 0. Draws are exact.
     """
+
+    log_ratio_error = 0.0
+    mass_lost = 0.0
 
     def __init__(self, labels: npt.ArrayLike, scale: Fraction | int) -> None:
         self.labels = checked_labels(labels)
@@ -51,15 +54,6 @@ class Groups(ABC):
     @abstractmethod
     def _log_weight(self, noise: Ints) -> Floats:
         """Log weight of each noise vector, cells in the last dimension."""
-
-    @abstractmethod
-    def draw_many(self, randomness: Randomness, n: int) -> Ints:
-        """n independent exact draws, shape (n, cells)."""
-
-    def draw(self, randomness: Randomness) -> Ints:
-        """One exact draw: an integer per cell."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
 
     @cached_property
     def log_Z(self) -> float:

@@ -36,11 +36,9 @@ import numpy as np
 from flint import arb
 
 from congenial.errors import StructureError
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, Floats
+from congenial.sampling.discrete import CellLaw, DiscreteGaussian, DoubleGeometric, Floats
 from congenial.sampling.inversion import ball
 from congenial.sampling.tree.split_constants import WHOLE
-
-Law = DoubleGeometric | DiscreteGaussian
 
 _CUT = 80 * math.log(2)  # a window ends where a message falls below 2^-80 of its largest value
 _WIDEST = 1 << 22  # largest window
@@ -67,7 +65,7 @@ class Leaf:
     The tilt multiplies the law given a sum by a constant; it centres the windows.
     """
 
-    law: Law
+    law: CellLaw
     low: int | None = None
     high: int | None = None
     tilt: Fraction = Fraction(0)

@@ -48,9 +48,9 @@ class Flat:
                 )
         rows = [(v.left, v.right, v.lo, *where) for v, *where in zip(nodes, size, at, strict=True)]
         return cls(
-            np.array(rows, dtype=np.int64),
-            np.concatenate([v.m for v in nodes]),
-            np.concatenate([v.s for v in nodes]),
+            np.array(rows, dtype=np.int64).reshape(-1, 5),
+            np.concatenate([np.empty(0), *(v.m for v in nodes)]),
+            np.concatenate([np.empty(0), *(v.s for v in nodes)]),
             mode,
         )
 

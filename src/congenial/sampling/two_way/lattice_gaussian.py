@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from congenial.errors import StructureError
 from congenial.sampling.inversion import Floats, Ints, positive_rational
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.groups import Groups
 from congenial.sampling.two_way.klein import LINE, Klein, chain, line_noise, log_rho, table_noise
@@ -72,8 +73,6 @@ class GroupedGaussian(Groups):
     (0, 0, 0)
     """
 
-    log_ratio_error = 0.0
-
     def __init__(self, labels: npt.ArrayLike, sigma2: Fraction | int) -> None:
         super().__init__(labels, positive_rational("sigma2", sigma2))
         self.sigma2 = self.scale
@@ -104,7 +103,7 @@ class GroupedGaussian(Groups):
         return out
 
 
-class TwoWayGaussian:
+class TwoWayGaussian(IntegerLaw):
     """Discrete Gaussian noise on an r x c table, given that all row and column sums are zero.
 
     Density p(u) = exp(-||u||^2/(2 sigma2)) / Z. log_Z is None unless sigma is large enough for the
@@ -119,6 +118,7 @@ class TwoWayGaussian:
     """
 
     log_ratio_error = 0.0
+    mass_lost = 0.0
 
     def __init__(self, shape: tuple[int, int], sigma2: Fraction | int) -> None:
         self.sigma2 = positive_rational("sigma2", sigma2)
@@ -153,11 +153,6 @@ class TwoWayGaussian:
     def log_density(self, u: npt.ArrayLike) -> Any:
         """log p(u) = log_weight(u) - log_Z. StructureError where log_Z is None."""
         return self.log_weight(u) - known(self.log_Z)
-
-    def draw(self, randomness: Randomness) -> Ints:
-        """One exact draw, shape (r, c)."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, r, c), by `Klein.draw`."""

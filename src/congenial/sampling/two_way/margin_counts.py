@@ -24,6 +24,7 @@ from congenial.errors import MandateError, StructureError
 from congenial.privacy.columns_error import columns_error, columns_fit
 from congenial.sampling.decide import pick_fast
 from congenial.sampling.inversion import Floats, Ints, ball, positive_rational
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way.divide import Divide
 from congenial.sampling.two_way.given_sum import pair_law
@@ -126,7 +127,7 @@ class Columns:
         return out
 
 
-class TwoWayCounts:
+class TwoWayCounts(IntegerLaw):
     """Tables m >= 0 with the margins of s, p(m) = exp(-eps_cell ||m - s||_1) / Z(s).
 
     s: the confidential table, integers >= 0 of shape (r, c); it stays inside and is not shown.
@@ -169,6 +170,8 @@ class TwoWayCounts:
     def log_ratio_error(self) -> float:
         """H: the law drawn from is within this of the stated one, in log probability."""
         return self._way.log_ratio_error if self._way else 0.0
+
+    mass_lost = 0.0
 
     def log_weight(self, m: npt.ArrayLike) -> Any:
         """-eps_cell ||m - s||_1, or -inf off the support: the log density up to log Z.

@@ -40,6 +40,7 @@ from congenial.errors import StructureError
 from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.decide import below, pick
 from congenial.sampling.inversion import ExactLaw, Floats, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.laminar import GroupedNoise, log_normaliser
 from congenial.sampling.two_way.lattice_gaussian import (
@@ -137,7 +138,7 @@ def _ends(size: int, b: Any) -> list[Any]:
     return [1 - b, *[(1 - b) ** 2] * (size - 1), 1 - b]
 
 
-class TwoWayNoise:
+class TwoWayNoise(IntegerLaw):
     """Independent double geometric noise on an r x c table, given zero row and column sums.
 
     Density p(u) = exp(-eps_cell ||u||_1) / Z; log_Z is known for min(r, c) <= 2 and None otherwise
@@ -151,6 +152,7 @@ class TwoWayNoise:
     """
 
     log_ratio_error = 0.0
+    mass_lost = 0.0
 
     def __init__(self, shape: tuple[int, int], eps_cell: Fraction | int) -> None:
         self.eps_cell = positive_rational("eps_cell", eps_cell)
@@ -185,11 +187,6 @@ class TwoWayNoise:
     def log_density(self, u: npt.ArrayLike) -> Any:
         """log p(u) = log_weight(u) - log_Z. StructureError where log_Z is None."""
         return self.log_weight(u) - known(self.log_Z)
-
-    def draw(self, randomness: Randomness) -> Ints:
-        """One exact draw, shape (r, c)."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, r, c).

@@ -11,6 +11,7 @@ from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
+from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 from congenial.tables.design import Aim, Design, Keep, design
@@ -85,4 +86,11 @@ class TablesProblem:
         """What draws a design; `aim` is how error was shared, in words."""
         told = document(found, self.model, aim)
         tables = self.workload.tables
-        return JointTables.of(self.adjacency, tables, found.family, found.scales, keep, told)
+        made = JointTables.of(self.adjacency, tables, found.family, found.scales, keep, told)
+        loss = joint_loss([made.description], self.adjacency)
+        if max(loss.rho, loss.epsilon) > found.promise or loss.mass:
+            raise GuaranteeError(
+                f"these tables would promise {loss.tradeoff.words}, more than was asked for.",
+                remedy="Leave out figures or tables; this should be reported.",
+            )
+        return made

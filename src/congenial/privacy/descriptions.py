@@ -1,0 +1,22 @@
+"""The kinds of descriptions of a release, and reading one of whichever kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from congenial.data.schema import Schema
+from congenial.privacy.description import Description
+from congenial.privacy.record_description import RecordDescription
+from congenial.privacy.tables_description import TablesDescription
+
+AnyDescription = Description | RecordDescription | TablesDescription
+_KINDS: dict[str, type[AnyDescription]] = {
+    "records": RecordDescription,
+    "tables": TablesDescription,
+}
+
+
+def read_description(schema: Schema, data: Mapping[str, Any]) -> AnyDescription:
+    """The description that `to_dict` wrote, of whichever kind."""
+    return _KINDS.get(data.get("kind", ""), Description).from_dict(schema, data)

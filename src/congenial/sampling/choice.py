@@ -1,0 +1,182 @@
+"""Every law of integers there is, which of them draws a part of a table, and why.
+
+What the figures leave of a table falls into independent parts (`figures.support`). `choose` goes
+through OPTIONS from top to bottom and takes the first law that fits a part: closed forms before
+messages, messages before elimination. The reason is shown by `congenial check`. A law that is not
+in LAWS fails tests/contracts/test_laws.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from congenial.figures.support import LOOSE
+from congenial.sampling.crossing.elimination import CrossingGroups
+from congenial.sampling.discrete import CellLaw, DoubleGeometric
+from congenial.sampling.gauge.knorm_noise import KNormNoise
+from congenial.sampling.independent import IndependentCells
+from congenial.sampling.inversion import Ints
+from congenial.sampling.lattice_chain import LatticeChain
+from congenial.sampling.law import IntegerLaw
+from congenial.sampling.prior.prior import CountsGivenTotal
+from congenial.sampling.tree.bounded_sums import BoundedSum
+from congenial.sampling.tree.laminar import GroupedNoise
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.two_way.margin_counts import TwoWayCounts
+from congenial.sampling.two_way.two_way import TwoWayNoise
+
+
+@dataclass(frozen=True, eq=False)
+class TablePart:
+    """Cells of a table that are drawn together, and what must hold for them.
+
+    labels: the group of each cell, -1 for a cell without noise, LOOSE for all where nothing
+    published touches them. equations: what ties the sums of groups; None where each is fixed.
+    shape: (rows, columns) of a two-way table of single cells given both margins, cells in its
+    order. centre, low, high, sums: where counts are drawn, the counts, their bounds, and bounds on
+    nested sums. chain: whether a chain was asked for.
+    """
+
+    cell: CellLaw
+    labels: Ints = field(repr=False)
+    equations: Any = field(default=None, repr=False)
+    shape: tuple[int, int] | None = None
+    centre: Ints | None = field(default=None, repr=False)
+    low: Ints | None = field(default=None, repr=False)
+    high: Ints | None = field(default=None, repr=False)
+    sums: Sequence[BoundedSum] = ()
+    chain: bool = False
+
+    @property
+    def geometric(self) -> bool:
+        """Whether a cell's noise is double geometric, not discrete Gaussian."""
+        return isinstance(self.cell, DoubleGeometric)
+
+    @property
+    def signed(self) -> bool:
+        """Whether noise is drawn, without bounds, and not counts."""
+        return self.centre is None
+
+
+@dataclass(frozen=True)
+class ChosenLaw:
+    """A law that draws a part, and why it was chosen."""
+
+    law: IntegerLaw
+    why: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """A law, the parts it fits, how it is made for one, and why it is the one to take."""
+
+    law: type[IntegerLaw]
+    why: str
+    fits: Callable[[TablePart], bool]
+    build: Callable[[Any], IntegerLaw]
+
+
+OPTIONS = (
+    Option(
+        LatticeChain,
+        "a Markov chain was asked for; not certified",
+        lambda part: part.chain,
+        lambda part: LatticeChain(part.cell, part.labels, part.equations),
+    ),
+    Option(
+        IndependentCells,
+        "no published sum touches the cells: independent noise",
+        lambda part: bool(np.all(part.labels == LOOSE)),
+        lambda part: IndependentCells(part.cell, part.labels.size),
+    ),
+    Option(
+        GroupedNoise,
+        "each published sum has cells of its own: noise group by group, in closed form",
+        lambda part: part.signed and part.equations is None and part.geometric,
+        lambda part: GroupedNoise(part.labels, part.cell.eps),
+    ),
+    Option(
+        GroupedGaussian,
+        "each published sum has cells of its own: Gaussian noise on each group's lattice",
+        lambda part: part.signed and part.equations is None,
+        lambda part: GroupedGaussian(part.labels, part.cell.sigma2),
+    ),
+    Option(
+        TwoWayNoise,
+        "both margins of two-way tables: columns are proposed and fitted to the rows",
+        lambda part: part.signed and part.shape is not None and part.geometric,
+        lambda part: TwoWayNoise(part.shape, part.cell.eps),
+    ),
+    Option(
+        TwoWayGaussian,
+        "both margins of two-way tables: Gaussian noise on the lattice of such tables",
+        lambda part: part.signed and part.shape is not None,
+        lambda part: TwoWayGaussian(part.shape, part.cell.sigma2),
+    ),
+    Option(
+        TwoWayCounts,
+        "counts given both margins of tables with four or more rows and columns: one table at a "
+        "time, by its margins",
+        lambda part: part.shape is not None,
+        lambda part: TwoWayCounts(part.centre, part.cell.eps),
+    ),
+    Option(
+        TreeOfSums,
+        "counts given sums that nest: sums are drawn down their tree",
+        lambda part: part.equations is None,
+        lambda part: _tree(part),
+    ),
+    Option(
+        CrossingGroups,
+        "published sums cross: sums of groups are drawn one after the other (elimination), cells "
+        "given them",
+        lambda part: part.equations is not None,
+        lambda part: _crossing(part),
+    ),
+)
+
+# laws that no structure chooses: what is asked of them is another law
+BY_NAME: dict[type[IntegerLaw], str] = {
+    KNormNoise: "mechanism 'knorm'",
+    CountsGivenTotal: "counts with a prior, given public information",
+}
+
+LAWS: tuple[type[IntegerLaw], ...] = (*(option.law for option in OPTIONS), *BY_NAME)
+
+
+def choose(part: TablePart) -> ChosenLaw:
+    """The first law of OPTIONS that fits; StructureError where it cannot be built.
+
+    >>> from fractions import Fraction
+    >>> part = TablePart(DoubleGeometric(Fraction(1)), np.array([0, 0, 1, 1, 1]))
+    >>> choose(part).why
+    'each published sum has cells of its own: noise group by group, in closed form'
+    """
+    option = _first(part)
+    return ChosenLaw(option.build(part), option.why)
+
+
+def reason(part: TablePart) -> str:
+    """Why `choose` takes what it takes, without making it; by labels and equations alone."""
+    return _first(part).why
+
+
+def _first(part: TablePart) -> Option:
+    return next(option for option in OPTIONS if option.fits(part))
+
+
+def _tree(part: Any) -> TreeOfSums:
+    """With the bounds on sums if few draws are wasted; whoever draws checks those left out."""
+    given = (part.labels, part.centre, part.cell, part.low, part.high)
+    tree = TreeOfSums.of_groups(*given, part.sums)
+    return tree if tree.sharp or not part.sums else TreeOfSums.of_groups(*given)
+
+
+def _crossing(part: Any) -> CrossingGroups:
+    centre = np.zeros(part.labels.size, dtype=np.int64) if part.signed else part.centre
+    return CrossingGroups(part.labels, centre, part.equations, part.cell, part.low, part.high)

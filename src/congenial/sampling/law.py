@@ -1,0 +1,49 @@
+"""What every sampler of integers here is: a law with draws, a density, a normaliser, two errors.
+
+Sampler and density check each other (tests/contracts/test_laws.py, for every law there is), and the
+two errors enter the guarantee: H bounds |log p~(x)/p(x)| over a whole draw, tau the total variation
+lost to windows. Neither has a default, so that no law claims to be exact by saying nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from congenial.sampling.inversion import Ints
+from congenial.sampling.randomness import Randomness
+
+
+class IntegerLaw(ABC):
+    """A law of arrays of integers, all of one shape."""
+
+    @property
+    @abstractmethod
+    def log_ratio_error(self) -> float:
+        """H: the largest |log p~(x)/p(x)| of a whole draw; inf where nothing is proved."""
+
+    @property
+    @abstractmethod
+    def mass_lost(self) -> float:
+        """tau: the total variation lost to windows; 1 where nothing is proved."""
+
+    @property
+    @abstractmethod
+    def log_Z(self) -> float | None:
+        """log of the sum of all weights; None where it is not known."""
+
+    @abstractmethod
+    def log_density(self, x: Any) -> Any:
+        """log p(x), -inf off the support; x may have leading dimensions of its own.
+
+        Where `log_Z` is None: StructureError, or up to a constant that no data can change.
+        """
+
+    @abstractmethod
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n independent draws, the first dimension of the result."""
+
+    def draw(self, randomness: Randomness) -> Ints:
+        """One draw."""
+        one: Ints = self.draw_many(randomness, 1)[0]
+        return one

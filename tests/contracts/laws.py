@@ -1,0 +1,171 @@
+"""Small cases of every law of integers, with their weights written out.
+
+A case lists all values that carry weight (for a law without bounds: all but a share of about 1e-5)
+and the log weight of each, independently of the law. A law of `choice.LAWS` without a case fails
+the suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from congenial.figures.limits import FAR
+from congenial.sampling.choice import LAWS
+from congenial.sampling.crossing.elimination import CrossingGroups
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.gauge.knorm_noise import KNormNoise
+from congenial.sampling.independent import IndependentCells
+from congenial.sampling.lattice_chain import LatticeChain
+from congenial.sampling.law import IntegerLaw
+from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
+from congenial.sampling.tree.bounded_sums import BoundedSum
+from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
+from congenial.sampling.tree.laminar import GroupedNoise
+from congenial.sampling.tree.levels import noise_at_levels
+from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.two_way.margin_counts import TwoWayCounts
+from congenial.sampling.two_way.two_way import TwoWayNoise
+
+EPS, SIGMA2 = Fraction(3, 2), Fraction(1)
+CELL, GAUSS = DoubleGeometric(EPS), DiscreteGaussian(SIGMA2)
+MARGINS = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])  # of a 2 x 2 table of groups
+COUNTS = np.array([[2, 0, 1], [1, 3, 0]])
+WIDE = np.array([[1, 0, 2, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+NESTED = [BoundedSum(np.array([0, 1]), 1, 3), BoundedSum(np.array([0, 1, 2]), -FAR, 5)]
+
+Values = Any
+
+
+@dataclass(frozen=True)
+class LawCase:
+    """A law, all values it may take, and their log weights."""
+
+    name: str
+    law: IntegerLaw
+    values: Values
+    log_weights: Values
+
+    def __str__(self) -> str:
+        return f"{type(self.law).__name__}: {self.name}"
+
+
+def _box(reach: int, cells: int) -> Values:
+    return np.array(list(product(range(-reach, reach + 1), repeat=cells)))
+
+
+def _l1(u: Values, eps: Fraction = EPS) -> Values:
+    return -float(eps) * np.abs(u).reshape(len(u), -1).sum(axis=1)
+
+
+def _l2(u: Values) -> Values:
+    return -(u.reshape(len(u), -1) ** 2).sum(axis=1) / (2 * float(SIGMA2))
+
+
+def _case(name: str, law: IntegerLaw, values: Values, weigh: Callable[[Values], Values]) -> LawCase:
+    return LawCase(name, law, values, weigh(values))
+
+
+def _given(u: Values, rows: Values) -> Values:
+    """Those of which the sums in `rows` are zero."""
+    return u[~np.any(u.reshape(len(u), -1) @ np.array(rows).T, axis=1)]
+
+
+def _two_way(rows: int, columns: int, reach: int) -> Values:
+    """All tables with zero margins whose free entries are within reach."""
+    free = _box(reach, (rows - 1) * (columns - 1)).reshape(-1, rows - 1, columns - 1)
+    free = np.concatenate([free, -free.sum(axis=1, keepdims=True)], axis=1)
+    return np.concatenate([free, -free.sum(axis=2, keepdims=True)], axis=2)
+
+
+def _with_margins(s: Values) -> Values:
+    """All nonnegative tables with the margins of s."""
+    rows = [
+        [r for r in product(*(range(int(n) + 1) for n in s.sum(axis=0))) if sum(r) == total]
+        for total in s.sum(axis=1)
+    ]
+    found: list[list[tuple[int, ...]]] = [[]]
+    for level in rows:
+        found = [
+            [*part, row]
+            for part in found
+            for row in level
+            if np.all(np.sum([*part, row], axis=0) <= s.sum(axis=0))
+        ]
+    return np.array(found)
+
+
+def _gauge(u: Values) -> Values:
+    """Of 2 x c tables: differences are sums of swaps, and the gauge is a quarter of the l1 norm."""
+    return _l1(u) / 4
+
+
+def _nested(m: Values) -> Values:
+    kept = (m.sum(axis=1) == 8) & (m[:, :2].sum(axis=1) >= 1) & (m[:, :2].sum(axis=1) <= 3)
+    return m[kept & (m[:, :3].sum(axis=1) <= 5)]
+
+
+def _trees() -> list[LawCase]:
+    m = np.array(list(product(range(9), repeat=4)))
+    s = np.array([2, 0, 3, 3])
+    around = _box(7, 3)
+    weighted = NestedSums(
+        np.array([0, 0, 1, 1]), np.array([1, -1]), np.array([False, True]),
+        [Fraction(1), Fraction(0)], np.array([1, -FAR]), np.array([3, FAR]),
+    )  # fmt: skip
+    every = np.array(list(product(range(-6, 13), repeat=3)))
+    every = np.column_stack([every, 8 - every.sum(axis=1)])
+    every = every[(every[:, :2].sum(axis=1) >= 1) & (every[:, :2].sum(axis=1) <= 3)]
+    both = TreeOfSums(NoisyCells.of_one_law(s, CELL, None, None), weighted)
+    levels = [(np.array([0, 0, 0]), EPS), (np.array([-1, 0, 0]), EPS)]
+    nodes = noise_at_levels(levels, Fraction(2), 3)
+    return [
+        _case("counts given a total", TreeOfSums.of_groups([0] * 4, s, CELL),
+              m[m.sum(axis=1) == 8], lambda x: _l1(x - s)),
+        _case("Gaussian counts", TreeOfSums.of_groups([0] * 4, s, GAUSS),
+              m[m.sum(axis=1) == 8], lambda x: _l2(x - s)),
+        _case("bounds on nested sums", TreeOfSums.of_groups([0] * 4, s, CELL, sums=NESTED),
+              _nested(m), lambda x: _l1(x - s)),
+        _case("a sum both weighted and bounded", both, every,
+              lambda x: _l1(x - s) - np.abs(x[:, :2].sum(axis=1) - 2)),
+        _case("noise at every node", nodes, around,
+              lambda u: _l1(u, Fraction(2)) - 1.5 * np.abs(u[:, 1:].sum(axis=1))
+              - 1.5 * np.abs(u.sum(axis=1))),
+    ]  # fmt: skip
+
+
+def law_cases() -> list[LawCase]:
+    """Every case; shapes are not square."""
+    labels, four, three = np.array([0, 0, 1, 1, 1]), _box(7, 4), _box(9, 3)
+    two_groups = _given(_box(5, 5), [[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]])
+    crossed = _given(four, MARGINS)
+    priors = [CountCell(x, Fraction(1, 2)) for x in (2, 0, 4)]
+    six = np.array([c for c in product(range(7), repeat=3) if sum(c) == 6])
+    return [
+        _case("three cells", IndependentCells(CELL, 3), three, _l1),
+        _case("three Gaussian cells", IndependentCells(GAUSS, 3), three, _l2),
+        _case("two groups", GroupedNoise(labels, EPS), two_groups, _l1),
+        _case("two groups", GroupedGaussian(labels, SIGMA2), two_groups, _l2),
+        _case("2 x 4", TwoWayNoise((2, 4), EPS), _two_way(2, 4, 5), _l1),
+        _case("3 x 2", TwoWayGaussian((3, 2), SIGMA2), _two_way(3, 2, 6), _l2),
+        _case("2 x 3", TwoWayCounts(COUNTS, EPS), _with_margins(COUNTS), lambda m: _l1(m - COUNTS)),
+        _case("5 x 4", TwoWayCounts(WIDE, EPS), _with_margins(WIDE), lambda m: _l1(m - WIDE)),
+        _case("crossing", CrossingGroups([0, 1, 2, 3], [0] * 4, MARGINS, CELL, None), crossed, _l1),
+        _case("chain", LatticeChain(CELL, np.arange(4), MARGINS), crossed, _l1),
+        _case("2 x 3", KNormNoise((2, 3), EPS), _two_way(2, 3, 25), _gauge),
+        _case("prior counts", CountsGivenTotal(priors, 6), six,
+              lambda c: -0.5 * np.abs(c - [2, 0, 4]).sum(axis=1)),
+        *_trees(),
+    ]  # fmt: skip
+
+
+def without_case() -> set[str]:
+    """Laws of the list that no case tries, and cases of no law in the list."""
+    tried = {type(case.law) for case in law_cases()}
+    return {law.__name__ for law in tried.symmetric_difference(LAWS)}
