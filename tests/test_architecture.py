@@ -26,6 +26,7 @@ ORDER = (
     "report",
     "kinds",
     "publication",
+    "exports",
     "papers",
     "cli",
 )
@@ -122,3 +123,46 @@ def test_a_kind_named_outside_would_be_noticed(tmp_path):
     bad = tmp_path / "bad.py"
     bad.write_text("def f():\n    from congenial.kinds.synthetic import SyntheticSection\n")
     assert kinds_imported(bad) - OF_ANY_KIND == {"synthetic"}
+
+
+# What one has to load, and may have to read, to understand a command: modules that are imported at
+# the top of a file, directly or through others. What only some plans need is imported where it is
+# used.
+MOST_MODULES = 75
+
+
+def imported_at_the_top(body: list[ast.stmt]) -> set[str]:
+    """Dotted names that a module's statements import when it is loaded; not for typing."""
+    names = set()
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("congenial"):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+            names |= imported_at_the_top([*node.body, *node.orelse])
+    return names
+
+
+def loaded_with(module: str) -> set[str]:
+    """A module and all modules of congenial that loading it loads."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = ROOT.parent.joinpath(*name.split(".")).with_suffix(".py")
+        if name not in seen and path.exists():
+            seen.add(name)
+            waiting += imported_at_the_top(ast.parse(path.read_text(encoding="utf-8")).body)
+    return seen
+
+
+def test_the_workflow_loads_few_modules():
+    loaded = loaded_with("congenial.publication.workflow")
+    assert "congenial.ledger.ledger" in loaded
+    assert len(loaded) <= MOST_MODULES
+
+
+def test_what_is_loaded_on_use_or_for_typing_is_not_counted():
+    source = "if TYPE_CHECKING:\n    from congenial.data import a\nfrom congenial.data import b\n"
+    used = "def f():\n    from congenial.data import c\n"
+    names = imported_at_the_top(ast.parse(source + used).body)
+    assert names == {"congenial.data", "congenial.data.b"}

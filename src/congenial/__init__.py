@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         structural_zeros,
         total,
     )
+    from congenial.inference.estimates.estimating import estimate
     from congenial.inference.inference import infer
     from congenial.ledger.budget import Budget
     from congenial.ledger.ledger import Ledger
@@ -68,6 +69,7 @@ _HOMES = {
     "calibrate": "mechanisms.calibrate",
     "project": "mechanisms.projection.projection",
     "Release": "mechanisms.table_release",
+    "estimate": "inference.estimates.estimating",
     "infer": "inference.inference",
     "Plan": "publication.plan",
     "read": "publication.bundle",
@@ -97,6 +99,7 @@ __all__ = [
     "at_most",
     "calibrate",
     "count",
+    "estimate",
     "infer",
     "linear",
     "margin",

@@ -21,8 +21,7 @@ from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.pairs.selector import selected
-from congenial.pairs.universe import Universe
+from congenial.pairs.universe import Universe, selected
 from congenial.papers.congenial_dp.stopped import StoppedChain
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee

@@ -41,7 +41,7 @@ from tests.audit.broken import (
     stopped_chain,
 )
 from tests.pairs.universes import levels
-from tests.sampling.test_knorm_real import radius_misses_its_law
+from tests.papers.test_real_knorm import radius_misses_its_law
 from tests.synthesis.test_certificate import loss_over_promise, min_max, own_record_only
 
 DRAWS = {"pure": 40_000, "zero-concentrated": 160_000, "gaussian": 40_000}  # per pair

@@ -65,7 +65,7 @@ def test_no_marker_leaves_with_pictures(scene: Scene, tmp_path: Path, watch: Wat
     plan = scene.write(tmp_path)
     run_all(scene, plan, watch)
     report = (plan.parent / "bundles" / "made" / "report.html").read_text()
-    plain = scene.kind in ("synthetic", "partial", "values")  # tables alone
+    plain = scene.kind in ("synthetic", "partial", "values", "test")  # tables alone
     assert plain or "<svg" in report or "base64," in report
     assert leaks(watch.everything(plan.parent)) == []
 

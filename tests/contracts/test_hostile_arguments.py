@@ -7,7 +7,9 @@ import math
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -25,6 +27,7 @@ from congenial.mechanisms.distribution.fit import moment_pairs
 from congenial.synthesis.models import BinomialColumn, NormalColumn, PoissonColumn
 from congenial.synthesis.record_model import Grid
 from congenial.transport.wasserstein import distance
+from tests.contracts import hostile_packages
 
 SCHEMA = api.Schema.from_dict(
     {"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65], "top": "65+"}}
@@ -177,6 +180,7 @@ def bind_to_release(model: Any, **given: Any) -> object:
 
 
 FAMILIES = (
+    *hostile_packages.FAMILIES,
     statement_calls,
     data_calls,
     promise_calls,
@@ -213,6 +217,29 @@ def test_every_public_name_is_called() -> None:
     silent = {"CongenialError", "Release", "__version__"}  # an error, a result, a text
     assert set(api.__all__) - silent <= known | {"Release"}
     assert "Release.interval" in CALLS
+
+
+def test_every_name_of_the_packages_is_called_or_excused() -> None:
+    """An excuse names its reason, and stands for names that exist and are not called."""
+    known = {name.split(".")[0].split()[0] for name in CALLS}
+    excused = [name for names in hostile_packages.EXCUSED.values() for name in names.split()]
+    public = {
+        name
+        for package in hostile_packages.PACKAGES
+        for name in import_module(f"congenial.{package}").__all__
+    }
+    assert sorted(public - known - set(excused)) == []
+    assert sorted(set(excused) - public) == []
+    assert sorted(set(excused) & known) == []
+    assert len(set(excused)) == len(excused)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_call_is_right_otherwise(name: str) -> None:
+    """So that it is the hostile argument that is refused; some calls only refuse in words."""
+    call, valid = CALLS[name]
+    with suppress(CongenialError):
+        call(**valid)
 
 
 def test_a_raw_error_would_be_noticed() -> None:

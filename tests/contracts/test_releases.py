@@ -16,7 +16,6 @@ from congenial.errors import BundleError, CongenialError, InferenceError, Unansw
 from congenial.kinds import registry
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.mechanisms.released import LEVEL, Interval, Released
-from congenial.mechanisms.table_release import Release
 from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
@@ -24,6 +23,7 @@ from congenial.publication.bundle import write
 from congenial.publication.plan import Plan
 from congenial.synthesis.synthetic_release import SyntheticRelease
 from tests.commands import write_plan
+from tests.kinds import test_estimate_plan as estimate_plan
 from tests.kinds import test_two_by_two_plan as odds_plan
 from tests.kinds.test_several_tables import written as several_plan
 
@@ -54,6 +54,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "tables": (Example("several", "people", 24, ("county = 'Adams'", "age = 'old'")),),
     "odds ratio test": (Example("odds", "smoking", 11, refuses=("smoker = 'yes'",)),),
+    "estimate": (Example("estimate", "age", 1, refuses=("age",)),),
     "statistics": (
         Example("statistics-persons", "quarter", 2),
         Example("statistics-optimum", "quarter", 2, protects_persons=False),
@@ -79,7 +80,17 @@ def make_odds(folder: Path) -> None:
     workflow.release(plan, "smoking")
 
 
-MADE: dict[str, Callable[[Path], None]] = {"several": make_several, "odds": make_odds}
+def make_estimate(folder: Path) -> None:
+    rows = "".join(f"{i},{'fm'[i % 2]},{i % 111},{i % 100}\n" for i in range(200))
+    (folder / "people.csv").write_text(f"id,sex,age,hours\n{rows}")
+    workflow.release(Plan.load(write_plan(folder, estimate_plan.PLAN)), "age")
+
+
+MADE: dict[str, Callable[[Path], None]] = {
+    "several": make_several,
+    "odds": make_odds,
+    "estimate": make_estimate,
+}
 CASES = [(kind, one) for kind, several in EXAMPLES.items() for one in several]
 each_release = pytest.mark.parametrize(
     ("kind", "example"), CASES, ids=[f"{kind}-{one.file}-{one.bundle}" for kind, one in CASES]
@@ -150,7 +161,6 @@ def test_it_answers_what_its_law_allows(folder: Folder, kind: str, example: Exam
         assert isinstance(found, Interval)
         assert found == release.interval(what, LEVEL)
         assert found.level == LEVEL
-        assert found.estimate == release.estimate(what)
         counts = kind in ("table", "tables")
         centre = max(0, found.estimate) if counts else found.estimate
         assert found.low <= centre <= found.high
@@ -168,7 +178,10 @@ def test_what_its_law_does_not_allow_is_refused(
 ) -> None:
     release = read(folder(example))
     for what in example.refuses:
-        for ask in (release.estimate, release.interval):
+        asked = [release.interval]
+        if kind not in ("table", "tables"):  # of these, congenial.estimate says what it refuses
+            asked.append(release.estimate)
+        for ask in asked:
             with pytest.raises(UnansweredError) as refusal:
                 ask(what)
             assert refusal.value.remedy
@@ -209,11 +222,12 @@ def test_a_sum_that_is_published_is_answered_by_counts_given_public_information(
     assert found.low == found.high == found.estimate == sums.counts.sum()
 
 
-def test_projected_counts_are_estimated_as_drawn(folder: Folder) -> None:
-    release = read(folder(EXAMPLES["table"][1]), Release)
-    whats = [f"sex = '{s}' and county = '{c}'" for s in "fm" for c in "ABC"]
-    assert any(release.estimate(what) != release.count(what) for what in whats)
-    assert sum(release.estimate(what) for what in whats) == release.drawn.sum()
+@pytest.mark.parametrize("kind", ["table", "tables"])
+def test_tables_estimate_what_an_expression_asks(folder: Folder, kind: str) -> None:
+    example = EXAMPLES[kind][0]
+    release = read(folder(example))
+    (found,) = release.estimate(f"count({example.answers[0]})")
+    assert found.low <= found.value <= found.high
 
 
 def test_older_code_still_catches_a_refusal_as_it_did() -> None:

@@ -295,3 +295,76 @@ def test_plans_that_cannot_be_meant(
 def test_infer_says_what_to_use_instead(bundle: Path) -> None:
     told = refused(bundle, "infer", InferenceError.exit_code, ("--model", "poisson"))
     assert "release.interval" in told
+    assert "several-tables-at-once" in told
+
+
+def test_more_common_cells_than_anybody_can_count(tmp_path: Path) -> None:
+    """Twelve attributes: tables are counted one by one, estimates are printed, and say why."""
+    names = [f"v{i}" for i in range(12)]
+    rows = np.random.default_rng(2).integers(1, 11, (400, 12))
+    people = [",".join([str(i), *map(str, row)]) for i, row in enumerate(rows.tolist())]
+    (tmp_path / "people.csv").write_text("\n".join([",".join(["id", *names]), *people]) + "\n")
+    schema = "\n".join(f"{name} = {{ integers = [1, 10] }}" for name in names)
+    tables = [["v0", "v1"], ["v1", "v2"], *[[name] for name in names], []]
+    (tmp_path / "plan.toml").write_text(
+        f'[data]\nsource = "people.csv"\nunit = "id"\n[schema]\n{schema}\n[[release]]\n'
+        f'name = "people"\ntables = {json.dumps(tables)}\nrho = 1\n[budget]\nrho = 1\n'
+    )
+    told = run("check", tmp_path / "plan.toml", "--json")["releases"][0]
+    assert "1,000,000,000,000" in told["whole_counts"]
+    run("release", tmp_path / "plan.toml")
+    assert run("verify", tmp_path / "bundles" / "people", "--json")["holds"]
+    release = congenial.read(tmp_path / "bundles" / "people")
+    assert all(one is None for one in release.counts)
+    assert release.to_pandas("v1", "v2")["estimate"].sum() == pytest.approx(
+        float(release.estimates[-1]), abs=1e-6
+    )
+    assert list(release.intervals(["v0"], 0.9).column_names) == [
+        *("v0", "estimate", "low", "high", "exact")
+    ]
+    assert release.count("v0 <= 5") == pytest.approx(release.estimated_count("v0 <= 5"))
+
+
+def test_units_with_several_rows_and_exact_figures(tmp_path: Path) -> None:
+    """The promise is about units; what their rows can do together is priced, not one row's."""
+    plan = written(tmp_path)
+    plan.write_text(plan.read_text().replace('unit = "id"', 'unit = "id"\nmax_rows = 2'))
+    told = run("check", plan, "--json")
+    assert told["releases"][0]["types"]["footing"] == "upper bound"
+    assert max(max(row) for row in told["releases"][0]["types"]["maximal"]) >= 2 * 4**2
+    run("publish", plan)
+    run("release", plan)
+    assert run("verify", plan.parent / "bundles" / "people", "--json")["holds"]
+
+
+def test_an_old_plan_with_levels_is_told_the_new_words(tmp_path: Path) -> None:
+    section = """
+[[release]]
+name = "people"
+table = ["county", "age"]
+levels = [["state"]]
+epsilon = 1
+"""
+    plan = written(tmp_path, section, "[budget]\nepsilon = 2\n")
+    told = run("check", plan, "--json")["releases"][0]
+    assert 'tables = [["county", "age"], ["state"]]' in told["instead"]
+    assert "levels and shares are the words of older plans" in " ".join(run("check", plan).split())
+
+
+def test_an_axis_called_like_a_column_is_refused(tmp_path: Path) -> None:
+    plan = written(tmp_path, SECTION.replace('"age"]', '"sd"]'))
+    plan.write_text(plan.read_text().replace("[schema.age]", "[schema.sd]"))
+    assert "another name" in refused(plan, "check", PlanError.exit_code)
+
+
+def test_figures_of_areas_that_no_table_shows(tmp_path: Path) -> None:
+    """People by county are published, and tables are of the nation: they see the total."""
+    tables = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
+    plan = written(tmp_path, SECTION.replace(tables, '[["sex", "age"], ["age"]]'))
+    run("publish", plan)
+    assert run("check", plan, "--json")["releases"][0]["whole_counts"] is None
+    run("release", plan)
+    assert run("verify", plan.parent / "bundles" / "people", "--json")["holds"]
+    release = congenial.read(plan.parent / "bundles" / "people")
+    assert [int(one.sum()) for one in release.counts] == [900, 900]
+    assert release.count("") == 900

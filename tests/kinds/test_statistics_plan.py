@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -297,6 +298,104 @@ def test_what_is_resampled_stays_the_same_from_version_to_version(tmp_path: Path
     assert int(stream(section, "fit").words(1)[0]) == 9654286013459563570
     assert stream(section, "fit").words(2).tolist() == stream(section, "fit").words(2).tolist()
     assert stream(section, "fit").words(1)[0] != stream(section, "split").words(1)[0]
+
+
+# ---- laws stated by an expert --------------------------------------------------------------------
+
+FITTING = """protect = { share = "ward = 'oncology'", between = 0.25, and = 0.35 }
+modelling = "modelling.csv"
+"""
+STATED = """laws = [
+  { name = "a quarter oncology", mean = [55.0, 42], covariance = [[1.5, 0.4], [0.4, 30]] },
+  { name = "a third oncology", mean = [56.2, 47], covariance = [[1.5, 0.4], [0.4, 30]] },
+]
+"""
+STATE = (FITTING, STATED), ('confidence = "off"\nreplications = 200\n', "")
+
+
+def test_stated_laws_from_a_plan_to_a_verified_bundle(folder):
+    path = plan(folder, *STATE)
+    told = run("check", path, "--json")["releases"][0]
+    assert told["guarantee"]["basis"] in ("theorem", "numerical bound")
+    assert "as given" in " ".join(told["guarantee"]["assumptions"])
+    assert told["diagnosis"].startswith("the laws are as stated")
+    assert told["fit_error"] is None
+    made = run("release", path, "--json")["releases"][0]
+    bundle = folder / "bundles" / "quarter"
+    checks = run("verify", bundle, "--digest", made["digest"], "--json")["checks"]
+    assert all(check["holds"] for check in checks)
+    release = read(bundle)
+    assert [law.label for law in release.guarantee.adjacency.laws] == [
+        "a quarter oncology",
+        "a third oncology",
+    ]
+
+
+def test_the_noise_for_stated_laws_is_that_of_the_library(folder):
+    from congenial.mechanisms.distribution.choose import calibrate_distribution
+
+    found = check_of(plan(folder, *STATE))
+    direct = calibrate_distribution(found.fit.pairs, 1, 0.001)
+    assert found.mechanism.noise.covariance.tolist() == direct.mechanism.noise.covariance.tolist()
+    near = check_of(plan(folder, *STATE, ("mean = [56.2, 47]", "mean = [55.1, 42.5]")))
+    assert near.choice.candidates[0].error < found.choice.candidates[0].error
+
+
+def check_of(path):
+    from congenial.figures.invariants import Invariants
+
+    one = Plan.load(path)
+    return check(one, one.release[0], Invariants(one.schema, ()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ([(FITTING, "")], "give protect and modelling"),
+        ([(FITTING, FITTING + STATED)], "leave out protect, modelling and confidence"),
+        ([(FITTING, STATED)], "leave out protect, modelling and confidence"),
+        ([*STATE, ("records = 200", 'records = 200\napart = [["one"]]')], "pairs of names"),
+        ([*STATE, ("records = 200", 'records = 200\napart = [["one", "two"]]')], "no law 'one'"),
+        ([*STATE, ("mean = [55.0, 42]", "mean = [55.0]")], "one row and column per statistic"),
+        ([*STATE, ("mean = [56.2, 47]", "mean = [55.0, 42]")], "the same"),
+        ([*STATE, ("mean = [55.0, 42]", "mean = [55.0, true]")], "must be a number"),
+        (
+            [*STATE, ("[[1.5, 0.4], [0.4, 30]] },\n  {", "[[1.5, 9], [9, 30]] },\n  {")],
+            "covariance",
+        ),
+    ],
+)
+def test_stated_laws_that_make_no_sense_are_refused(folder, changes, why):
+    assert re.search(why, refused(plan(folder, *changes)).replace("\n", " "))
+
+
+def test_an_attack_needs_modelling_data(folder):
+    path = plan(folder, *STATE)
+    assert "no modelling data" in refused(path, "audit", extra=("--property",)).replace("\n", " ")
+
+
+def test_older_plans_keep_their_digest_and_their_stream(folder):
+    section = Plan.load(plan(folder)).release[0]
+    assert not {"laws", "apart"} & set(section.model_dump())
+    assert {"laws", "apart"} & set(Plan.load(plan(folder, *STATE)).release[0].model_dump())
+
+
+def test_check_says_what_wrong_laws_cost(folder):
+    """Theorem 4.6 and 4.7 against their formulas."""
+    import math
+
+    told = run("check", plan(folder, *STATE), "--json")["releases"][0]
+    row = next(one for one in told["model_error"] if one["lambda"] == 0.1)
+    assert row["eta"] == 0  # stated covariances are equal
+    assert row["epsilon"] == pytest.approx(1.2)
+    assert row["delta"] == pytest.approx(math.exp(0.1) * 0.001)
+    assert row["delta_with_noise"] == pytest.approx(math.exp(0.1) * 0.001)
+    assert row["noise_per_distance"] == pytest.approx(10)
+    fitted = run("check", plan(folder), "--json")["releases"][0]["model_error"]
+    row = next(one for one in fitted if one["lambda"] == 0.1)
+    want = (1 + math.exp(1.1)) * row["eta"] + math.exp(0.1) * 0.001
+    assert row["eta"] > 0
+    assert row["delta"] == pytest.approx(min(1, want))
 
 
 def test_what_one_record_changes_matters_only_where_persons_are_promised_something(

@@ -166,3 +166,39 @@ def test_other_data_and_other_plans_are_refused(finished, tmp_path):
     wider = Plan.parse(PLAN.replace("integers = [0, 6]", "integers = [0, 7]"), tmp_path)
     with pytest.raises(PlanError, match="another schema"):
         synthetic_utility.examine(wider, release)
+
+
+def test_the_papers_weights_stand_beside_the_certified_ones(finished, document):
+    """Local weights by column, recomputed from counts; labelled, and never in the bundle."""
+    from congenial.synthesis.certified import Synthesizer
+    from congenial.synthesis.local import LABEL, min_max, risks
+    from congenial.synthesis.local_levels import _log_laws, local_column
+
+    assert {one["column"] for one in document["local"]} == {
+        one["column"] for one in document["risk"]
+    }
+    assert LABEL in document["local_words"]
+    for one, beside in zip(document["local"], document["risk"], strict=True):
+        assert one["records"] == beside["records"]
+        assert 0 <= one["least_weight"] <= 1
+        assert one["sum_of_weights"] <= one["records"]
+        assert one["epsilon"] in (pytest.approx(2 * one["delta"]), pytest.approx(4 * one["delta"]))
+    release = read(finished.parent / "bundles" / "people")
+    made = Synthesizer.from_dict(release.guarantee.adjacency, release.description.law)
+    at = next(i for i, c in enumerate(made.columns) if c.name not in made.settled)
+    kernel = made.kernels[at]
+    table = np.where(kernel.allowed, 5, 0) if hasattr(kernel, "allowed") else None
+    if table is None:
+        table = np.full((kernel.contexts, kernel.log_table(0).shape[1]), 5)
+    table[0, 0] = 1  # a rare level weighs least
+    found = local_column(kernel, table, 200, np.random.default_rng(1))
+    seen = table > 0
+    generator = np.random.default_rng(1)
+    risk = risks(_log_laws(kernel, table.astype(float), 200, generator)[:, seen])
+    weights = min_max()(risk)
+    assert found.least_weight == weights.min()
+    assert found.sum_of_weights == pytest.approx(float(table[seen] @ weights))
+    shown = " ".join(run("utility", finished).stdout.split())
+    assert "local weights of" in shown
+    for file in (finished.parent / "bundles" / "people").rglob("*"):
+        assert not file.is_file() or b"local weights" not in file.read_bytes()

@@ -19,11 +19,11 @@ from congenial.mechanisms.knorm import FAMILIES, KNorm
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.sensitivity import sensitivity
 from congenial.pairs.universe import Universe
+from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.privacy.composition import largest_gauge, moves
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.gauge.gauge import Gauge
-from congenial.sampling.gauge.real_knorm import KNormReal
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 51_005

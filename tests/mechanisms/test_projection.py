@@ -91,7 +91,7 @@ def test_loose_cells_are_cut_at_zero():
     mechanism = calibrate("auto", Guarantee.pure(1, ReplaceOne(SCHEMA)), SCHEMA.names)
     release = mechanism.release(TABLE, SeededRandomness(2))
     assert np.array_equal(
-        project(release, SeededRandomness(3)).values, np.maximum(release.values, 0)
+        project(release, SeededRandomness(3), "cells").values, np.maximum(release.values, 0)
     )
 
 

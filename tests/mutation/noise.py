@@ -84,8 +84,8 @@ NOISE: tuple[Mutation, ...] = (
     ),
     Mutation(
         "mechanisms/hierarchy.py",
-        "return _tree(parts, [*rates, self.description.scale, Fraction(0)])",
-        "return _tree(parts, [*rates, self.description.scale * 6 / 5, Fraction(0)])",
+        "return noise_at_levels(levels, self.description.rate, len(self._free))",
+        "return noise_at_levels(levels, self.description.rate * 6 / 5, len(self._free))",
         "tests/contracts/test_mechanisms.py",
         "breaks_the_promise and congenial_hierarchy",
     ),
@@ -98,8 +98,8 @@ NOISE: tuple[Mutation, ...] = (
     ),
     Mutation(
         "mechanisms/knorm.py",
-        "(KNormNoise(shape, scale, records=self.hull), np.stack(grids))",
-        "(KNormNoise(shape, scale * 6 / 5, records=self.hull), np.stack(grids))",
+        "(KNormNoise(shape, rate, records=self.hull), np.stack(grids))",
+        "(KNormNoise(shape, rate * 6 / 5, records=self.hull), np.stack(grids))",
         "tests/contracts/test_mechanisms.py",
         "breaks_the_promise and knorm",
     ),
@@ -112,8 +112,8 @@ NOISE: tuple[Mutation, ...] = (
     ),
     Mutation(
         "mechanisms/kernel_gaussian.py",
-        "plain = normal * float(self.description.scale) ** 0.5",
-        "plain = 0.8 * normal * float(self.description.scale) ** 0.5",
+        "plain = normal * float(self.description.variance) ** 0.5",
+        "plain = 0.8 * normal * float(self.description.variance) ** 0.5",
         "tests/mechanisms/test_knorm_baselines.py tests/mechanisms/test_knorm.py "
         "tests/contracts/test_mechanisms.py",
         "kernel or Kernel or law_of_the_noise",
@@ -143,10 +143,10 @@ NOISE: tuple[Mutation, ...] = (
         "tests/mechanisms/test_knorm_baselines.py",
     ),
     Mutation(
-        "sampling/gauge/real_knorm.py",
+        "papers/semi_dp/real_knorm.py",
         "reshape(n, d) / float(self.eps)",
         "reshape(n, d) / (1.2 * float(self.eps))",
-        "tests/sampling/test_knorm_real.py",
+        "tests/papers/test_real_knorm.py",
     ),
     Mutation(
         "sampling/canonical.py",

@@ -9,8 +9,8 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import merged
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
-from congenial.pairs import a_star, integer_programme
-from congenial.pairs.a_star import conforming, reach
+from congenial.pairs import integer_programme, searched_reach
+from congenial.pairs.a_star import reach
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.listed_distances import ListedDistances
 from tests.pairs import brute
@@ -66,7 +66,7 @@ def test_which_structures_are_exact_and_by_what():
 @pytest.mark.parametrize("name", UNIVERSES)
 def test_remark_14_and_connectedness_by_name(name):
     for public, databases in universes(name, most=60):
-        listed = conforming(public)
+        listed = searched_reach.listed_tables(merged(public))
         if listed is None or len(np.unique(listed.tables.sum(axis=1))) > 1:
             continue
         assert (listed.nearest, listed.farthest) == brute.remark_14(databases)
@@ -86,7 +86,7 @@ def test_graver_bound_and_integer_programme_agree_with_the_list(name):
         assert max(1, listed.existential) == integer_programme.worst_distance(of, tables_only=True)
         generating = max(integer_programme.generating_distance(of), int(listed.inside))
         assert generating == listed.generating
-        bound = a_star._general(unlisted(public), "robust", "replace-one")
+        bound = searched_reach.search(unlisted(public), "robust", "replace-one")
         assert bound.star.by == "Graver bound"
         assert bound.star.value >= truths(public.schema, databases)["robust"]
 
@@ -102,13 +102,13 @@ def test_integer_programmes_are_used_where_the_basis_is_too_large(monkeypatch):
     public, databases = next(
         (p, d) for p, d in universes("overlapping") if len(merged(p).tables) > 1
     )
-    monkeypatch.setattr(a_star, "graver", lambda rows: None)
-    found = a_star._general(unlisted(public), "robust", "replace-one")
+    monkeypatch.setattr(searched_reach, "graver", lambda rows: None)
+    found = searched_reach.search(unlisted(public), "robust", "replace-one")
     assert (found.star.by, found.star.exact) == ("integer programme", True)
     assert found.star.value == truths(public.schema, databases)["robust"]
     monkeypatch.setattr(integer_programme, "MOST_TURNS", 0)
     with pytest.raises(StructureError, match="integer programming"):
-        a_star._general(unlisted(public), "robust", "replace-one")
+        searched_reach.search(unlisted(public), "robust", "replace-one")
 
 
 def test_all_two_way_margins_of_a_cube():
@@ -160,7 +160,7 @@ def test_a_disconnected_universe_is_reported():
         assert found.connected == (parts == 1)
     statements = (total(), linear({"w = '0'": 4, "w = '1'": 3, "w = '2'": 1}))
     public = Invariants(schema, statements).evaluate(brute.table_of(schema, [0, 0, 0, 1, 1, 2, 2]))
-    listed = conforming(public)
+    listed = searched_reach.listed_tables(merged(public))
     assert listed.components(2) == 2
 
 

@@ -11,8 +11,7 @@ from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import count, margin, structural_zeros, total
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.selector import RULE, selected
-from congenial.pairs.universe import Universe
+from congenial.pairs.universe import RULE, Universe, selected
 from congenial.privacy.guarantee import Guarantee
 from tests.pairs.brute import table_of
 from tests.pairs.universes import TWO, levels

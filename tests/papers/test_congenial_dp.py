@@ -55,14 +55,25 @@ def test_table_is_the_printed_one():
 
 def test_table1_keeps_its_figures():
     found = ITEMS["table-1"].run(QUICK)
-    told, drawn = (
-        np.array([row[2:] for row in found["rows"] if row[0] == words and row[1] == "both"])
-        for words in ("confidential", "released")
-    )
-    assert told[0, -2:].tolist() == drawn[0, -2:].tolist() == [256, 213]
-    assert any(
-        row[2:] != other[2:] for row, other in zip(found["rows"], found["rows"][3:], strict=False)
-    )
+    rows = {row[0]: row[1:] for row in found["rows"]}
+    assert rows["total"] == [130, 126, 256] * 2
+    assert rows["18 and over"][2] == rows["18 and over"][5] == 213
+    cells = np.array([row[1:] for row in found["rows"][:23]])
+    assert cells[:, [0, 1]].T.reshape(-1).tolist() == TABLE1.tolist()
+    np.testing.assert_array_equal(cells[:, [0, 3]] + cells[:, [1, 4]], cells[:, [2, 5]])
+    assert (cells[:, :3] != cells[:, 3:]).any()
+
+
+def test_table1_fits_a_terminal_with_all_its_columns(monkeypatch):
+    """Seven columns of a head and 25 ages below each other, the total among them."""
+    from typer.testing import CliRunner
+
+    from congenial.cli import app
+
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(app, ["reproduce", "congenial-dp", "table-1"]).output
+    lines = [line.split() for line in shown.splitlines() if line.startswith("total")]
+    assert lines == [["total", "130", "126", "256", "130", "126", "256"]]
 
 
 def test_expected_distance_is_the_oracles(oracle, exact_draws, log_Z):

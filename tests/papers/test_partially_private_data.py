@@ -69,9 +69,33 @@ def test_releases_agree_with_what_is_public(study):
 
 
 def test_prior_helps_most_where_epsilon_is_small(study):
-    rows = partial_figures.figure2(study)["rows"]
-    errors = {(eps, method): value for eps, method, q, value in rows if q == "99 %"}
+    found = partial_figures.figure2(study)
+    at = found["columns"].index("99 %")
+    errors = {(row[0], row[1]): row[at] for row in found["rows"]}
     assert errors["epsilon = 0.01", "prior-congenial"] < errors["epsilon = 0.01", "post-processing"]
+
+
+def test_panels_are_in_reading_order_and_show_whole_distributions(study):
+    """Left to right: the smaller epsilon first, method by method; boxes from true quantiles."""
+    found = partial_figures.figure1(study)
+    panels = list(dict.fromkeys(row[0] for row in found["rows"]))
+    methods = ("post-processing", "naive", "congenial", "prior-congenial")
+    assert panels == [f"{m}, epsilon = {e}" for m in methods for e in ("0.01", "1")]
+    data = pa.load(study)
+    (cases, _, _), erie = pa.released(study)["congenial", pa.EPSILONS[0]], "Erie"
+    j, t = data.counties.index(erie), list(pa.months_of(study))[1]
+    want = np.quantile(cases[1, :, j], partial_figures.LEVELS) * 1e5 / data.population[j]
+    epsilon = float(pa.EPSILONS[0])
+    (row,) = (
+        row
+        for row in found["rows"]
+        if row[0] == f"congenial, epsilon = {epsilon:g}"
+        and row[1].startswith(erie)
+        and row[2] == data.months[t]
+    )
+    assert row[3:8] == pytest.approx(want)
+    assert row[8] == pytest.approx(data.cases[t, j] * 1e5 / data.population[j])
+    assert found["chart"]["kind"] == "quartiles"
 
 
 def test_only_post_processing_contracts(study):

@@ -53,9 +53,34 @@ def test_section_4_4_meets_the_recomputed_figures(oracles):
     assert np.ptp(truncated_) < 0.3 < np.ptp(weighted)  # Weighted does not contract
 
 
+@pytest.mark.parametrize("name", ["figure-1", "figure-2"])
+def test_boxes_are_drawn_from_the_quartiles_of_all_datasets(name):
+    """Whiskers included: the ends are those of all datasets, none of them an outlier of five."""
+    study = Study(quick=True, seed=2)
+    found = catalogue.run(PAPER, name, study)
+    values = simulation.simulate(study)[400][0 if name == "figure-1" else 1][:, 1]
+    (row,) = (r for r in found["rows"] if r[:2] == ["Weighted", 400])
+    spec = found["chart"]
+    drawn = {k: row[found["columns"].index(spec[k])] for k in ("low", "q1", "y", "q3", "high")}
+    want = np.quantile(values, (0, 0.25, 0.5, 0.75, 1))
+    assert list(drawn.values()) == pytest.approx(want, abs=1e-4)
+    assert spec["kind"] == "quartiles"
+
+
+def test_a_violin_is_the_density_of_its_sample():
+    from congenial.papers.pseudo_posterior.posterior_figures import density_curve
+
+    values = np.random.default_rng(6).normal(3, 2, 4000)
+    at, heights = np.array(density_curve(values)).T
+    assert np.trapezoid(heights, at) == pytest.approx(0.998, abs=0.01)
+    np.testing.assert_allclose(heights, stats.norm(3, 2).pdf(at), atol=0.02)
+    assert density_curve(np.full(5, 2.0)) == [(2.0, 0.0), (2.0, 1.0)]
+
+
 def test_figure_2_loses_utility_by_truncation():
     found = catalogue.run(PAPER, "figure-2", Study(quick=True, seed=2))
-    at = {(m, n, s): v for m, n, s, v in found["rows"]}
+    names = found["columns"][2:]
+    at = {(m, n, s): v for m, n, *five in found["rows"] for s, v in zip(names, five, strict=True)}
 
     def width(mechanism):
         return at[mechanism, 1600, "upper quartile"] - at[mechanism, 1600, "lower quartile"]

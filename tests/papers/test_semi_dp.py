@@ -106,7 +106,7 @@ def test_figure_2_expectations():
 
 def test_figure_2_measures_what_it_expects(results):
     found = results["figure-2"]
-    columns = [column(found, name) for name in ("k", "average l2", "expected")]
+    columns = [column(found, name) for name in ("k", "average l2", "expected l2")]
     for k, measured, expected in zip(*columns, strict=True):
         length = stats.chi((k - 1) ** 2)  # of noise in the least number of dimensions
         error = length.std() / length.mean() / 30**0.5  # 30 replicates

@@ -14,7 +14,7 @@ from congenial.errors import BundleError, CongenialError, StructureError
 from congenial.kinds import table_offer
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection import whole_tables
-from congenial.mechanisms.projection.projection import _made_up, rehearse
+from congenial.mechanisms.projection.projection import made_up_table, rehearse
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
@@ -72,7 +72,7 @@ def test_a_projection_is_rehearsed_without_the_data(tmp_path: Path) -> None:
         target = Guarantee.pure(1, under=plan.adjacency(mandates))
         mechanism = calibrate("auto", target, names)
         rehearse(mechanism, SeededRandomness(SEED))
-        table = _made_up(mandates, mechanism.support, SeededRandomness(SEED))
+        table = made_up_table(mechanism, SeededRandomness(SEED))
         assert table.min() >= 0
         made = Table(plan.schema, tuple(names), np.reshape(table, mechanism.shape))
         assert mandates.holds_for(made)
@@ -104,7 +104,7 @@ def test_what_fails_after_the_draw_is_counted(
 ) -> None:
     """Negative control: without the rehearsal the same fault spends."""
     plan = ready(tmp_path, CROSSING.replace("epsilon = 0.1", "epsilon = 0.02"))
-    monkeypatch.setattr(table_offer, "rehearse", lambda _: None)
+    monkeypatch.setattr(table_offer, "rehearse", lambda _: "cells")
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))

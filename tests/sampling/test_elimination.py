@@ -10,7 +10,7 @@ import pytest
 
 from congenial.errors import StructureError
 from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
-from congenial.sampling.crossing import atom_totals
+from congenial.sampling.crossing import joining_order
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.tree import messages
 from tests.sampling.conditioned import counts_and_probs, log_sum, tables, weights
@@ -172,7 +172,7 @@ def test_three_dimensional_states():
 
 
 def test_too_many_states_are_refused(monkeypatch):
-    monkeypatch.setattr(atom_totals, "_MOST_STATES", 10)
+    monkeypatch.setattr(joining_order, "_MOST_STATES", 10)
     with pytest.raises(StructureError, match="states"):
         CrossingGroups([0, 1, 2, 3], [1, 2, 3, 4], MARGINS, DoubleGeometric(Fraction(1)))
 

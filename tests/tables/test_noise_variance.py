@@ -165,8 +165,9 @@ def simulated(figure, releases=900):
         labels = support(known, tuple(names)).labels
         drawn = np.zeros((releases, labels.size), dtype=np.int64)
         if scale is not None:
-            part = TablePart(cell_law(designed.family, scale), labels.reshape(-1))
-            drawn = choose(part).law.draw_many(randomness, releases)
+            cell = cell_law(designed.family, scale)
+            law = choose(TablePart(cell, labels.reshape(-1))).law
+            drawn = law.draw_many(randomness, releases)
         noise.append(drawn.reshape(releases, *labels.shape))
     errors = [[] for _ in TABLES]
     for i in range(releases):

@@ -24,7 +24,7 @@ from congenial.errors import StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import Adjacency
-from congenial.pairs.selector import selected
+from congenial.pairs.universe import selected
 from congenial.sampling.inversion import Floats, Ints
 
 LARGEST_DOMAIN = 50_000  # cells that mandates and release mention

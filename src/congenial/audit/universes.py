@@ -28,8 +28,7 @@ from congenial.figures.statements import (
 )
 from congenial.pairs.a_star import Metric, Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
-from congenial.pairs.selector import selected
-from congenial.pairs.universe import Universe
+from congenial.pairs.universe import Universe, selected
 
 Pair = tuple[Table, Table]
 

@@ -132,6 +132,7 @@ def _attacks(
     section = found.section
     asked = read(plan, section)
     records = modelling_records(plan, section, asked)
+    assert asked.hide is not None  # or there were no modelling records
     order = numpy_generator(randomness).permutation(len(records))
     auxiliary, testing = records.split([len(records) // 2], order)
     attacks = []

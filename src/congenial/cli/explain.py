@@ -8,12 +8,17 @@ from typing import Annotated
 import typer
 
 from congenial.cli.output import Document, Json, emit, examples, facts, heading, paragraph, working
+from congenial.errors import BundleError
 
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
     app.command(
-        epilog=examples("congenial explain plan.toml", "congenial explain bundles/sex-by-age")
+        epilog=examples(
+            "congenial explain plan.toml",
+            "congenial explain bundles/sex-by-age",
+            "congenial explain bundles/sex-by-age --for journalist",
+        )
     )(explain)
 
 
@@ -21,12 +26,34 @@ def explain(
     what: Annotated[
         Path, typer.Argument(metavar="PLAN|BUNDLE", help="A plan file or a bundle's folder.")
     ],
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            "--for", help="With a bundle: analyst, journalist or engineer; in words for them."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say in words what a plan would promise, or what a bundle promises."""
+    if reader is not None and not what.is_dir():
+        raise BundleError(
+            f"'{what}' is no bundle, and --for is about bundles.",
+            remedy="Give a bundle's folder, or leave out --for.",
+        )
     with working("reading"):
         document = of_bundle(what) if what.is_dir() else of_plan(what)
+        if reader is not None:
+            document |= for_reader(what, reader)
     emit(document) if as_json else show(document)
+
+
+def for_reader(folder: Path, reader: str) -> Document:
+    """What one reader has to know about a bundle."""
+    from congenial.publication.bundle import read
+    from congenial.report.explained_for import explained_for
+
+    told = [{"heading": h, "text": t} for h, t in explained_for(read(folder), reader)]
+    return {"reader": reader, "told": told}
 
 
 def of_plan(path: Path) -> Document:
@@ -83,6 +110,11 @@ def show(document: Document) -> None:
     if document.get("failed"):
         failed = "; ".join(document["failed"])
         paragraph(f"DO NOT RELY ON THIS: `congenial verify` fails ({failed}).", style="bold red")
+    if "told" in document:
+        for part in document["told"]:
+            heading(part["heading"])
+            paragraph(part["text"])
+        return
     for one in document["promises"]:
         heading(one["name"])
         paragraph(one["promise"])

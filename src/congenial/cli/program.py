@@ -21,7 +21,9 @@ from congenial.cli import (
     convert,
     curve,
     demo,
+    estimates,
     explain,
+    export,
     infer,
     init,
     ledger,
@@ -87,7 +89,7 @@ app = typer.Typer(
 for module in (init, plan_schema, check, publish, release, sign, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
-for module in (reassess, infer, curve, utility, reproduce):
+for module in (reassess, estimates, export, infer, curve, utility, reproduce):
     module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)

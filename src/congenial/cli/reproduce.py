@@ -30,6 +30,7 @@ def add_to(app: typer.Typer) -> None:
             "congenial reproduce --list",
             "congenial reproduce congenial-dp table-2",
             "congenial reproduce congenial-dp --out figures --data DIR",
+            "congenial reproduce semi-dp --page --out pages",
         )
     )(reproduce)
 
@@ -45,7 +46,14 @@ def reproduce(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the public data files.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
-    quick: Annotated[bool, typer.Option(help="A reduced version; the notes say how.")] = False,
+    quick: Annotated[
+        bool | None,
+        typer.Option(help="A reduced version; the notes say how.", show_default="only with --page"),
+    ] = None,
+    page: Annotated[
+        bool,
+        typer.Option(help="Write one page of the paper: printed numbers beside ours, pictures."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run one item of a paper, or all of them. Studies only: nothing here protects your data."""
@@ -58,6 +66,9 @@ def reproduce(
         return
     if paper is None:
         raise CongenialError("no paper is named.", remedy="Name one; --list shows them.")
+    if page and item is not None:
+        raise CongenialError("a page is of a whole paper.", remedy=f"Leave out '{item}'.")
+    quick = page if quick is None else quick
     names = [item] if item is not None else list(catalogue.items(paper))
     results, failed = [], []
     for name in names:
@@ -69,15 +80,24 @@ def reproduce(
                     raise
                 failed.append({"item": name, "error": str(error)})
                 continue
-        if out is not None:
+        if out is not None and not page:
             found["files"] = [str(path) for path in catalogue.write(found, out)]
         results.append(found)
-        if not as_json:
+        if not as_json and not page:
             _show(found)
+    if page:
+        _write_page(paper, results, out)
     if as_json:
         emit({"results": results, "failed": failed})
     for one in failed if not as_json else ():
         line(f"left out: {one['item']}", one["error"])
+
+
+def _write_page(paper: str, results: list[Document], out: Path | None) -> None:
+    """The paper's page and its pictures, in the folder asked for or the current one."""
+    from congenial.papers.printed_pages import write_page
+
+    line("Wrote", str(write_page(paper, results, out or Path())))
 
 
 def _list(rows: list[dict[str, str]]) -> None:

@@ -128,10 +128,32 @@ def show(document: Document) -> None:
         paragraph(f"{name}: {document['settled_words']}")
     columns = ("weights of", "records", "below 1", "sum", "least")
     table(columns, risks, numbers="records,below 1,sum,least")
+    _show_local(document)
     for path in document["files"]:
         line("Written", path)
     for note in document["notes"]:
         paragraph(note, style="bold red")
+
+
+def _show_local(document: Document) -> None:
+    """The paper's weights beside the certified ones."""
+    if not document["local"]:
+        return
+    rows = [
+        (
+            one["column"],
+            one["downweighted"],
+            f"{one['sum_of_weights']:.1f}",
+            f"{one['least_weight']:.3g}",
+            f"{one['delta']:.3g}",
+            f"{one['epsilon']:.3g}",
+        )
+        for one in document["local"]
+    ]
+    paragraph("")
+    columns = ("local weights of", "below 1", "sum", "least", "Delta", "epsilon")
+    table(columns, rows, numbers="below 1,sum,least,Delta,epsilon")
+    paragraph(document["local_words"])
 
 
 def _show_quantiles(document: Document) -> None:

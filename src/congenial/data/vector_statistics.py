@@ -309,20 +309,6 @@ class Statistics:
         return values
 
 
-def jointly(*queries: Statistics) -> Statistics:
-    """Several queries stacked into one vector, to be calibrated and released together.
-
-    Releases of one dataset never add up under distribution privacy: two releases that each hide a
-    property can reveal it together. One noise law for the stacked vector covers both.
-    """
-    if not queries or any(query.schema != queries[0].schema for query in queries):
-        raise SchemaError(
-            "the queries are over different schemas, or there is none.",
-            remedy="State them over one schema.",
-        )
-    return Statistics(queries[0].schema, tuple(part for query in queries for part in query.parts))
-
-
 def _numeric(attribute: Attribute, name: str) -> None:
     if attribute.kind == "categorical":
         raise SchemaError(

@@ -1,6 +1,6 @@
-"""Blocks: how mandates that cross split into independent parts, and what each part allows.
+"""Blocks: how figures that cross split into independent parts, and what each part allows.
 
-Atoms are grouped into *blocks*, the connected components of the mandates' matroid: inside a block
+Atoms are grouped into *blocks*, the connected components of the figures' matroid: inside a block
 the atom totals are tied to each other, between blocks nothing is. An atom on its own has a known
 total. A block is *one-way* when its atoms are all combinations of the levels of a few features and
 exactly the features' margins are published, as in "total, female and voting age": four atoms, two
@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures import lattice
-from congenial.figures.lattice import Ints
+from congenial.figures.integers import Ints, echelon, rational_kernel
 
 MOST_ATOMS = 12  # of a block whose rows are tried in other words: all their sets are listed
 LARGEST_WEIGHT = 9  # in such rows: minors are then below 2^54 (Hadamard), and sums of 12 exact
@@ -122,7 +122,7 @@ def _components(matrix: sp.csr_matrix) -> list[Ints]:
 def _circuits(matrix: sp.csr_matrix) -> list[list[int]]:
     """Fundamental circuits: each column outside the basis with the basis columns it depends on."""
     circuits: dict[int, list[int]] = {}
-    for pivot, row in lattice.echelon(matrix).items():
+    for pivot, row in echelon(matrix).items():
         for column in row:
             if column != pivot:
                 circuits.setdefault(column, [column]).append(pivot)
@@ -158,7 +158,7 @@ def _least_sets(rows: sp.csr_matrix) -> sp.csr_matrix:
     A sum of functions of one feature each that is 0 or 1 everywhere depends on one feature only.
     """
     bits = np.arange(1, 2 ** rows.shape[1])[:, None] >> np.arange(rows.shape[1]) & 1
-    moves = lattice.kernel(rows).toarray()
+    moves = rational_kernel(rows).toarray()
     known = bits[~np.any(bits @ moves.T, axis=1)]
     inside = (known @ (1 - known.T)) == 0  # [i, j]: set i lies in set j
     return sp.csr_matrix(known[inside.sum(axis=0) == 1])

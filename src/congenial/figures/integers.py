@@ -1,21 +1,129 @@
-"""Whole-number linear algebra on small matrices: kernels, lattices and what is missing from them.
+"""Exact linear algebra over fractions and whole numbers: echelon forms, kernels, lattices.
 
-Pure Python integers, exact, for the merged matrices of mandates (tens of columns). The rank and the
-totals of large mandates are `lattice`'s business.
+Dense elimination is python-flint's. Figures on many thousands of merged cells are eliminated
+sparsely. Whole kernels and lattices are for small matrices (tens of columns) and are reduced in an
+order that is fixed here, since noise is drawn along their bases. What structure large figures have
+is `lattice`'s business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from fractions import Fraction
+from math import lcm, prod
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
-from congenial.figures.lattice import Ints
+from congenial.errors import StructureError
 
+Ints = npt.NDArray[np.int64]
 Matrix = list[list[int]]
+Row = dict[int, Fraction]
+
+LARGEST_ELIMINATION = 20_000_000  # entries touched by exact sparse elimination
+
+
+def row_reduced(
+    rows: Sequence[Sequence[Fraction]], columns: int
+) -> tuple[list[list[Fraction]], list[int]]:
+    """Reduced row echelon form of a dense matrix without zero rows, and its pivot columns.
+
+    >>> rows = [[Fraction(v) for v in row] for row in ([0, 2, 4], [1, 1, 0], [1, 3, 4])]
+    >>> reduced, pivots = row_reduced(rows, 3)
+    >>> [list(map(int, row)) for row in reduced], pivots
+    ([[1, 0, -2], [0, 1, 2]], [0, 1])
+    """
+    from flint import fmpq, fmpq_mat
+
+    if not rows or not columns:
+        return [], []
+    entries = [fmpq(v.numerator, v.denominator) for row in rows for v in row]
+    form, rank = fmpq_mat(len(rows), columns, entries).rref()
+    reduced = [[Fraction(int(v.p), int(v.q)) for v in row] for row in form.tolist()[: int(rank)]]
+    return reduced, [next(i for i, v in enumerate(row) if v) for row in reduced]
+
+
+def echelon(matrix: sp.csr_matrix) -> dict[int, Row]:
+    """Reduced row echelon form over the rationals, by sparse elimination: {pivot column: its row}.
+
+    Exact. Refused when the work passes `LARGEST_ELIMINATION`, which figures of any known structure
+    stay far below.
+    """
+    pivots: dict[int, Row] = {}
+    users: dict[int, set[int]] = {}  # column -> pivots whose row has it
+    work = 0
+    for i in range(matrix.shape[0]):
+        start, stop = matrix.indptr[i], matrix.indptr[i + 1]
+        row: Row = {
+            int(c): Fraction(int(v))
+            for c, v in zip(matrix.indices[start:stop], matrix.data[start:stop], strict=True)
+        }
+        for column in [c for c in row if c in pivots]:
+            work += len(pivots[column])
+            _subtract(row, pivots[column], row[column])
+        if not row:
+            continue
+        pivot = min(row)
+        row = {c: v / row[pivot] for c, v in row.items()}
+        for other in tuple(users.get(pivot, ())):
+            work += len(row)
+            changed = _subtract(pivots[other], row, pivots[other][pivot])
+            for c in changed:
+                (users.setdefault(c, set()).add if c in pivots[other] else users[c].discard)(other)
+        pivots[pivot] = row
+        for c in row:
+            users.setdefault(c, set()).add(pivot)
+        if work > LARGEST_ELIMINATION:
+            raise StructureError(
+                f"{matrix.shape[0]} mandated figures on {matrix.shape[1]} groups of cells have no "
+                "structure that exact algebra can use.",
+                remedy="Mandate nested totals, margins, or fewer statistics.",
+            )
+    return pivots
+
+
+def rational_kernel(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Integer vectors, one per row, that span { z : matrix @ z = 0 } over the rationals."""
+    form = echelon(matrix)
+    rows: list[Row] = []
+    for free in sorted(set(range(matrix.shape[1])) - set(form)):
+        rows.append({free: Fraction(1)})
+        rows[-1].update({pivot: -row[free] for pivot, row in form.items() if free in row})
+    entries = []
+    for i, row in enumerate(rows):
+        whole = lcm(*(value.denominator for value in row.values()))
+        entries += [(i, column, int(value * whole)) for column, value in row.items()]
+    at = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    return sp.csr_matrix((at[:, 2], (at[:, 0], at[:, 1])), shape=(len(rows), matrix.shape[1]))
+
+
+def _subtract(row: Row, other: Row, factor: Fraction) -> list[int]:
+    """row -= factor * other, in place; which columns appeared or vanished."""
+    changed = []
+    for c, v in other.items():
+        value = row.get(c, Fraction(0)) - factor * v
+        if bool(value) != (c in row):
+            changed.append(c)
+        if value:
+            row[c] = value
+        else:
+            row.pop(c, None)
+    return changed
+
+
+def rational_solution(matrix: sp.csr_matrix, values: Ints) -> list[Fraction]:
+    """Some rational solution, by exact elimination, if there is one; the caller verifies it."""
+    width = matrix.shape[1]
+    augmented = sp.hstack([matrix, sp.csr_matrix(values.reshape(-1, 1))], format="csr")
+    x = [Fraction(0)] * width
+    for pivot, row in echelon(augmented).items():
+        if pivot < width:
+            x[pivot] = row.get(width, Fraction(0))
+    return x
 
 
 class IntegerKernel(NamedTuple):

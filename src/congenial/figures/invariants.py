@@ -1,4 +1,4 @@
-"""Invariants: the mandated statistics A s = a (and bounds B s >= b) with their structure worked
+"""Invariants: the published statistics A s = a (and bounds B s >= b) with their structure worked
 out.
 
 The matrix is never built cell by cell. Statements only see the attributes they mention; cells whose
@@ -120,7 +120,7 @@ class Invariants:
         order, first = np.unique(self.atoms, return_index=True)
         return self.cells.matrix(statements, first[order > 0])
 
-    # ---- what the mandates are -------------------------------------------------------------
+    # ---- what the figures are -------------------------------------------------------------
 
     @cached_property
     def rank(self) -> int:
@@ -137,7 +137,7 @@ class Invariants:
 
     @cached_property
     def structure(self) -> Structure:
-        """What kind of set the mandates are; each kind has its own exact mathematics.
+        """What kind of set the figures are; each kind has its own exact mathematics.
 
         "laminar": every atom's total follows from what is published, so groups decouple (nested
         totals, and any other statements of full rank on their atoms). "two-way": what is left are
@@ -392,7 +392,7 @@ class Invariants:
 
     @cached_property
     def digest(self) -> str:
-        """Identity of the universe these mandates leave: schema, statements and figures."""
+        """Identity of the universe these figures leave: schema, statements and values."""
         text = json.dumps([self.schema.digest, self.to_dict()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,28 +1,21 @@
-"""Exact algebra of mandates on merged cells: which sets nest, what the rank is, what the totals
+"""Exact algebra of figures on merged cells: which sets nest, what the rank is, what the totals
 are.
 
-Cells with equal columns in the mandate matrix are one *atom*; all algebra runs on atoms, so its
-size is that of the mandates, not of the table.
+Cells with equal columns in the figure matrix are one *atom*; all algebra runs on atoms, so its
+size is that of the figures, not of the table.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import lcm, prod
+from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from congenial.errors import StructureError
-
-Ints = npt.NDArray[np.int64]
-
-Row = dict[int, Fraction]
-
-LARGEST_ELIMINATION = 20_000_000  # entries touched by exact sparse elimination
+from congenial.figures.integers import Ints as Ints  # named from here by those who read figures
+from congenial.figures.integers import echelon, rational_solution
 
 
 def laminar(matrix: sp.csr_matrix) -> tuple[Ints, Ints] | None:
@@ -126,74 +119,6 @@ def partitions(matrix: sp.csr_matrix) -> Ints | None:
     return sides if apart else None
 
 
-def echelon(matrix: sp.csr_matrix) -> dict[int, Row]:
-    """Reduced row echelon form over the rationals, by sparse elimination: {pivot column: its row}.
-
-    Exact. Refused when the work passes `LARGEST_ELIMINATION`, which mandates of any known structure
-    stay far below.
-    """
-    pivots: dict[int, Row] = {}
-    users: dict[int, set[int]] = {}  # column -> pivots whose row has it
-    work = 0
-    for i in range(matrix.shape[0]):
-        start, stop = matrix.indptr[i], matrix.indptr[i + 1]
-        row: Row = {
-            int(c): Fraction(int(v))
-            for c, v in zip(matrix.indices[start:stop], matrix.data[start:stop], strict=True)
-        }
-        for column in [c for c in row if c in pivots]:
-            work += len(pivots[column])
-            _subtract(row, pivots[column], row[column])
-        if not row:
-            continue
-        pivot = min(row)
-        row = {c: v / row[pivot] for c, v in row.items()}
-        for other in tuple(users.get(pivot, ())):
-            work += len(row)
-            changed = _subtract(pivots[other], row, pivots[other][pivot])
-            for c in changed:
-                (users.setdefault(c, set()).add if c in pivots[other] else users[c].discard)(other)
-        pivots[pivot] = row
-        for c in row:
-            users.setdefault(c, set()).add(pivot)
-        if work > LARGEST_ELIMINATION:
-            raise StructureError(
-                f"{matrix.shape[0]} mandated figures on {matrix.shape[1]} groups of cells have no "
-                "structure that exact algebra can use.",
-                remedy="Mandate nested totals, margins, or fewer statistics.",
-            )
-    return pivots
-
-
-def kernel(matrix: sp.csr_matrix) -> sp.csr_matrix:
-    """Integer vectors, one per row, that span { z : matrix @ z = 0 } over the rationals."""
-    form = echelon(matrix)
-    rows: list[Row] = []
-    for free in sorted(set(range(matrix.shape[1])) - set(form)):
-        rows.append({free: Fraction(1)})
-        rows[-1].update({pivot: -row[free] for pivot, row in form.items() if free in row})
-    entries = []
-    for i, row in enumerate(rows):
-        whole = lcm(*(value.denominator for value in row.values()))
-        entries += [(i, column, int(value * whole)) for column, value in row.items()]
-    at = np.array(entries, dtype=np.int64).reshape(-1, 3)
-    return sp.csr_matrix((at[:, 2], (at[:, 0], at[:, 1])), shape=(len(rows), matrix.shape[1]))
-
-
-def _subtract(row: Row, other: Row, factor: Fraction) -> list[int]:
-    """row -= factor * other, in place; which columns appeared or vanished."""
-    changed = []
-    for c, v in other.items():
-        value = row.get(c, Fraction(0)) - factor * v
-        if bool(value) != (c in row):
-            changed.append(c)
-        if value:
-            row[c] = value
-        else:
-            row.pop(c, None)
-    return changed
-
-
 def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
     """The unique atom totals x with `matrix @ x = values`, or None when there is no whole solution.
 
@@ -207,22 +132,11 @@ def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
         np.subtract.at(remaining, parents[children], values[children])
         x = remaining[innermost]
     else:
-        found = _exact_solution(matrix, values)
+        found = rational_solution(matrix, values)
         if any(value.denominator != 1 for value in found):
             return None
         x = np.array([int(value) for value in found], dtype=np.int64)
     return x if np.array_equal(matrix @ x, values) else None
-
-
-def _exact_solution(matrix: sp.csr_matrix, values: Ints) -> list[Fraction]:
-    """Some rational solution, by exact elimination, if there is one; the caller verifies it."""
-    width = matrix.shape[1]
-    augmented = sp.hstack([matrix, sp.csr_matrix(values.reshape(-1, 1))], format="csr")
-    x = [Fraction(0)] * width
-    for pivot, row in echelon(augmented).items():
-        if pivot < width:
-            x[pivot] = row.get(width, Fraction(0))
-    return x
 
 
 def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
@@ -241,7 +155,7 @@ def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
         share = people * (values[sides] / people).prod(axis=1)
         if np.allclose(matrix @ share, values, atol=0.1, rtol=0):
             return share
-    return np.array([float(value) for value in _exact_solution(matrix, values)])
+    return np.array([float(value) for value in rational_solution(matrix, values)])
 
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 
 from congenial.data.selection import cell_index, select
 from congenial.errors import BundleError, PredicateError
-from congenial.figures.enumerate_tables import LARGEST_LIST, list_tables
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
+from congenial.figures.merged import LARGEST_LIST, list_tables
 from congenial.figures.statements import Statement
 from congenial.figures.support import FROZEN, LOOSE, Support, support
 

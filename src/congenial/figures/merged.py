@@ -1,8 +1,9 @@
-"""Mandates on merged cells: A z = t, B z >= b, z >= 0 whole; cells that the mandates cannot tell
+"""Figures on merged cells: A z = t, B z >= b, z >= 0 whole; cells that the figures cannot tell
 apart are one.
 
 Where `Invariants` merges what the equalities cannot tell apart, this also keeps apart what only a
-bound tells apart, and leaves out cells that the published figures show to be empty.
+bound tells apart, and leaves out cells that the published figures show to be empty. Whole tables
+between given limits are listed where they are few.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import scipy.sparse as sp
 
 from congenial.errors import MandateError
 from congenial.figures import lattice
-from congenial.figures.enumerate_tables import list_tables
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
+
+LARGEST_LIST = 20_000  # partly filled tables kept while whole ones are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class Merged:
     """Atoms (columns) under equalities `equal @ z = values` and bounds `least @ z >= bounds`.
 
     `several`: whether an atom stands for two or more answers; `of_cell`: atom of each cell the
-    mandates see, -1 where nobody can be. `values` is None before the figures are published.
+    figures see, -1 where nobody can be. `values` is None before the figures are published.
     """
 
     mandates: Invariants
@@ -93,27 +95,27 @@ class Merged:
         return found
 
 
-def merged(mandates: Invariants) -> Merged:
-    """The mandates on atoms, without those the figures show to be empty."""
-    cells = mandates.cells
-    counted = mandates.equalities + mandates.bounds
-    possible = ~cells.touched(mandates.zeros)
+def merged(figures: Invariants) -> Merged:
+    """The figures on atoms, without those the figures show to be empty."""
+    cells = figures.cells
+    counted = figures.equalities + figures.bounds
+    possible = ~cells.touched(figures.zeros)
     classes = np.where(possible, cells.classes(counted), -1)
     labels, first, sizes = np.unique(classes, return_index=True, return_counts=True)
     first, sizes = first[labels >= 0], sizes[labels >= 0]
-    equal = cells.matrix(mandates.equalities, first)
-    values = None if mandates.values is None else mandates.flat_values
+    equal = cells.matrix(figures.equalities, first)
+    values = None if figures.values is None else figures.flat_values
     kept = np.flatnonzero(~_empty(equal, values))
-    least, bounds = _bounds(mandates, first[kept])
+    least, bounds = _bounds(figures, first[kept])
     unseen = prod(
-        mandates.schema.attribute(name).size
-        for name in mandates.schema.names
-        if name not in mandates.bases
+        figures.schema.attribute(name).size
+        for name in figures.schema.names
+        if name not in figures.bases
     )
     number = np.full(int(labels.max(initial=0)) + 2, -1, dtype=np.int64)  # -1 stays -1
     number[labels[labels >= 0][kept]] = np.arange(len(kept))
     several = sizes[kept] * unseen > 1
-    return Merged(mandates, equal[:, kept], values, least, bounds, several, number[classes])
+    return Merged(figures, equal[:, kept], values, least, bounds, several, number[classes])
 
 
 def _empty(equal: sp.csr_matrix, values: Ints | None) -> Any:
@@ -125,12 +127,40 @@ def _empty(equal: sp.csr_matrix, values: Ints | None) -> Any:
     return found
 
 
-def _bounds(mandates: Invariants, cells: Ints) -> tuple[sp.csr_matrix, Ints]:
+def _bounds(figures: Invariants, cells: Ints) -> tuple[sp.csr_matrix, Ints]:
     """All bounds in the form B z >= b."""
     matrices, limits = [sp.csr_matrix((0, len(cells)), dtype=np.int64)], [np.zeros(0, np.int64)]
-    for statement in mandates.bounds:
+    for statement in figures.bounds:
         sign = 1 if statement.relation == ">=" else -1
-        matrix = mandates.cells.matrix([statement], cells)
+        matrix = figures.cells.matrix([statement], cells)
         matrices.append(sign * matrix)
         limits.append(np.full(matrix.shape[0], sign * int(statement.bound or 0), dtype=np.int64))
     return sp.vstack(matrices, format="csr"), np.concatenate(limits)
+
+
+def list_tables(rows: Any, low: Ints, high: Ints, most: Ints) -> Ints | None:
+    """All whole 0 <= m <= most with low <= rows @ m <= high, one per row; None if too many.
+
+    Partly filled tables grow cell by cell; those whose missing part cannot meet the limits are
+    dropped at once.
+
+    >>> list_tables(np.array([[1, 2]]), np.array([4]), np.array([4]), np.array([9, 9])).tolist()
+    [[0, 2], [2, 1], [4, 0]]
+    """
+    cells = rows.shape[1]
+    partial = np.zeros((1, 0), dtype=np.int64)
+    sums = np.zeros((1, len(rows)), dtype=np.int64)
+    for j in range(cells):
+        rest = rows[:, j + 1 :] * most[j + 1 :]
+        least, largest = np.minimum(rest, 0).sum(axis=1), np.maximum(rest, 0).sum(axis=1)
+        steps = np.arange(int(most[j]) + 1)
+        if len(partial) * len(steps) * max(1, len(rows)) > 500 * LARGEST_LIST:
+            return None
+        grown = sums[:, None, :] + steps[None, :, None] * rows[:, j]
+        open_ = np.all((grown + least <= high) & (grown + largest >= low), axis=2)
+        at, count = np.nonzero(open_)
+        if len(at) > LARGEST_LIST:
+            return None
+        partial = np.hstack([partial[at], steps[count][:, None]])
+        sums = grown[at, count]
+    return partial

@@ -1,4 +1,4 @@
-"""Mandated statistics as data: what a curator must publish exactly, with the words she wrote.
+"""Published statistics as data: what a curator must publish exactly, with the words she wrote.
 
 Every statement is a linear map of the confidential table with integer weights: a sum over cells,
 split by zero or more axes, and a relation. `total`, `margin`, `count`, `linear`,
@@ -25,7 +25,7 @@ CONDITION = 'Give text such as "age >= 18".'
 
 @dataclass(frozen=True)
 class Statement:
-    """One mandated statistic: `sum over terms of weight * count(condition)`, for each cell of `by`.
+    """A published statistic: `sum over terms of weight * count(condition)`, for each cell of `by`.
 
     An empty condition means everybody. `relation` is "=" for a figure published exactly, ">=" or
     "<=" for a public bound (`bound`), "zero" for cells that are empty by definition.

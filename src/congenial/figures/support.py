@@ -1,11 +1,11 @@
-"""What the mandates fix on a released table: groups of cells whose sums are known or tied to each
+"""What the figures fix on a released table: groups of cells whose sums are known or tied to each
 other, and free cells.
 
-A table may leave out attributes the mandates mention (counts per county are mandated, sex by age is
+A table may leave out attributes the figures mention (counts per county are published, sex by age is
 released). A weighted sum over released cells is known exactly when its weights, seen as weights of
-atoms, are a combination of the mandates. Weights of atoms that show a common released cell must be
+atoms, are a combination of the figures. Weights of atoms that show a common released cell must be
 equal, so released cells and atoms are joined into connected components: the *groups*. Where the
-mandates fix every group's sum, groups are independent of each other; sums that are only fixed
+figures fix every group's sum, groups are independent of each other; sums that are only fixed
 together (the margins of a table) are a `Tie`.
 """
 
@@ -21,18 +21,18 @@ from scipy.sparse.csgraph import connected_components
 
 from congenial.figures import lattice
 from congenial.figures.blocks import Block, blocks, margins, rows_of
+from congenial.figures.integers import Ints, rational_kernel
 from congenial.figures.invariants import Invariants
-from congenial.figures.lattice import Ints
 
 FROZEN = -1  # the cell is known to be zero
-LOOSE = -2  # no sum that contains the cell is mandated
+LOOSE = -2  # no sum that contains the cell is published
 
 
 @dataclass(frozen=True)
 class Images:
     """How base cells map onto a released table, through the attributes both can see.
 
-    `key` numbers, for each cell of the mandates' domain, the combination of released levels it
+    `key` numbers, for each cell of the figures' domain, the combination of released levels it
     shows; `other` is how many released cells share one key.
     """
 
@@ -42,7 +42,7 @@ class Images:
 
 
 def images(invariants: Invariants, names: tuple[str, ...]) -> Images:
-    """Which part of the released table each cell of the mandates' domain falls in."""
+    """Which part of the released table each cell of the figures' domain falls in."""
     schema = invariants.schema
     key = np.zeros(invariants.cells.size, dtype=np.int64)
     keys = other = 1
@@ -170,7 +170,7 @@ class Support:
 
     @property
     def structure(self) -> str:
-        """What the mandates make of the table, in words."""
+        """What the figures make of the table, in words."""
         if not self.groups:
             return "no published sum"
         if not self.ties:
@@ -252,7 +252,7 @@ def _many(count: int, noun: str) -> str:
 
 @lru_cache(maxsize=16)
 def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
-    """The groups that the mandates make on the table over `names`.
+    """The groups that the figures make on the table over `names`.
 
     Bounds (at_least, at_most) make none: the noise is not conditioned on them; projection keeps
     them.
@@ -336,10 +336,10 @@ def _groups(invariants: Invariants, seen: Images, empty: Any) -> tuple[Ints, Int
 
 
 def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) -> sp.csr_matrix:
-    """Equations that the mandates imply for the sums of groups.
+    """Equations that the figures imply for the sums of groups.
 
-    Weights v of groups are known when v, spread over the atoms, is a combination of the mandates:
-    orthogonal to their kernel. Where no group merges atoms, the mandates themselves are these.
+    Weights v of groups are known when v, spread over the atoms, is a combination of the figures:
+    orthogonal to their kernel. Where no group merges atoms, the figures themselves are these.
     """
     alive = np.flatnonzero(~empty)
     matrix, group = invariants.matrix[:, alive], of_atom[alive]
@@ -353,9 +353,9 @@ def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) ->
         return told
     if lattice.rank(matrix) == len(alive):  # every atom's sum is known
         return sp.identity(count, dtype=np.int64, format="csr")
-    merged = (lattice.kernel(matrix) @ spread).tocsr()
+    merged = (rational_kernel(matrix) @ spread).tocsr()
     merged.eliminate_zeros()
-    return lattice.kernel(merged)
+    return rational_kernel(merged)
 
 
 def _without_silent(
@@ -363,7 +363,7 @@ def _without_silent(
 ) -> tuple[Ints, Ints, sp.csr_matrix]:
     """The same without groups of which no equation says anything: their cells are loose.
 
-    The mandates may speak of such cells (two counts that overlap in a county do not fix how many
+    The figures may speak of such cells (two counts that overlap in a county do not fix how many
     people are in it), but nothing they say can be told from the released table.
     """
     silent = np.diff(matrix.tocsc().indptr) == 0

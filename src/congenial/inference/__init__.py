@@ -1,4 +1,6 @@
-"""What an analyst may conclude: posteriors, tests and intervals from a release and nothing else.
+"""What an analyst may conclude: estimates, tests and posteriors from a release and nothing else.
+
+`estimate(release, "share(sex = 'f' | age >= 65) by county")` gives estimates with intervals.
 
 `infer(release, model)` takes a release (or a bundle read with `congenial.read`), a model, and gives
 a posterior that accounts for the noise and uses the published figures. It never sees the table.
@@ -21,6 +23,19 @@ from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
     from congenial.errors import InferenceError
+    from congenial.inference.estimates.answers import Estimate, EstimateTable
+    from congenial.inference.estimates.cell_estimates import (
+        CellEstimates,
+        ScaledLaw,
+        cell_estimates,
+    )
+    from congenial.inference.estimates.estimating import estimate
+    from congenial.inference.estimates.table_tests import (
+        TableTest,
+        equality_test,
+        independence_test,
+        trend_test,
+    )
     from congenial.inference.hypothesis_tests import Family, OneSidedTest, one_sided, power
     from congenial.inference.inference import METHODS, Chain, infer
     from congenial.inference.models.counts import Binomial, NegativeBinomial, Poisson
@@ -55,9 +70,12 @@ __all__ = [
     "MODELS",
     "Beta",
     "Binomial",
+    "CellEstimates",
     "Chain",
     "Coverage",
     "Dirichlet",
+    "Estimate",
+    "EstimateTable",
     "Family",
     "Gamma",
     "Gaussian",
@@ -81,7 +99,13 @@ __all__ = [
     "Posterior",
     "ProjectionLoss",
     "Proposal",
+    "ScaledLaw",
+    "TableTest",
+    "cell_estimates",
     "coverage",
+    "equality_test",
+    "estimate",
+    "independence_test",
     "infer",
     "infer_from_options",
     "naive",
@@ -93,6 +117,7 @@ __all__ = [
     "power",
     "share_of_total",
     "shares_of_total",
+    "trend_test",
 ]
 
 _HOMES = {
@@ -100,9 +125,12 @@ _HOMES = {
     "MODELS": "inference.options",
     "Beta": "inference.models.priors",
     "Binomial": "inference.models.counts",
+    "CellEstimates": "inference.estimates.cell_estimates",
     "Chain": "inference.inference",
     "Coverage": "inference.naive",
     "Dirichlet": "inference.models.priors",
+    "Estimate": "inference.estimates.answers",
+    "EstimateTable": "inference.estimates.answers",
     "Family": "inference.hypothesis_tests",
     "Gamma": "inference.models.priors",
     "Gaussian": "inference.models.priors:GaussianPrior",
@@ -126,7 +154,13 @@ _HOMES = {
     "Posterior": "inference.posterior",
     "ProjectionLoss": "inference.projected",
     "Proposal": "inference.samplers.importance",
+    "ScaledLaw": "inference.estimates.cell_estimates",
+    "TableTest": "inference.estimates.table_tests",
+    "cell_estimates": "inference.estimates.cell_estimates",
     "coverage": "inference.naive",
+    "equality_test": "inference.estimates.table_tests",
+    "estimate": "inference.estimates.estimating",
+    "independence_test": "inference.estimates.table_tests",
     "infer": "inference.inference",
     "infer_from_options": "inference.options",
     "naive": "inference.naive",
@@ -138,6 +172,7 @@ _HOMES = {
     "power": "inference.hypothesis_tests",
     "share_of_total": "inference.projected",
     "shares_of_total": "inference.projected",
+    "trend_test": "inference.estimates.table_tests",
 }
 
 load_on_first_use(__name__, _HOMES)

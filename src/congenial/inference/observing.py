@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.arguments import texts
+from congenial.data.arguments import expect, texts
 from congenial.data.table import Table
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
@@ -57,6 +57,7 @@ def observe(
     """
     if isinstance(release, Observation):
         return release
+    expect(public, bool, "public", "Give True or False.", InferenceError)
     if isinstance(release, ValuesRelease):
         return _of_values(release, by, public)
     _refuse_without_density(release)
@@ -227,7 +228,7 @@ def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, An
 def _of_counts(release: Release, common: dict[str, Any]) -> Observation:
     """Counts given signs and the sums of groups: l1 noise whose normaliser is worked out."""
     y = np.asarray(release.drawn, dtype=np.int64).reshape(-1)
-    rate = release.description.scale
+    rate = release.description.rate
     base = congenial(len(y), published_sums(support(release.published, release.table)))
     return Observation(
         y.astype(float),
@@ -243,7 +244,7 @@ def _listed(release: Release) -> tuple[Ints, Floats]:
     tables = conforming_tables(release.description.support, release.table)
     assert tables is not None
     drawn = np.asarray(release.drawn).reshape(-1)
-    return tables, listed_law(tables, drawn, float(release.description.scale))
+    return tables, listed_law(tables, drawn, float(release.description.rate))
 
 
 def _of_levels(release: Release, common: dict[str, Any]) -> Observation:
@@ -252,7 +253,7 @@ def _of_levels(release: Release, common: dict[str, Any]) -> Observation:
     ones = np.ones(len(y), dtype=np.int64)
     return Observation(
         y,
-        noise=Noise.of_family("double_geometric", release.description.scale, ones),
+        noise=Noise.of_family("double_geometric", release.description.rate, ones),
         levels=LevelNoise.of_release(release),
         largest_change=_change_of_one_record(release),
         **common,

@@ -24,6 +24,8 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arguments import NUMBER, WHOLE, expect, numbers
+from congenial.data.rational import LARGEST
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.support import support
 from congenial.mechanisms.table_release import Release
@@ -64,6 +66,12 @@ class OddsRatioTest:
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
+        for name in ("rows", "columns"):
+            expect(getattr(self, name), (tuple, list), name, "Give two totals.", MandateError)
+            for one in getattr(self, name):
+                expect(one, WHOLE, "a total", "Give whole numbers.", MandateError)
+        if not hasattr(self.noise, "cdf"):
+            raise GuaranteeError("the noise has no law.", remedy="Give for example Tulap(1).")
         if len(self.rows) != 2 or len(self.columns) != 2 or sum(self.rows) != sum(self.columns):
             raise MandateError(
                 "the margins are not those of one 2 x 2 table.",
@@ -90,9 +98,7 @@ class OddsRatioTest:
 
     def law(self, w: float) -> Floats:
         """P_w(H = x) for x in `support`."""
-        if not 0 < w < math.inf:
-            raise GuaranteeError(f"an odds ratio of {w} has no law.", remedy="Give 0 < w < inf.")
-        return self._law(math.log(w))
+        return self._law(_log_ratio(w))
 
     @cached_property
     def _log_ways(self) -> Floats:
@@ -116,11 +122,11 @@ class OddsRatioTest:
         "greater" is against odds ratios above w, "less" below; "two-sided" is twice the smaller,
         at most 1 (valid, not claimed optimal).
         """
+        check_alternative(alternative)
         if alternative == "two-sided":
             sides = (self.p_value(statistic, w, "greater"), self.p_value(statistic, w, "less"))
             return min(1.0, 2 * min(sides))
-        check_alternative(alternative)
-        return self._tail(statistic, math.log(w), alternative)
+        return self._tail(_finite("the statistic", statistic), _log_ratio(w), alternative)
 
     def _tail(self, statistic: float, log_w: float, alternative: Alternative) -> float:
         sign = 1 if alternative == "greater" else -1
@@ -133,6 +139,7 @@ class OddsRatioTest:
         outside the support.
         """
         _check_probability("level", level)
+        statistic = _finite("the statistic", statistic)
         tail = (1 - level) / 2
         low = _crossing(lambda t: self._tail(statistic, t, "greater") - tail)
         high = _crossing(lambda t: tail - self._tail(statistic, t, "less"))
@@ -172,13 +179,14 @@ class OddsRatioTest:
         "greater": of rejecting "odds ratio <= w"; "less": ">= w"; "two-sided": "= w".
         """
         check_alternative(alternative)
+        _check_probability("alpha", alpha)
         if alternative == "two-sided":  # the two regions do not meet, alpha being below 1
             return self.power(alpha / 2, at, w) + self.power(alpha / 2, at, w, "less")
         if alternative == "less":
             mirrored = OddsRatioTest(self.rows, (self.columns[1], self.columns[0]), self.noise)
-            return mirrored.power(alpha, 1 / np.asarray(at, dtype=float), 1 / w)
+            return mirrored.power(alpha, 1 / _ratios(at), math.exp(-_log_ratio(w)))
         phi = self.rejection(alpha, w)
-        points = np.atleast_1d(np.asarray(at, dtype=float))
+        points = np.atleast_1d(_ratios(at))
         found = np.array([self.law(float(point)) @ phi for point in points])
         return found.reshape(np.shape(at))[()]
 
@@ -194,6 +202,7 @@ class OddsRatioTest:
         promises the same f (semi-dp, Lemma 34). x11 is confidential.
         """
         f = self._promise()
+        expect(x11, WHOLE, "x11", "Give the count of the first cell.", MandateError)
         values = self.rejection(alpha, w)
         phi = [Fraction(float(p)) for p in values]
         at = int(x11) - int(self.support[0])
@@ -207,6 +216,7 @@ class OddsRatioTest:
                 "the rounded test does not keep its promise.", remedy="Use another alpha or noise."
             )
         randomness = SystemRandomness() if randomness is None else randomness
+        expect(randomness, Randomness, "randomness", "Leave it out.")
         reject = uniform_below(phi[at].denominator, randomness) < phi[at].numerator
         return Decision(reject, alpha, w, f, randomness.label, randomness.publishable)
 
@@ -320,6 +330,7 @@ def _exp(log_w: float) -> float:
 
 def check_alternative(alternative: str) -> None:
     """Refuse a side that is not known."""
+    expect(alternative, str, "alternative", "Give text.", GuaranteeError)
     if alternative not in get_args(Alternative):
         raise GuaranteeError(
             f"alternative = '{alternative}' is not known.",
@@ -327,7 +338,30 @@ def check_alternative(alternative: str) -> None:
         )
 
 
+def _finite(name: str, value: Any) -> float:
+    expect(value, NUMBER, name, "Give a number.", GuaranteeError)
+    if not abs(value) < LARGEST:
+        raise GuaranteeError(f"{name} is not finite.", remedy="Give a number.")
+    return float(value)
+
+
+def _log_ratio(w: Any) -> float:
+    """The logarithm of an odds ratio."""
+    expect(w, NUMBER, "an odds ratio", "Give a number such as 2.", GuaranteeError)
+    if not 0 < w < LARGEST:
+        raise GuaranteeError("an odds ratio is a positive number.", remedy="Give 0 < w < inf.")
+    return math.log(w)
+
+
+def _ratios(at: Any) -> Floats:
+    found = numbers(at, "what power is asked at", GuaranteeError)
+    if not np.all((found > 0) & (found < np.inf)):
+        raise GuaranteeError("an odds ratio is a positive number.", remedy="Give one such as 2.")
+    return found
+
+
 def _check_probability(name: str, value: float) -> None:
+    expect(value, NUMBER, name, "Give a number.", GuaranteeError)
     if not 0 < value < 1:
         raise GuaranteeError(
             f"{name} = {value} is not between 0 and 1.", remedy=f"Give {name} such as 0.05 or 0.95."

@@ -33,6 +33,8 @@ class OddsRatioQuestion:
 
     def __post_init__(self) -> None:
         check_alternative(self.alternative)
+        remedy = "Give a list of odds ratios, such as [2, 3]."
+        expect(self.power_at, (tuple, list), "power_at", remedy, GuaranteeError)
         ratios = tuple(self.power_at)
         for name, value in (
             ("null_value", self.null_value),

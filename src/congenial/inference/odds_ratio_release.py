@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from congenial.data.arguments import WHOLE, expect, texts
+from congenial.data.arguments import NUMBER, WHOLE, expect, texts
 from congenial.data.csv_text import rows_csv
 from congenial.data.schema import Schema
 from congenial.data.table import Table
@@ -196,7 +196,7 @@ class OddsRatioRelease(Released):
         asked = self.question
         return self.test.p_value(
             self.statistic,
-            float(asked.null_value if null_value is None else null_value),
+            float(asked.null_value) if null_value is None else null_value,
             asked.alternative if alternative is None else alternative,
         )
 
@@ -208,12 +208,13 @@ class OddsRatioRelease(Released):
     def odds_interval(self, level: float | None = None) -> tuple[float, float]:
         """Confidence interval of the odds ratio, by default at the question's level."""
         return self.test.interval(
-            self.statistic, float(self.question.level if level is None else level)
+            self.statistic, float(self.question.level) if level is None else level
         )
 
     def power(self, at: float) -> float:
         """The probability of rejecting when the odds ratio is `at`."""
         asked = self.question
+        expect(at, NUMBER, "an odds ratio", "Give a number such as 2.", GuaranteeError)
         found = self.test.power(float(asked.alpha), at, float(asked.null_value), asked.alternative)
         return float(found)
 

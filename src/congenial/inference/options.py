@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.data.attribute import Axis
 from congenial.data.csv_text import read_rows
 from congenial.data.schema import near
@@ -60,6 +61,12 @@ def infer_from_options(
     CSV file with one column per axis and a column `value`. covariates: axes separated by commas,
     each perhaps followed by =FILE.csv with its numbers.
     """
+    known = (Release, ValuesRelease)
+    expect(release, known, "the release", "Give a table, or counts.", InferenceError)
+    expect(model, str, "the model", "Give its name.", InferenceError)
+    expect(options, Mapping, "the options", "Give texts by name.", InferenceError)
+    for one in (*options, *options.values()):
+        expect(one, str, "an option", "Give text.", InferenceError)
     run = {key: options[key] for key in RUN if key in options}
     rest = {key: value for key, value in options.items() if key not in RUN}
     method = run.get("method", "auto")

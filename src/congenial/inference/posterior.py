@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import NUMBER, expect, numbers
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.model import Dims
@@ -43,6 +44,7 @@ class Posterior:
 
     def __getitem__(self, name: str) -> Floats:
         """Draws of one parameter in a row: (chains * draws, *axes)."""
+        expect(name, str, "the parameter", "Give its name.", InferenceError)
         if name not in self.draws:
             raise InferenceError(
                 f"the model has no parameter '{name}'.",
@@ -66,7 +68,12 @@ class Posterior:
 
     def quantile(self, name: str, probabilities: Any) -> Floats:
         """Posterior quantiles, in a first dimension."""
-        draws, at = self[name], np.atleast_1d(np.asarray(probabilities, dtype=float))
+        draws, at = (
+            self[name],
+            np.atleast_1d(numbers(probabilities, "what is asked", InferenceError)),
+        )
+        if at.ndim != 1 or not np.all((at >= 0) & (at <= 1)):
+            raise InferenceError("a quantile needs probabilities.", remedy="Give 0 to 1.")
         if self._flat_weights is None:
             return np.asarray(np.quantile(draws, at, axis=0))
         order = np.argsort(draws, axis=0)
@@ -77,6 +84,7 @@ class Posterior:
 
     def interval(self, name: str, level: float = 0.95) -> tuple[Floats, Floats]:
         """Equal-tailed interval."""
+        expect(level, NUMBER, "the level", "Use 0.95.", InferenceError)
         if not 0 < level < 1:
             raise InferenceError(f"level {level} is not between 0 and 1.", remedy="Use 0.95.")
         low, high = self.quantile(name, [(1 - level) / 2, (1 + level) / 2])

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from congenial.errors import BundleError
+from congenial.kinds.convex_estimate import ESTIMATE
 from congenial.kinds.given_public import GIVEN_PUBLIC
 from congenial.kinds.kind import Kind
 from congenial.kinds.sections import NamedSection
@@ -26,6 +27,7 @@ KINDS: list[AnyKind] = [
     SINGLE_TABLE,
     STATISTICS,
     SYNTHETIC,
+    ESTIMATE,
     TWO_BY_TWO,
 ]
 

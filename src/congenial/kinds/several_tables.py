@@ -69,8 +69,8 @@ class SeveralTables(Kind[TablesSection]):
     name = "tables"
     section = TablesSection
     instead: ClassVar[str] = (
-        "Use release.interval and release.estimate, which combine all tables; the law of each "
-        "measured table is in release.json, under description."
+        "release.interval and release.estimate combine all of its tables: "
+        "docs/how-to/several-tables-at-once."
     )
 
     def build(self, plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:

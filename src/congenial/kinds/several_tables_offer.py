@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.figures.invariants import Invariants
 from congenial.kinds import several_tables_building
@@ -19,6 +20,8 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
 from congenial.report.tables_report import render
 from congenial.sampling.randomness import Randomness
+
+TOGETHER = 2**26  # common cells up to which all tables are counted at once
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,9 @@ def offer(
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw."""
     guarantee = promise(plan, section, mechanism)
-    mentioned = {*mechanism.estimator.measurements.names}
-    names = [name for name in plan.schema.names if name in mentioned]
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
-        table = tabulate(plan, data, names, progress)
-        mechanism.check(table)
+        tables = counted(plan, data, mechanism, progress)
 
         def holds(now: Ledger) -> bool:
             known = now.mandates
@@ -78,9 +78,31 @@ def offer(
             mechanism.description,
             guarantee,
             lambda: replace(
-                mechanism.release(table, randomness, section.name), guarantee=guarantee
+                mechanism.release_each(tables, randomness, section.name), guarantee=guarantee
             ),
             lambda: replace(mechanism.made_up(section.name), guarantee=guarantee),
             render,
             holds,
         )
+
+
+def counted(plan: Setting, data: Microdata, mechanism: JointTables, progress: Tell) -> list[Table]:
+    """CONFIDENTIAL: the counts of every measured table, checked against the figures.
+
+    All at once where their common cells are few enough, otherwise table by table.
+    """
+    schema, figures = plan.schema, mechanism.adjacency.mandates.bases
+    shown = [schema.axes(one.description.table) for one in mechanism.mechanisms]
+    bases = [{axis.base for axis in axes} for axes in shown]
+    everything = in_order(plan, {*figures}.union(*bases))
+    if schema.size(everything) <= TOGETHER:
+        table = tabulate(plan, data, everything, progress)
+        mechanism.check(table)
+        return [table] * len(bases)
+    mechanism.check(tabulate(plan, data, in_order(plan, {*figures}), progress))
+    return [tabulate(plan, data, in_order(plan, names), progress) for names in bases]
+
+
+def in_order(plan: Setting, names: set[str]) -> list[str]:
+    """Attributes in the order of the schema."""
+    return [name for name in plan.schema.names if name in names]

@@ -15,7 +15,7 @@ import numpy as np
 
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.sampling.randomness import SeededRandomness
-from congenial.tables.estimate import estimate, in_order
+from congenial.tables.estimate import in_order
 from congenial.tables.joint_estimator import Answer, ends
 
 DRAWS = 3
@@ -25,7 +25,9 @@ LEVEL = 0.9
 
 @dataclass(frozen=True)
 class PrintedTrial:
-    """Per table: root mean square error of printed counts, and their share inside intervals."""
+    """Per table: root mean square error of printed counts, and their share inside intervals; no
+    numbers (NaN) for a table without printed counts.
+    """
 
     errors: tuple[float, ...]
     inside: tuple[float, ...]
@@ -33,35 +35,23 @@ class PrintedTrial:
 
 def try_printed(made: JointTables) -> PrintedTrial | None:
     """The trial; None where no whole counts are printed, or it would take long."""
-    if made.estimator.why_no_counts or made.estimator.measurements.size > LARGEST:
+    made_up = made.estimator.rehearsal
+    if isinstance(made_up, str) or made.estimator.measurements.size > LARGEST:
         return None
-    people = _people(made)
-    if people is None:
-        return None
+    people = made_up.cells
     tables = made.description.tables
     squares, inside = np.zeros(len(tables)), np.zeros(len(tables))
     for draw in range(DRAWS):
         answered = _drawn(made, people, SeededRandomness(draw + 1))
-        if answered.counts is None:
-            return None
         for at, names in enumerate(tables):
             counts, truth = answered.counts[at], _table(made, people, names)
+            if counts is None:
+                squares[at] = inside[at] = np.nan
+                continue
             low, high = ends(answered.estimates[at], made.estimator.deviations(names).values, LEVEL)
             squares[at] += float(np.mean((counts - truth) ** 2)) / DRAWS
             inside[at] += float(np.mean((low <= counts) & (counts <= high))) / DRAWS
     return PrintedTrial(tuple(np.sqrt(squares).tolist()), tuple(inside.tolist()))
-
-
-def _people(made: JointTables) -> Any:
-    """Whole counts of the finest cells that have every figure, made up."""
-    work = made.estimator.measurements
-    evenly = {
-        names: in_order(work.start_totals(work.margin(names)), names, work)
-        for names in (one.description.table for one in made.mechanisms)
-    }
-    fitted = estimate(work, [evenly.get(names) for names in made.description.tables])
-    whole, _ = made.estimator.whole(fitted)
-    return None if whole is None else whole.cells
 
 
 def _table(made: JointTables, cells: Any, names: tuple[str, ...]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9  # of the intervals that are printed
 NOT_YET = "the exact figures are not published yet"  # as `tables.joint_estimator` says it
+ACROSS = (
+    " Tables marked 'estimates' cut across others: sums of whole counts would be off there, so "
+    "estimates are printed; name the axis under keep to have whole counts follow it."
+)
 TRIED = (
     " Printed counts: root mean square error of whole counts on people made up from the public "
     "figures, spread as evenly as these allow; other people give other errors."
@@ -65,9 +70,14 @@ def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
         "basis": found.basis,
         "within": half_width(LEVEL) * worst,
         "level": LEVEL,
-        "printed_error": None if trial is None else trial.errors[at],
-        "printed_inside": None if trial is None else trial.inside[at],
+        "whole_counts": not estimator.why_no_counts and names not in estimator.across,
+        "printed_error": None if trial is None else _known(trial.errors[at]),
+        "printed_inside": None if trial is None else _known(trial.inside[at]),
     }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def show(one: Document, screen: Screen, want: str | None = None) -> None:
@@ -99,13 +109,14 @@ def _types(many: int) -> str:
 
 
 def _show_tables(one: Document, screen: Screen) -> None:
-    tried = one["tables"][0]["printed_error"] is not None
+    tried = any(row["printed_error"] is not None for row in one["tables"])
     head = ["table", "cells", "noise drawn", "standard deviation", "within", "at"]
     rows = []
     for row in one["tables"]:
         told = [" x ".join(row["table"]) or "total", f"{row['cells']:,}", _noise(row)]
         told += [f"{row['standard_deviation']:.2f}", f"{row['within']:.2f}", f"{row['level']:.0%}"]
-        rows.append([*told, f"{row['printed_error']:.2f}"] if tried else told)
+        error = row["printed_error"]
+        rows.append([*told, "estimates" if error is None else f"{error:.2f}"] if tried else told)
     columns = (*head, "printed counts") if tried else tuple(head)
     screen.table(columns, rows, numbers=",".join({*columns} - {"table", "noise drawn"}))
     basis = {row["basis"] for row in one["tables"]}
@@ -113,6 +124,7 @@ def _show_tables(one: Document, screen: Screen) -> None:
         "Standard deviation of the worst cell's estimate"
         f"{' (a proved bound)' if 'bound' in basis else ''}; its interval is taken to be normal."
         + (TRIED if tried else "")
+        + (ACROSS if tried and not all(row["whole_counts"] for row in one["tables"]) else "")
     )
 
 

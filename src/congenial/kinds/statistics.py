@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive, exact
+from congenial.kinds.sections import NamedSection, Positive, Section, exact
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 
 if TYPE_CHECKING:
@@ -41,6 +49,26 @@ def _persons(value: Any) -> Any:
     return Approximate(numbers["epsilon"], float(numbers["delta"]))
 
 
+def _real(value: Any) -> Any:
+    """A finite number as a double."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction | float):
+        raise ValueError("must be a number")
+    if not math.isfinite(value):
+        raise ValueError("must be finite")
+    return float(value)
+
+
+Real = Annotated[float, BeforeValidator(_real)]
+
+
+class LawSection(Section):
+    """One entry of `laws`: a Gaussian law of the statistics that an expert states."""
+
+    name: str = Field(min_length=1)
+    mean: list[Real] = Field(min_length=1)
+    covariance: list[list[Real]] = Field(min_length=1)
+
+
 class StatisticsSection(NamedSection):
     """[[release]] with `statistics`: numbers about the records that hide what the whole dataset is
     like.
@@ -49,8 +77,10 @@ class StatisticsSection(NamedSection):
     alone: ClassVar[bool] = True
 
     statistics: dict[str, dict[str, Any]] = Field(min_length=1)
-    protect: dict[str, Any] | list[dict[str, Any]]
-    modelling: str | Positive
+    protect: dict[str, Any] | list[dict[str, Any]] | None = None
+    modelling: str | Positive | None = None
+    laws: list[LawSection] | None = Field(default=None, min_length=2)
+    apart: list[list[str]] | None = Field(default=None, min_length=1)
     records: int = Field(ge=2)
     replications: int = Field(default=1000, ge=2)
     epsilon: Positive
@@ -66,6 +96,7 @@ class StatisticsSection(NamedSection):
                 raise ValueError(f"{name} must be below 1")
         if not set(self.weights) <= set(self.statistics):
             raise ValueError("weights must name statistics of the release")
+        self._one_source_of_laws()
         if isinstance(self.modelling, Fraction):
             if self.modelling >= 1:
                 raise ValueError("modelling, as a share of the data, must be below 1")
@@ -75,6 +106,32 @@ class StatisticsSection(NamedSection):
                     "data: write persons = 'not protected', or give other people's data"
                 )
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_new_keys(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Keys that 0.1.0 did not have are written only where they are used: older plans keep
+        their digest and their stream.
+        """
+        plain: dict[str, Any] = handler(self)
+        return {k: v for k, v in plain.items() if v is not None or k not in ("laws", "apart")}
+
+    def _one_source_of_laws(self) -> None:
+        """Laws are fitted (`protect` and `modelling`), or stated (`laws`); not both."""
+        fitting = (self.protect, self.modelling)
+        if self.laws is None and (None in fitting or self.apart is not None):
+            raise ValueError(
+                "give protect and modelling, from which laws are learnt; or laws, stated by an "
+                "expert, with apart = [['one', 'other']] to name the pairs"
+            )
+        if self.laws is None:
+            return
+        if fitting != (None, None) or self.confidence is not None:
+            raise ValueError(
+                "laws are stated: leave out protect, modelling and confidence, which are about "
+                "fitted ones"
+            )
+        if any(len(pair) != 2 for pair in self.apart or ()):
+            raise ValueError("apart must be a list of pairs of names of laws")
 
 
 class StatisticsKind(Kind[StatisticsSection]):

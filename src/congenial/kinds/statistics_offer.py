@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -30,9 +31,12 @@ from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
+from congenial.mechanisms.distribution.model_checks import cost_rows, relaxed
 from congenial.mechanisms.distribution.sampling_error import CONFIDENCE, cost_words
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import Property, read_property
+from congenial.pairs.vector_laws import GaussianLaw
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Tradeoff
 from congenial.report.statistics_report import StatisticsReport
@@ -44,7 +48,7 @@ class Asked:
     """A section in the library's terms: what is computed and what is hidden."""
 
     query: Statistics
-    hide: Property
+    hide: Property | None  # None where an expert states the laws
 
 
 @dataclass(frozen=True)
@@ -85,18 +89,32 @@ class StatisticsCheck:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """Whether the sampled statistics look as assumed."""
-        return diagnose(self.fit)
+        """Whether the sampled statistics look as assumed; no test where laws are stated."""
+        return diagnose(self.fit) if self.fit.samples else Diagnosis(())
+
+    @property
+    def model_error(self) -> list[dict[str, float]]:
+        """What laws that are somewhat wrong cost: Theorems 4.6 and 4.7, for several lambda."""
+        if not self.fit.pairs.gaussian:
+            return []
+        target = self.mechanism.target
+        rows = []
+        for row in cost_rows(self.mechanism):
+            lam = row["lambda"]
+            _, delta = relaxed(float(target.epsilon), target.delta, lam)
+            rows.append(row | {"delta_with_noise": delta, "noise_per_distance": 1 / lam})
+        return rows
 
 
 def read(plan: Setting, section: StatisticsSection) -> Asked:
     """What is asked, or why it makes no sense; reads no data."""
     try:
         parts = tuple(Statistic.read(name, spec) for name, spec in section.statistics.items())
-        query, hide = Statistics(plan.schema, parts), read_property(section.protect)
-        for condition in hide.conditions:
+        query = Statistics(plan.schema, parts)
+        hide = None if section.protect is None else read_property(section.protect)
+        for condition in hide.conditions if hide else ():
             parse(condition, plan.schema)
-        for scenario in hide.scenarios:
+        for scenario in hide.scenarios if hide else ():
             scenario.sizes(section.records)
     except (TypeError, ValueError, AttributeError):
         raise PlanError(
@@ -115,7 +133,18 @@ def build(plan: Setting, section: StatisticsSection, mandates: Invariants) -> As
             "take exact figures into account.",
             remedy="Leave [publish] out, or release a table given the figures.",
         )
-    return read(plan, section)
+    asked = read(plan, section)
+    if section.laws is not None:
+        stated(section, asked)  # refuses laws that make no sense
+    return asked
+
+
+def stated(section: StatisticsSection, asked: Asked) -> FittedLaws:
+    """The laws that an expert states, in the place of fitted ones; nothing was sampled."""
+    laws = [GaussianLaw.of(one.name, one.mean, one.covariance) for one in section.laws or ()]
+    named = None if section.apart is None else [(one, other) for one, other in section.apart]
+    pairs = DistributionPairs.given(asked.query, laws, named, records=section.records)
+    return FittedLaws(_without_persons(section, pairs), {})
 
 
 def check(plan: Setting, section: StatisticsSection, mandates: Invariants) -> StatisticsCheck:
@@ -125,6 +154,8 @@ def check(plan: Setting, section: StatisticsSection, mandates: Invariants) -> St
     common, as it will once the release has checked it.
     """
     asked = build(plan, section, mandates)
+    if section.laws is not None:
+        return _calibrated(plan, section, stated(section, asked))
     if not isinstance(section.modelling, str):
         with Microdata.open(plan.source, plan.schema, plan.unit) as data:
             fit = _fitted(section, asked, *_split(section, asked, data))
@@ -149,7 +180,9 @@ def offer(
     """Read the data, fit, calibrate and compute; what is left is to draw."""
     progress("fitting the laws")
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        if isinstance(section.modelling, str):
+        if section.laws is not None:
+            fit, vector = stated(section, asked), asked.query.compute(data)
+        elif isinstance(section.modelling, str):
             with _modelling(plan, section.modelling) as modelling:
                 fit = _fitted(section, asked, modelling, data)
             vector = asked.query.compute(data)
@@ -179,6 +212,12 @@ def offer(
 
 def modelling_records(plan: Setting, section: StatisticsSection, asked: Asked) -> Records:
     """CONFIDENTIAL: the records laws are fitted to, for an attack on the same footing."""
+    if asked.hide is None:
+        raise PlanError(
+            f"release '{section.name}' states its laws, so there are no modelling data to attack "
+            "with.",
+            remedy="Attack a release whose laws are learnt from modelling data.",
+        )
     if isinstance(section.modelling, str):
         with _modelling(plan, section.modelling) as data:
             return asked.query.records(data, asked.hide.conditions)
@@ -210,7 +249,8 @@ def _modelling(plan: Setting, address: str) -> Microdata:
 
 def _split(section: StatisticsSection, asked: Asked, data: Microdata) -> tuple[Records, Records]:
     """A random share of the records for modelling, and the rest, which is released."""
-    assert not isinstance(section.modelling, str)
+    assert isinstance(section.modelling, Fraction)
+    assert asked.hide is not None
     records = asked.query.records(data, asked.hide.conditions)
     order = numpy_generator(stream(section, "split")).permutation(len(records))
     kept, rest = records.split([int(section.modelling * len(records))], order)
@@ -223,6 +263,7 @@ def _fitted(
     modelling: Microdata | Records,
     released: Microdata | Records | None,
 ) -> FittedLaws:
+    assert asked.hide is not None
     fit = fit_pairs(
         asked.hide,
         asked.query,
@@ -232,9 +273,12 @@ def _fitted(
         apart_from=released,
         randomness=stream(section, "fit"),
     )
-    if section.persons == NOT_PROTECTED:  # then what one record changes does not matter
-        return replace(fit, pairs=replace(fit.pairs, change=()))
-    return fit
+    return replace(fit, pairs=_without_persons(section, fit.pairs))
+
+
+def _without_persons(section: StatisticsSection, pairs: DistributionPairs) -> DistributionPairs:
+    """What one record changes does not matter where persons are not protected."""
+    return replace(pairs, change=()) if section.persons == NOT_PROTECTED else pairs
 
 
 def choose(

@@ -32,6 +32,7 @@ def examine(one: StatisticsCheck) -> Document:
         ],
         "fit_error": error and vars(error) | {"bound": error.bound if bounded else None},
         "fit_words": one.fit_words,
+        "model_error": one.model_error,
         "diagnosis": one.diagnosis.words,
         "doubtful": [
             {"assumption": test.assumption, "about": test.about, "test": test.test, "p": test.p}
@@ -78,8 +79,36 @@ def show(one: Document, screen: Screen) -> None:
         rows,
         numbers="expected error,directions",
     )
+    _show_model_error(one, screen)
     screen.paragraph(f"The fit: {one['diagnosis']}")
     for test in one["doubtful"]:
         screen.paragraph(
             f"- {test['assumption']}: {test['about']} ({test['test']}, p = {test['p']:.2g})"
         )
+
+
+def _show_model_error(one: Document, screen: Screen) -> None:
+    """Theorems 4.6 and 4.7 as numbers, where the laws are Gaussian."""
+    if not one["model_error"]:
+        return
+    screen.paragraph("")
+    screen.paragraph(
+        "If the laws are somewhat wrong. The first two columns: laws within (lambda, eta) of the "
+        "true ones give this promise (Theorem 4.6); eta is that of equal covariances. The last "
+        "two: laws within a distance W (W_inf, l1) give the same epsilon with this delta, once "
+        "Laplace noise of so many times W is added in every statistic (Theorem 4.7)."
+    )
+    rows = [
+        (
+            f"{row['lambda']:g}",
+            f"{row['eta']:.2g}",
+            f"{row['epsilon']:.4g}",
+            f"{row['delta']:.3g}",
+            f"{row['delta_with_noise']:.3g}",
+            f"{row['noise_per_distance']:g} W",
+        )
+        for row in one["model_error"]
+    ]
+    columns = ("lambda", "eta", "epsilon", "delta", "delta with noise", "noise")
+    screen.table(columns, rows, numbers=",".join(columns))
+    screen.paragraph("")

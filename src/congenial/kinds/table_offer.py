@@ -21,7 +21,8 @@ from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.projection.projection import project, rehearse
+from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
+from congenial.mechanisms.projection.projection import project, projected, rehearse
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import Supremum
 from congenial.privacy.composition import largest_gauge
@@ -46,6 +47,7 @@ class ReleaseCheck:
     price: Price | None  # of conditioning on counts >= 0, part of the promise
     wanted: tuple[str, Fraction] | None  # the parameter the plan gives, and what a wish needs
     unanswered: str = ""  # why a wish about a sum that the table shows has no answer
+    printed: ExpectedCounts | None = None  # of counts that are made nonnegative afterwards
 
 
 def check(
@@ -74,6 +76,7 @@ def check(
         mechanism.price if isinstance(mechanism, CongenialCounts) else None,
         wanted,
         unanswered,
+        expected_counts(mechanism) if section.nonnegative == "project" else None,
     )
 
 
@@ -111,21 +114,19 @@ def offer(
     progress: Tell,
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw, while the data are open."""
-    projected = section.nonnegative == "project"
-    description, reader = mechanism.description, mechanism
-    if projected:
-        description = replace(description, post_processing="project")
+    description, reader, fit = mechanism.description, mechanism, None
+    if section.nonnegative == "project":
+        fit = rehearse(mechanism)
+        description = projected(description, fit)
         reader = rebuild(description, mechanism.adjacency)
     guarantee = promise(plan, section, mechanism)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
         draw = _ready(plan, section, mechanism, data, randomness, progress)
-        if projected:
-            rehearse(mechanism)
 
         def finished() -> Release:
             drawn = draw()
-            drawn = project(drawn, randomness) if projected else drawn
+            drawn = drawn if fit is None else project(drawn, randomness, fit)
             return drawn.made_by(reader, guarantee)
 
         def holds(now: Ledger) -> bool:

@@ -33,6 +33,7 @@ def verify(files: Files, release: Release) -> list[Check]:
         Check("values lie on the grid of the law", _on_grid(release)),
         Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
         Check("the table keeps every published bound", signed or _bounded(release)),
+        *_fitted(release),
         _follows(release),
     ]
 
@@ -53,6 +54,15 @@ def _follows(release: Release) -> Check:
     why = "a sharper price of signs" if made.priced == law else "the error of the sampler"
     now = f"re-priced: {made.guarantee.tradeoff.words} with {why}"
     return Check(FOLLOWS, holds, now)
+
+
+def _fitted(release: Release) -> list[Check]:
+    """Printed counts, where they are not those drawn, are worked out again."""
+    if release.raw is None:
+        return []
+    from congenial.mechanisms.projection.projection import follows_from_draw
+
+    return [Check("printed counts follow from those drawn", follows_from_draw(release))]
 
 
 def _on_grid(release: Release) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from congenial.kinds.table_offer import ReleaseCheck
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
+_PRINTED = ("what", "sums", "drawn", "sparse", "even")
 _COST = ("label", "loss", "loss_without", "deviation", "deviation_without", "trivial")
 
 
@@ -36,11 +37,11 @@ def examine(one: ReleaseCheck) -> Document:
         "mechanism": description.mechanism,
         "law": description.law,
         "sampler": one.mechanism.sampler,
-        "eps_per_cell": description.scale if norm == "l1" else None,
+        "eps_per_cell": description.rate if norm == "l1" else None,
         "instead": _instead(one),
         "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
-        "sigma_squared": description.scale if norm == "l2" else None,
-        "epsilon_per_gauge": description.scale if norm == "gauge" else None,
+        "sigma_squared": description.variance if norm == "l2" else None,
+        "epsilon_per_gauge": description.rate if norm == "gauge" else None,
         "per_person": one.guarantee.tradeoff.words,
         "nonnegative": one.section.nonnegative,
         "structure": one.support.structure,
@@ -51,6 +52,7 @@ def examine(one: ReleaseCheck) -> Document:
         "promise": one.guarantee.explain(),
         "belief": belief_words(one.guarantee),
         "errors": [_picked(row, _ERROR) for row in one.errors],
+        "printed_counts": _printed(one),
         "less_noise": _less_noise(one),
         "inference": _inference(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),
@@ -75,13 +77,25 @@ def _picked(row: object, names: tuple[str, ...]) -> Document:
     return {name: getattr(row, name) for name in names}
 
 
+def _printed(one: ReleaseCheck) -> Document | None:
+    """How counts are made nonnegative, and what to expect of them."""
+    if one.printed is None:
+        return None
+    return {
+        "fit": one.printed.fit,
+        "tables": [list(names) for names in one.printed.tables],
+        "errors": [_picked(row, _PRINTED) for row in one.printed.rows],
+        "unknown": one.printed.unknown or None,
+    }
+
+
 def _normaliser_price(one: ReleaseCheck) -> Document | None:
     """What conditioning adds to the loss, where it adds something."""
     if one.price is None:
         return None
     return {
         "epsilon": one.price.value,
-        "gamma": one.price.value / (one.mechanism.description.scale * one.sensitivity.value),
+        "gamma": one.price.value / (one.mechanism.description.rate * one.sensitivity.value),
         "basis": one.price.basis,
         "proved_bound": one.price.bound,
         "bounds_kept": _bounds_kept(one),
@@ -162,6 +176,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
         screen.paragraph(one["instead"])
         screen.paragraph("")
     _show_errors(one, screen)
+    _show_printed(one, screen)
     _show_costs(one, screen)
     show_want(one, screen, want)
 
@@ -214,6 +229,35 @@ def _show_errors(one: Document, screen: Screen) -> None:
             f"{less['standard_deviation']:.2f}. Its draws are slower, and for most shapes its "
             "density is known up to a constant only."
         )
+
+
+def _show_printed(one: Document, screen: Screen) -> None:
+    """What becomes of the counts when they are made nonnegative."""
+    printed = one["printed_counts"]
+    if printed is None:
+        return
+    tables = [" x ".join(names) or "total" for names in printed["tables"]]
+    how = f"fitted from coarse to fine: {', then '.join(tables)}"
+    if printed["fit"] == "cells":
+        how = "the nearest whole counts, cell by cell: sums of many small counts would be too large"
+    screen.paragraph("")
+    screen.paragraph(
+        f"Printed counts: {how}. Any other sum is taken from the values as drawn, which are "
+        "unbiased."
+    )
+    if printed["unknown"]:
+        screen.paragraph(f"Errors of printed counts: {printed['unknown']}.")
+        return
+    rows = [
+        (what, row["sums"], *(f"{row[part]:.2f}" for part in ("drawn", "sparse", "even")))
+        for what, row in zip(tables, printed["errors"], strict=True)
+    ]
+    columns = ("root mean square error of", "sums", "as drawn", "printed, sparse", "printed, even")
+    screen.table(columns, rows, numbers=",".join(columns[1:]))
+    screen.paragraph(
+        "Simulated on tables made up from published figures, not on the data: everybody of a known "
+        "sum in one cell (sparse), or spread over all of them (even)."
+    )
 
 
 def _within(value: float) -> str:

@@ -14,7 +14,7 @@ One ledger is one population. It is a history of events; the state is what they 
     repair    an owner voided an event that cannot be read (see `repair`)
 
 Releases are priced together, over the databases that agree with everything published so far, by the
-joint supremum (docs/explanation/ledger.md), so a later mandate re-prices earlier releases. The
+joint supremum (docs/explanation/ledger.md), so a later figure re-prices earlier releases. The
 ledger reads descriptions and published figures only; nothing confidential ever reaches it.
 """
 
@@ -33,15 +33,16 @@ from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
 from congenial.ledger.compatibility import refuse_figures, refuse_release
-from congenial.ledger.present import Prices, prices
 from congenial.ledger.pricing import (
     Preview,
+    Prices,
     Repricing,
     account,
     check_description,
     check_schema,
     footing,
     left,
+    prices,
     refusal,
     reprice,
     say,

@@ -2,7 +2,7 @@
 several releases, and for old ones.
 
 semi-dp, Propositions 11, 15 and 21 and Definition 10 (corrected: C is the row space of the
-mandates). A mechanism with a promise f on all databases promises f composed d times between two
+figures). A mechanism with a promise f on all databases promises f composed d times between two
 conforming ones that differ in d records; a mechanism whose law is known promises what `joint_loss`
 finds over the differences that can occur, which is never less.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
@@ -24,8 +25,7 @@ from congenial.figures.support import FROZEN, Support, support
 from congenial.ledger.reservation import Promised
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.several_rows import METRIC
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import AnyDescription
@@ -50,7 +50,7 @@ def by_distance(promise: Tradeoff, records: int) -> Tradeoff:
 def given_figures(
     promise: Guarantee, published: Invariants, reading: Reading = "robust"
 ) -> Guarantee:
-    """What a mechanism designed without mandates promises once figures are published (Prop 15).
+    """What a mechanism designed without figures promises once figures are published (Prop 15).
 
     f composed a* times over the conforming databases; in the existential reading as often as the
     selected table is moves away, if the mechanism sees counts only.
@@ -107,9 +107,10 @@ def suppose(
 ) -> Invariants:
     """The figures, and what an adversary is supposed to know besides (section 7), as one.
 
-    Side information of the form "so many people are ..." is one more mandate. Without its values,
+    Side information of the form "so many people are ..." is one more figure. Without its values,
     everything is bounded for all values.
     """
+    expect(published, Invariants, "what is published", "Use publish(...).", GuaranteeError)
     if values is None:
         return Invariants(published.schema, published.statements).join(
             Invariants(published.schema, statements)
@@ -123,8 +124,8 @@ def suppose(
 
 @dataclass(frozen=True)
 class Subspace:
-    """Delta_2 of a table outside the row space of the mandates, one record replaced anywhere, and
-    Delta_2 squared between look-alikes that agree with the mandates.
+    """Delta_2 of a table outside the row space of the figures, one record replaced anywhere, and
+    Delta_2 squared between look-alikes that agree with the figures.
 
     Gaussian noise of standard deviation sigma has mu = projected / sigma in the first reading and
     sqrt(semi) / sigma in the second.
@@ -149,7 +150,7 @@ def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
     """Subspace differential privacy of Gaussian noise (Definition 10, corrected) beside ours.
 
     sup over replaced records of ||P (e_c - e_c')||_2, with P the projection off the row space of
-    the mandates on the released table.
+    the figures on the released table.
     """
     known = support(adjacency.mandates, tuple(names))
     size = known.labels.size
@@ -167,7 +168,7 @@ def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
 
 
 def _row_space(known: Support) -> Any:
-    """Sums of released cells that the mandates fix, as rows."""
+    """Sums of released cells that the figures fix, as rows."""
     flat = known.labels.reshape(-1)
     groups = (flat[None, :] == np.arange(known.groups)[:, None]).astype(float)
     ties = [tie.equations @ groups[tie.groups] for tie in known.ties]
@@ -255,9 +256,12 @@ def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reasse
     robust 2 rho = 10.24 (zero-concentrated)
     existential 1 rho = 2.56 (zero-concentrated)
     """
+    expect(mandates, Invariants, "what is published", "Use publish(...).", GuaranteeError)
+    expect(releases, Mapping, "the releases", "Give promises by name.", GuaranteeError)
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
     for name, known in releases.items():
+        expect(known, (Old, Tradeoff), "a release", "Give Old or a promise.", GuaranteeError)
         if isinstance(known, Old):
             _refuse_other(name, known, mandates)
             if known.law.support.statements:
@@ -269,14 +273,14 @@ def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reasse
     return found
 
 
-def _refuse_other(name: str, known: Old, mandates: Invariants) -> None:
+def _refuse_other(name: str, known: Old, figures: Invariants) -> None:
     """Refuse a release of other records than the figures are about, or of another unit."""
-    if known.law.support.schema.digest != mandates.schema.digest:
+    if known.law.support.schema.digest != figures.schema.digest:
         raise GuaranteeError(
             f"'{name}' was released over another schema than the plan's.",
             remedy="Reassess it with a plan that has its schema.",
         )
-    if known.metric in ("symmetric difference", METRIC):
+    if known.metric in ("symmetric difference", ROWS_OF_ONE_UNIT):
         raise GuaranteeError(
             f"'{name}' protects people with several rows (max_rows); its promise for one replaced "
             "record is not known.",

@@ -1,4 +1,4 @@
-"""The state of a ledger as the fold of its events: population, budget, mandates, releases."""
+"""The state of a ledger as the fold of its events: population, budget, figures, releases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
-from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.descriptions import AnyDescription, read_description
@@ -113,6 +112,8 @@ class LedgerState:
         if self.max_rows is None:
             return SemiAdjacent(self.mandates)
         if self.figures_kept:
+            from congenial.pairs.several_rows import SeveralRows
+
             return SeveralRows(self.mandates, self.max_rows)
         return AddRemove(self.schema, self.max_rows)
 
@@ -247,15 +248,15 @@ def join_mandates(known: Invariants, new: Invariants) -> Invariants:
     return joined
 
 
-def check_figures(mandates: Invariants) -> None:
+def check_figures(figures: Invariants) -> None:
     """MandateError when no table agrees with the published figures.
 
     Beside an empty universe every release would cost nothing.
     """
-    if mandates.values is None:
+    if figures.values is None:
         raise MandateError("the mandates have no figures yet.", remedy="Publish them first.")
-    if mandates.clash:
-        labels = "; ".join(mandates.clash)
+    if figures.clash:
+        labels = "; ".join(figures.clash)
         raise MandateError(
             f"no dataset agrees with all published figures ({labels}).",
             remedy="Compute them from one dataset; a new population needs a new ledger.",

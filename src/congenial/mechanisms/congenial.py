@@ -192,13 +192,13 @@ class CongenialCounts(Conditioned):
     @property
     def sampler_error(self) -> tuple[Fraction, Fraction]:
         """H of the sampler the published figures choose; tau = 0."""
-        H = ConditionedCounts.public_error(self.support, self.description.scale)
+        H = ConditionedCounts.public_error(self.support, self.description.rate)
         return Fraction(H), Fraction(0)
 
     @property
     def sampler(self) -> str:
         """The reasons of the chooser, part by part; by published figures alone."""
-        cell, nobody = DoubleGeometric(self.description.scale), np.zeros(self.shape, dtype=np.int64)
+        cell, nobody = DoubleGeometric(self.description.rate), np.zeros(self.shape, dtype=np.int64)
         return "; ".join(ConditionedCounts(cell, self.support, nobody, self.limits).why)
 
     def laws(self, truth: Any = None) -> list[IntegerLaw]:
@@ -208,7 +208,7 @@ class CongenialCounts(Conditioned):
     @cached_property
     def price(self) -> Price:
         """The normaliser price, in epsilon per person."""
-        return conditions(self.description, self.adjacency).price(self.description.scale)
+        return conditions(self.description, self.adjacency).price(self.description.rate)
 
     @cached_property
     def limits(self) -> Limits:
@@ -230,7 +230,7 @@ class CongenialCounts(Conditioned):
 
     def given(self, truth: Any) -> ConditionedCounts:
         """The law of the counts when phi(x) = truth; the last one is kept."""
-        key, cell = np.asarray(truth).tobytes(), DoubleGeometric(self.description.scale)
+        key, cell = np.asarray(truth).tobytes(), DoubleGeometric(self.description.rate)
         if key not in self._last:
             self._last.clear()
             law = ConditionedCounts(cell, self.support, truth, self.limits, self._listed)

@@ -56,13 +56,10 @@ class SimulatedLaw:
 
     def interval(self, level: float) -> float:
         """h with P(|noise| <= h) >= level, up to the stated false-alarm rate."""
-        from scipy import stats
-
         if self.fixed:
             return 0
-        # The k-th smallest of n is above the level quantile unless k or more fell below it.
         n = len(self._sizes)
-        k = int(stats.binom.isf(FALSE_ALARM, n, level)) + 1
+        k = upper_rank(level, n)
         if k > n:
             raise StructureError(
                 f"a level of {level} needs more than {n:,} simulated draws.",
@@ -79,6 +76,18 @@ class SimulatedLaw:
     def probs(self) -> Any:
         """Relative frequency from `lo` upwards."""
         return np.bincount(self.draws - self.lo) / len(self.draws)
+
+
+def upper_rank(level: float, n: int) -> int:
+    """k such that the k-th smallest of n draws is above the level quantile, but for false alarms.
+
+    More than n where n draws are too few.
+    """
+    from scipy.special import bdtrc
+
+    # It is above unless k or more fell below the quantile: P(at least k of n) at most the alarm.
+    k = np.arange(1, n + 1)
+    return int(np.argmax(np.append(bdtrc(k - 1, n, level) <= FALSE_ALARM, True))) + 1
 
 
 def _highest(n: int) -> float:

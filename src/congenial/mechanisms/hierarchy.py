@@ -135,7 +135,7 @@ class CongenialHierarchy(Conditioned):
             levels.append((np.broadcast_to(index, self.shape).reshape(-1)[self._free], eps))
         if self.support.groups:
             levels.append((self.support.labels.reshape(-1)[self._free], None))
-        return noise_at_levels(levels, self.description.scale, len(self._free))
+        return noise_at_levels(levels, self.description.rate, len(self._free))
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""

@@ -97,30 +97,25 @@ class JointTables:
         self, table: Table, randomness: Randomness | None = None, name: str = "release"
     ) -> TablesRelease:
         """Draw every measured table once: the only call that spends privacy."""
-        source = SystemRandomness() if randomness is None else randomness
         self.check(table)
-        truths = [one.query(table) for one in self.mechanisms]
-        return self._around(truths, source, name)
+        return self.release_each([table] * len(self.mechanisms), randomness, name)
+
+    def release_each(
+        self, tables: Sequence[Table], randomness: Randomness | None = None, name: str = "release"
+    ) -> TablesRelease:
+        """The same from one table of counts per measured table, where one for all is too large.
+
+        That they agree with the figures is for the caller to `check`.
+        """
+        source = SystemRandomness() if randomness is None else randomness
+        pairs = zip(self.mechanisms, tables, strict=True)
+        return self._around([one.query(table) for one, table in pairs], source, name)
 
     def made_up(self, name: str = "rehearsal") -> TablesRelease:
         """A release of the same form around tables made up from public figures alone."""
-        return self._around(self.made_up_tables, SeededRandomness(0), name)
-
-    @cached_property
-    def made_up_tables(self) -> list[Any]:
-        """Measured tables of nobody, near what the figures say on average, and with their sums.
-
-        Noise of another table of zeros would not do: estimates rest on the figures' values.
-        """
-        work = self.estimator.measurements
-        if self.adjacency.mandates.equalities and self.adjacency.mandates.values is None:
-            return [np.zeros(one.shape, dtype=np.int64) for one in self.mechanisms]
-        from congenial.tables.estimate import in_order
-
-        return [
-            np.rint(in_order(work.start_totals(work.margin(names)), names, work)).astype(np.int64)
-            for names in (one.description.table for one in self.mechanisms)
-        ]
+        evenly = dict(zip(self.description.tables, self.estimator.made_up, strict=True))
+        around = [np.rint(evenly[one.table]).astype(np.int64) for one in self.description.measured]
+        return self._around(around, SeededRandomness(0), name)
 
     def _around(self, truths: Sequence[Any], source: Randomness, name: str) -> TablesRelease:
         pairs = zip(self.mechanisms, truths, strict=True)

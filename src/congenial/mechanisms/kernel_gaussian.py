@@ -129,7 +129,7 @@ class KernelGaussian(Conditioned):
     def refuse_unfit(self) -> None:
         """Refuse figures that the rounding keeps at a price that its error law would show."""
         moved = self.grid.deviation * self.description.grid
-        if moved > _COARSE * float(self.description.scale) ** 0.5:
+        if moved > _COARSE * float(self.description.variance) ** 0.5:
             raise StructureError(
                 "weights of the published figures are so large that rounding real noise, which "
                 "must keep the figures, would show beside the noise.",
@@ -152,20 +152,20 @@ class KernelGaussian(Conditioned):
 
         cells = self.support.labels.size
         normal = ndtri(uniform_doubles(randomness, draws * cells)).reshape(draws, cells)
-        plain = normal * float(self.description.scale) ** 0.5
+        plain = normal * float(self.description.variance) ** 0.5
         return self.grid.apply(self.projection.apply(plain)).reshape(draws, *self.shape)
 
     def log_density(self, y: Any, table: Table) -> Any:
         """log density in orthonormal coordinates of the kernel; -inf off it."""
         u = np.asarray(y, dtype=np.float64) - self.query(table)
         u = u.reshape(*u.shape[: u.ndim - len(self.shape)], -1)
-        variance = float(self.description.scale)
+        variance = float(self.description.variance)
         logs = -np.sum(u**2, axis=-1) / (2 * variance)
         logs = logs - self.projection.rank * math.log(2 * math.pi * variance) / 2
         return np.where(self.projection.holds(u), logs, -np.inf)[()]
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Normal, with variance sigma^2 ||P 1||^2."""
-        lengths = self.projection.squared_lengths(index, sums) * float(self.description.scale)
+        lengths = self.projection.squared_lengths(index, sums) * float(self.description.variance)
         laws = {variance: NormalSum(variance) for variance in np.unique(lengths).tolist()}
         return [laws[variance] for variance in lengths.tolist()]

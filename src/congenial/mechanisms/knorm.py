@@ -116,9 +116,9 @@ class KNorm(Conditioned):
             grid = np.empty(shape, dtype=np.int64)
             grid[tie.features[:, 0], tie.features[:, 1]] = cell[tie.groups]
             places.setdefault((shape[0], shape[1]), []).append(grid)
-        scale = self.description.scale
+        rate = self.description.rate
         return [
-            (KNormNoise(shape, scale, records=self.hull), np.stack(grids))
+            (KNormNoise(shape, rate, records=self.hull), np.stack(grids))
             for shape, grids in places.items()
         ]
 

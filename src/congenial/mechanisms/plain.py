@@ -70,8 +70,8 @@ class PlainContinuous(Mechanism):
         from scipy import stats
 
         if self.family == "laplace":
-            return stats.laplace(scale=1 / float(self.description.scale))
-        return stats.norm(scale=float(self.description.scale) ** 0.5)
+            return stats.laplace(scale=1 / float(self.description.rate))
+        return stats.norm(scale=float(self.description.variance) ** 0.5)
 
     def noise(self, randomness: Randomness, draws: int) -> Any:
         """Independent draws of u: array of shape (draws, *shape)."""
@@ -107,8 +107,8 @@ class PlainLaplace(PlainContinuous):
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of sums of independent Laplace variables."""
-        scale = 1 / float(self.description.scale)
-        return by_size(index, sums, lambda terms: LaplaceSum(terms, scale))
+        rate = float(self.description.rate)
+        return by_size(index, sums, lambda terms: LaplaceSum(terms, rate))
 
 
 @register
@@ -124,7 +124,7 @@ class PlainGaussian(PlainContinuous):
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
         """Laws of sums of independent normal variables."""
-        variance = float(self.description.scale)
+        variance = float(self.description.variance)
         return by_size(index, sums, lambda terms: NormalSum(terms * variance))
 
 
@@ -144,9 +144,9 @@ class NormalSum:
 class LaplaceSum:
     """Law of a sum of m independent Laplace variables: the difference of two Gamma(m) variables."""
 
-    def __init__(self, terms: int, scale: float) -> None:
-        self.terms, self.scale = terms, scale
-        self.variance = 2 * terms * scale**2
+    def __init__(self, terms: int, rate: float) -> None:
+        self.terms, self._deviation = terms, 1 / rate  # the mean absolute deviation of a term
+        self.variance = 2 * terms * self._deviation**2
 
     def interval(self, level: float) -> float:
         """Half-width of the symmetric interval, by root finding on the tail probability.
@@ -166,4 +166,4 @@ class LaplaceSum:
         high = (2.0 * m) ** 0.5
         while tail(high) > 0:
             high *= 2
-        return float(optimize.brentq(tail, 0, high)) * self.scale
+        return float(optimize.brentq(tail, 0, high)) * self._deviation

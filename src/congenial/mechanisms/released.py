@@ -56,7 +56,7 @@ class Released(ABC):
     | `description`, `guarantee` | the law of what was drawn; what is promised |
     | `persons` | what is promised to single persons, or None |
     | `explain()` | all of its promises in words |
-    | `estimate(what)`, `interval(what, level)` | answers with a known law, or `UnansweredError` |
+    | `interval(what, level)`, `estimate(what)` | answers with a law, or `UnansweredError` |
     | `to_arrow()`, `to_pandas()`, `to_polars()` | what was released, as a table |
     """
 
@@ -119,11 +119,13 @@ class Released(ABC):
 
     # ---- what can be asked ---------------------------------------------------------------------
 
-    def estimate(self, what: str, /) -> float:
-        """The value that `interval` is around: as drawn, before anything was done to it.
+    def estimate(self, what: Any, level: float = LEVEL, **options: Any) -> Any:
+        """Estimates with intervals of counts, shares, ratios and more, as a table.
 
-        what: as for `interval`.
+        what: an expression (docs/reference/estimates), a function of the table, or a list of these.
+        Tables answer; see `congenial.estimate`.
         """
+        del level, options
         raise self._unanswered(what)
 
     def interval(self, what: str, /, level: float = LEVEL) -> Interval:
@@ -136,7 +138,7 @@ class Released(ABC):
         del level
         raise self._unanswered(what)
 
-    def _unanswered(self, what: str) -> UnansweredError:
+    def _unanswered(self, what: Any) -> UnansweredError:
         """The refusal, with what can be asked instead."""
         return UnansweredError(
             f"release '{self.name}' ({self.kind}) has no law of error for {what!r}.",

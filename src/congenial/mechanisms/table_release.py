@@ -19,6 +19,8 @@ from congenial.data.schema import Schema
 from congenial.data.selection import cell_index as cell_index  # used by those who read releases
 from congenial.data.selection import select
 from congenial.errors import InferenceError
+from congenial.figures.support import support
+from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
@@ -26,6 +28,7 @@ from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
+    from congenial.tables.node_order import NodeOrder
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,9 @@ class Release(Released):
     """A protected table: `values` as published, `raw` as drawn when they were projected afterwards.
 
     Inference uses the drawn values, whose law is known exactly; projected values look like counts
-    but have no closed-form law. `estimate`, `interval` and `intervals` rest on the draw; `count`,
-    `margin` and the frames show the table as published.
+    but have no closed-form law. Where counts were projected, sums that were settled as such (single
+    cells, and the nodes of a fit from coarse to fine) are those printed; every other sum is that of
+    the values as drawn, which is unbiased, while printed counts added up may not be.
 
     >>> from congenial import Guarantee, ReplaceOne, SeededRandomness, Table, calibrate
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
@@ -43,7 +47,7 @@ class Release(Released):
     >>> release
     Release('sex': sex; epsilon = 1)
     >>> found = release.interval("sex = 'f'", 0.90)
-    >>> found.low <= release.estimate("sex = 'f'") <= found.high, release.publishable
+    >>> found.low <= release.count("sex = 'f'") <= found.high, release.publishable
     (True, False)
     """
 
@@ -52,7 +56,8 @@ class Release(Released):
         (
             "table.parquet, table.csv",
             "the protected table: one row per cell, column `count`; `count_as_drawn`, where there "
-            "is one, holds the values before they were made nonnegative: use it to infer",
+            "is one, holds the values before they were made nonnegative: use it to infer and to "
+            "add up",
         ),
     )
     name: str
@@ -119,27 +124,64 @@ class Release(Released):
     # ---- sums and intervals ------------------------------------------------------------------
 
     def count(self, condition: str) -> float:
-        """Released number of people who meet a condition."""
-        return _plain(np.sum(self.values[select(condition, self.schema, self.table)]))
+        """Released number of people who meet a condition; what is no printed count is as drawn."""
+        cells = select(condition, self.schema, self.table)
+        values = self.values if self._prints_sum(cells) else self.drawn
+        return _plain(np.sum(values[cells]))
 
     def margin(self, *names: str) -> Any:
         """Released table summed onto `names` (axes of the table or coarser ones).
 
-        Sums of the values as published. For inference use `intervals`, which rests on the draw.
+        Printed counts where these sums were settled as such (`prints`), otherwise the values as
+        drawn, which are unbiased. For inference use `intervals`, which rests on the draw.
         """
-        return self._sum_onto(self.values, _flat(names))
+        flat = _flat(names)
+        return self._sum_onto(self.values if self.prints(*flat) else self.drawn, flat)
+
+    def prints(self, *names: str) -> bool:
+        """Whether sums onto `names` are printed counts: always, where nothing was projected, and
+        where all of them are published exactly.
+        """
+        flat = _flat(names)
+        if self.raw is None or set(flat) == set(self.table):
+            return True
+        from congenial.mechanisms.projection.node_fit import is_node
+
+        order = self._order
+        if order is not None and is_node(order, flat):
+            return True
+        known = support(self.description.support, self.table)
+        return bool(known.fixes(self._cell_of(flat), self.schema.size(flat)).all())
+
+    @property
+    def printed_tables(self) -> tuple[tuple[str, ...], ...]:
+        """Tables whose sums are printed counts, from coarse to fine; the last is the table."""
+        from congenial.mechanisms.projection.node_fit import node_tables
+
+        return (self.table,) if self._order is None else node_tables(self._order, self.table)
+
+    def _prints_sum(self, cells: Any) -> bool:
+        """The same for one sum of cells."""
+        marked = np.zeros(self.values.shape, dtype=bool)
+        marked[cells] = True
+        if self.raw is None or np.count_nonzero(marked) == 1:
+            return True
+        from congenial.mechanisms.projection.node_fit import is_node_cell
+
+        order = self._order
+        return order is not None and is_node_cell(order, self.table, marked)
+
+    @cached_property
+    def _order(self) -> NodeOrder | None:
+        """The order of the fit, where counts were fitted from coarse to fine."""
+        from congenial.mechanisms.projection.node_fit import node_order_of
+
+        if self.description.fit != "nodes":
+            return None
+        return node_order_of(self.description.support, self.table)
 
     def __repr__(self) -> str:
         return f"Release({self.name!r}: {' x '.join(self.table)}; {self.guarantee.tradeoff.words})"
-
-    def estimate(self, condition: str) -> float:
-        """Number of people who meet a condition, as drawn: its error has a known law of mean zero.
-
-        `count` is the number in the table as published, which differs where that was projected.
-        """
-        cells = select(condition, self.schema, self.table)
-        self.mechanism.error_law(cells)  # refuses sums whose error has no law
-        return _plain(np.sum(self.drawn[cells]))
 
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Confidence interval for the true number of people who meet a condition.
@@ -168,10 +210,20 @@ class Release(Released):
             _around(value, law, half[id(law)], level)
             for value, law in zip(estimate, laws, strict=True)
         ]
-        columns = self._label_columns(tuple(names))
+        columns = label_columns(self.schema, tuple(names))
         for part in ("estimate", "low", "high", "exact"):
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
+
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`.
+
+        `what` is an expression such as "share(sex = 'f' | age >= 65) by county", a Python function
+        of the table, or a list of these.
+        """
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
 
     def _cell_of(self, names: tuple[str, ...]) -> Any:
         return np.broadcast_to(cell_index(self.schema, self.table, names), self.values.shape)
@@ -184,26 +236,11 @@ class Release(Released):
 
     # ---- leaving for other tools -------------------------------------------------------------
 
-    def _label_columns(self, names: tuple[str, ...]) -> dict[str, Any]:
-        import pyarrow as pa
-
-        axes = self.schema.axes(names)
-        if not axes:  # the grand total has no labels
-            return {}
-        shape = tuple(len(axis.levels) for axis in axes)
-        grid = np.indices(shape).reshape(len(shape), -1)
-        return {
-            axis.name: pa.DictionaryArray.from_arrays(
-                pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
-            ).cast(pa.string())
-            for i, axis in enumerate(axes)
-        }
-
     def to_arrow(self) -> Any:
         """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
         import pyarrow as pa
 
-        columns = self._label_columns(self.table)
+        columns = label_columns(self.schema, self.table)
         columns["count"] = pa.array(self.values.reshape(-1))
         if self.raw is not None:
             columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))

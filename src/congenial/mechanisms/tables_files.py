@@ -14,8 +14,10 @@ import numpy as np
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
+from congenial.mechanisms.cell_labels import label_columns
 
 NUMBERS = ("estimate", "sd")
+COLUMNS = ("count", *NUMBERS, "low", "high", "count_as_drawn")
 
 
 def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
@@ -37,6 +39,19 @@ class TableFile:
     at: int
     whole: bool
     measured: bool
+
+    @classmethod
+    def found(
+        cls,
+        schema: Schema,
+        tables: tuple[tuple[str, ...], ...],
+        at: int,
+        measured: bool,
+        payload: Mapping[str, bytes],
+    ) -> TableFile:
+        """The table as a bundle has it: the head of its CSV file tells of whole counts."""
+        head = payload[f"{file_name(tables, at)}.csv"].split(b"\n", 1)[0]
+        return cls(schema, tables, at, b'"count"' in head.split(b","), measured)
 
     @property
     def name(self) -> str:
@@ -69,14 +84,7 @@ class TableFile:
         """One row per cell: labels and numbers, as an Arrow table."""
         import pyarrow as pa
 
-        axes = self.schema.axes(self.tables[self.at])
-        grid = np.indices(self.shape).reshape(len(axes), -1)
-        named = {
-            axis.name: pa.DictionaryArray.from_arrays(
-                pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
-            ).cast(pa.string())
-            for i, axis in enumerate(axes)
-        }
+        named = label_columns(self.schema, self.tables[self.at])
         named |= {name: pa.array(np.reshape(columns[name], -1)) for name in self.columns}
         return pa.table(named)
 

@@ -19,8 +19,11 @@ from congenial.data.arguments import texts
 from congenial.data.selection import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
+from congenial.figures.summed_out import summed_out
+from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, Released, check_level
+from congenial.mechanisms.table_release import Release
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tables_description import TablesDescription
@@ -41,7 +44,7 @@ class TablesRelease(Released):
     """Several tables that agree with each other and with every published figure.
 
     `drawn`: the measured tables as drawn; `estimates` and `deviations`: one array per printed
-    table; `counts`: whole counts of each, or None where there can be none.
+    table; `counts`: whole counts of each, None where there can be none.
     """
 
     kind: ClassVar[str] = "tables"
@@ -53,7 +56,7 @@ class TablesRelease(Released):
     drawn: tuple[Ints, ...] = field(repr=False)
     estimates: tuple[Floats, ...] = field(repr=False)
     deviations: tuple[Floats, ...] = field(repr=False)
-    counts: tuple[Ints, ...] | None = field(repr=False)
+    counts: tuple[Ints | None, ...] = field(repr=False)
 
     @classmethod
     def answered(
@@ -95,10 +98,11 @@ class TablesRelease(Released):
     @property
     def contents(self) -> tuple[tuple[str, str], ...]:
         """Files and what they hold."""
-        columns = "count, estimate, sd, low, high" if self.counts else "estimate, sd, low, high"
-        about = f"one row per cell: {columns} (90 % interval); count_as_drawn where measured"
         return tuple(
-            (f"{file_name(self.tables, at)}.csv, .parquet", f"{_said(names)}; {about}")
+            (
+                f"{file_name(self.tables, at)}.csv, .parquet",
+                f"{_said(names)}, one row per cell: {', '.join(self._file(at).columns)}",
+            )
             for at, names in enumerate(self.tables)
         )
 
@@ -121,17 +125,20 @@ class TablesRelease(Released):
         not. The total is printed if a table of the release or a figure shows it.
         """
         names, cells = self._shown(condition)
-        if self.counts is not None and np.count_nonzero(cells) == 1:
-            return int(self.counts[self.tables.index(names)][cells][0])
-        return self.estimate(condition)
+        counts = self.counts[self.tables.index(names)]
+        if counts is not None and np.count_nonzero(cells) == 1:
+            return int(counts[cells][0])
+        value = self.estimated_count(condition)
+        return round(value) if self.deviation(condition) == 0 else value
 
     def margin(self, *names: str) -> Any:
         """A table: printed counts if it is one of the release, otherwise its estimates."""
         axes = _flat(names)
         at = self._place(axes)
-        if at is None or self.counts is None:
+        counts = None if at is None else self.counts[at]
+        if at is None or counts is None:
             return self.estimates_of(*axes)
-        return _reordered(self.counts[at], self.tables[at], axes)
+        return _reordered(counts, self.tables[at], axes)
 
     def estimates_of(self, *names: str) -> Floats:
         """The best linear unbiased estimates of a table, printed or a sum of printed ones."""
@@ -141,7 +148,27 @@ class TablesRelease(Released):
             return self.fitted.table(axes)
         return np.asarray(_reordered(self.estimates[at], self.tables[at], axes))
 
-    def estimate(self, condition: str) -> float:
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
+    def measured_tables(self) -> tuple[Release, ...]:
+        """Each measured table as a release of its own, with its part of the description."""
+        return tuple(
+            Release(
+                f"{self.name}: {_said(one.table)}",
+                one,
+                self.guarantee,
+                values,
+                self.randomness,
+                self.publishable,
+            )
+            for one, values in zip(self.description.measured, self.drawn, strict=True)
+        )
+
+    def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
         names, cells = self._shown(condition)
         return float(np.sum(self.estimates[self.tables.index(names)][cells]))
@@ -156,10 +183,23 @@ class TablesRelease(Released):
         Its basis says what it is: errors of several combined draws are taken to be normal.
         """
         check_level(level)
-        value, deviation = self.estimate(condition), self.deviation(condition)
+        value, deviation = self.estimated_count(condition), self.deviation(condition)
         low, high = ends(value, deviation, level)
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low), float(high), level, deviation == 0, basis)
+
+    def intervals(self, names: str | Sequence[str], level: float = DEFAULT_LEVEL) -> Any:
+        """Intervals for every cell of a table: an Arrow table of estimate, low, high, exact."""
+        import pyarrow as pa
+
+        check_level(level)
+        axes = _flat([names])
+        estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
+        low, high = ends(estimates, deviations, level)
+        columns = label_columns(self.schema, axes)
+        for name, values in (("estimate", estimates), ("low", low), ("high", high)):
+            columns[name] = pa.array(values.reshape(-1))
+        return pa.table(columns | {"exact": pa.array((deviations == 0).reshape(-1))})
 
     # ---- frames ------------------------------------------------------------------------------
 
@@ -204,9 +244,8 @@ class TablesRelease(Released):
         told: TablesDescription = common["description"]
         schema = common["guarantee"].adjacency.schema
         measured = {one.table for one in told.measured}
-        whole = f"{file_name(told.tables, 0)}.csv" in payload and _has_counts(told, payload)
         read = [
-            TableFile(schema, told.tables, at, whole, names in measured).read(payload)
+            TableFile.found(schema, told.tables, at, names in measured, payload).read(payload)
             for at, names in enumerate(told.tables)
         ]
         place = {names: at for at, names in enumerate(told.tables)}
@@ -215,17 +254,18 @@ class TablesRelease(Released):
             drawn=tuple(read[place[one.table]]["count_as_drawn"] for one in told.measured),
             estimates=tuple(one["estimate"] for one in read),
             deviations=tuple(one["sd"] for one in read),
-            counts=tuple(one["count"] for one in read) if whole else None,
+            counts=tuple(one.get("count") for one in read),
         )
 
     def _file(self, at: int) -> TableFile:
         measured = {one.table for one in self.description.measured}
         names = self.tables[at]
-        return TableFile(self.schema, self.tables, at, self.counts is not None, names in measured)
+        whole = self.counts[at] is not None
+        return TableFile(self.schema, self.tables, at, whole, names in measured)
 
     def _columns(self, at: int) -> dict[str, Any]:
         low, high = ends(self.estimates[at], self.deviations[at], LEVEL)
-        named: dict[str, Any] = {} if self.counts is None else {"count": self.counts[at]}
+        named: dict[str, Any] = {"count": self.counts[at]}
         named |= {"estimate": self.estimates[at], "sd": self.deviations[at]}
         named |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}
         for one, values in zip(self.description.measured, self.drawn, strict=True):
@@ -272,14 +312,9 @@ def estimator_of(description: TablesDescription) -> JointEstimator:
         workload,
         family,
         tuple(scales.get(names) for names in description.tables),
-        description.support,
+        summed_out(description.support, workload.axes),
         description.keep,
     )
-
-
-def _has_counts(told: TablesDescription, payload: Mapping[str, bytes]) -> bool:
-    head = payload[f"{file_name(told.tables, 0)}.csv"].split(b"\n", 1)[0]
-    return b'"count"' in head.split(b",")
 
 
 def _said(names: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ literal     Definition 13 as printed: for two answers some two databases, perhap
 
 a* is the reading's distance, raised if need be until differences of look-alikes reach every
 direction in which conforming tables differ; otherwise noise could be missing there. How it was
-found is always said: closed form, enumeration, Graver bound or integer programme.
+found is always said: closed form, enumeration, Graver bound or integer programme. Closed forms,
+for nested totals and crossing margins, are here; the others in `searched_reach`.
 """
 
 from __future__ import annotations
@@ -17,18 +18,12 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
-import scipy.sparse as sp
 
 from congenial.errors import StructureError
-from congenial.figures import lattice
-from congenial.figures.blocks import blocks, rows_of
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
-from congenial.pairs import integer_programme
-from congenial.pairs.graver import graver
-from congenial.pairs.listed_distances import ListedDistances
 from congenial.pairs.occupancy import Occupancy
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 
 Reading = Literal["robust", "existential", "literal"]
 Metric = Literal["replace-one", "symmetric difference"]
@@ -55,7 +50,7 @@ class Reach:
 
 
 def reach(
-    mandates: Invariants, reading: Reading = "robust", metric: Metric = "replace-one"
+    figures: Invariants, reading: Reading = "robust", metric: Metric = "replace-one"
 ) -> Reach:
     """Work out a reading's distance; refused where nothing is proved."""
     for value, kind, known in (
@@ -71,23 +66,20 @@ def reach(
             f"the {reading} reading is only defined when n is public.",
             remedy="Use reading = 'robust', or the replace-one metric.",
         )
-    if not mandates.bounds and mandates.structure != "general":
-        groups = Occupancy(mandates)
+    if not figures.bounds and figures.structure != "general":
+        groups = Occupancy(figures)
         if metric == "replace-one":
-            alone = groups.known and not groups.several and _one_database(merged(mandates))
+            alone = groups.known and not groups.several and _one_database(merged(figures))
             return _single("closed form") if alone else _closed_form(groups, reading)
         if not any(0 in one.block.atoms for one in groups.crossings):
             return _closed_form_rows(groups)
-    of = merged(mandates)
+    of = merged(figures)
     alone = metric == "replace-one" and _one_database(of)
-    return _single("enumeration") if alone else _general(of, reading, metric)
+    if alone:
+        return _single("enumeration")
+    from congenial.pairs.searched_reach import search
 
-
-def conforming(mandates: Invariants) -> ListedDistances | None:
-    """The list of conforming tables on merged cells, where it is short enough to compare them."""
-    of = merged(mandates)
-    listed = None if of.tables is None else ListedDistances(of.tables, of.several)
-    return listed if listed is not None and listed.manageable else None
+    return search(of, reading, metric)
 
 
 def _one_database(of: Merged) -> bool:
@@ -100,9 +92,6 @@ def _one_database(of: Merged) -> bool:
 
 def _single(by: str) -> Reach:
     return Reach(Supremum(Fraction(0), True, by), 0, True, single=True)
-
-
-# ---- nested totals, crossing margins -----------------------------------------------------------
 
 
 def _closed_form(groups: Occupancy, reading: Reading) -> Reach:
@@ -135,94 +124,3 @@ def _closed_form_rows(groups: Occupancy) -> Reach:
             worst, exact = 2 * people, exact and attained
     generating = 4 if groups.margins >= 2 else worst
     return Reach(Supremum(Fraction(worst), exact), generating, True)
-
-
-# ---- everything else ---------------------------------------------------------------------------
-
-
-def _general(of: Merged, reading: Reading, metric: Metric) -> Reach:
-    listed = None if of.tables is None else ListedDistances(of.tables, of.several)
-    if listed is not None and listed.manageable and len(listed.tables):
-        return _enumerated(listed, reading, metric, exact=of.people is not None)
-    norm = longest_move(of, with_sum=metric == "replace-one")
-    if norm is not None:
-        return _bounded(norm, reading, metric)
-    if integer_programme.able(of) and metric == "replace-one" and reading != "literal":
-        try:
-            return _programmed(of, reading)
-        except integer_programme.GaveUp:
-            pass
-    what = "; ".join(s.label for s in (*of.mandates.bounds, *of.mandates.equalities))
-    raise StructureError(
-        f"no proved adjacency for these mandates ({what}): {of.atoms} groups of cells that they "
-        "tell apart are too many for enumeration, a Graver bound or integer programming.",
-        remedy="Mandate nested totals or margins, fewer or coarser statistics; publishing the "
-        "figures first may help too.",
-    )
-
-
-def _enumerated(listed: ListedDistances, reading: Reading, metric: Metric, exact: bool) -> Reach:
-    """Every pair of conforming tables was compared."""
-    by = "enumeration"
-    if metric == "symmetric difference":
-        distance = Supremum(Fraction(listed.participation), exact, by)
-        return Reach(distance, listed.generating_rows, None)
-    value = getattr(listed, reading)
-    generating = 1 if reading == "literal" else listed.generating
-    found = Reach(Supremum(Fraction(value), exact, by), generating, None)
-    connected = listed.components(int(found.star.value)) <= 1
-    return Reach(found.distance, generating, connected)
-
-
-def _bounded(norm: int, reading: Reading, metric: Metric) -> Reach:
-    """A conforming table with somebody in H is one step g away, and the person takes that place.
-
-    If somebody has the answer already, the two change places.
-    """
-    by = "Graver bound"
-    if metric == "symmetric difference":
-        return Reach(Supremum(Fraction(max(2, norm)), False, by), max(2, norm), True)
-    half = max(1, -(-norm // 2))
-    value = half if reading == "existential" else max(2, 1 + half)
-    return Reach(Supremum(Fraction(value), False, by), half, True)
-
-
-def longest_move(of: Merged, with_sum: bool) -> int | None:
-    """Largest ||g||_1 of the Graver elements; None if some block of tied atoms is too large.
-
-    Bounds enter with a slack each, so that moves keep them too; slacks do not count as people. In a
-    block of crossing margins, a table with any allowed answer is one move of as many people as
-    there are margins away, and exchanges between two people lead everywhere.
-    """
-    matrix = of.with_sum if with_sum else of.equal
-    slacks = of.least.shape[0]
-    if slacks:
-        slack = -sp.identity(slacks, dtype=np.int64)
-        matrix = sp.bmat([[matrix, None], [of.least, slack]], format="csr", dtype=np.int64)
-    if lattice.rank(matrix) == matrix.shape[1]:  # one conforming table on atoms
-        return 0
-    longest, known = 0, dict[tuple[int, bytes], int | None]()
-    tied = blocks(matrix)
-    rows = rows_of(matrix, [block.atoms for block in tied])
-    for block, equations in zip(tied, rows, strict=True):
-        people = block.atoms < of.atoms
-        if block.features is not None and np.all(people):
-            longest = max(longest, 2 * len(block.levels))
-            continue
-        key = (id(equations), people.tobytes())
-        if key not in known:
-            basis = graver(equations)
-            norms = None if basis is None else np.abs(basis[:, people]).sum(axis=1)
-            known[key] = None if norms is None else int(norms.max(initial=0))
-        norm = known[key]
-        if norm is None:
-            return None
-        longest = max(longest, norm)
-    return longest
-
-
-def _programmed(of: Merged, reading: Reading) -> Reach:
-    value = integer_programme.worst_distance(of, tables_only=reading == "existential")
-    exact = of.people is not None and not len(of.bounds) and value > 2
-    generating = integer_programme.generating_distance(of)
-    return Reach(Supremum(Fraction(value), exact, "integer programme"), generating, None)

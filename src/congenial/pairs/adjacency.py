@@ -1,7 +1,7 @@
 """Adjacency: which pairs of databases must look alike, and how far a query moves between them.
 
 Three relations: `ReplaceOne` (one person's record replaced; n is public), `AddRemove` (at most
-`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the mandates and
+`max_rows` rows added or removed) and `SemiAdjacent` (databases that agree with the figures and
 differ in at most a* records). All three answer the same question: the supremum, over differences u
 of adjacent tables, of a weighted sum of norms of the released parts of u.
 
@@ -16,26 +16,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
-from congenial.data.workload import Workload
 from congenial.errors import MandateError, StructureError
 from congenial.figures import lattice
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
-from congenial.pairs.differences import Differences, list_differences
 from congenial.pairs.moves import Moves, Weighted
 from congenial.pairs.occupancy import Occupancy
 from congenial.pairs.pairs import Pairs, PublishedPairs
+from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
 from congenial.pairs.reading_words import left_out, no_pairs_in_words, pairs_in_words
-from congenial.pairs.selector import RULE
-from congenial.pairs.supremum import Supremum as Supremum  # named from here by those who price
+from congenial.pairs.universe import RULE
+
+if TYPE_CHECKING:
+    from congenial.pairs.differences import Differences
 
 
 class Adjacency(Pairs):
@@ -94,7 +95,7 @@ class Adjacency(Pairs):
 class AddRemove(Adjacency):
     """Symmetric difference: a person adds or removes at most `max_rows` rows; n is not public.
 
-    Group privacy: S = { u integer : ||u||_1 <= max_rows }. With mandates, and one row per person,
+    Group privacy: S = { u integer : ||u||_1 <= max_rows }. With figures, and one row per person,
     use `SemiAdjacent(published, metric="symmetric difference")`.
 
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
@@ -150,6 +151,8 @@ class AddRemove(Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All whole u with ||u||_1 <= max_rows."""
+        from congenial.pairs.differences import list_differences
+
         everybody = merged(Invariants(self.schema))
         found = list_differences(everybody, queries, self.max_rows, sum_kept=False)
         return None if found is None else replace(found, exact=True)
@@ -159,10 +162,10 @@ class AddRemove(Adjacency):
 class SemiAdjacent(PublishedPairs, Adjacency):
     """Conforming databases at most a* records apart (semi-dp, Definition 13, robust reading).
 
-    a* is the least number of records that always lets one person have any answer the mandates leave
+    a* is the least number of records that always lets one person have any answer the figures leave
     open, others compensating, and lets differences of look-alikes reach every direction in which
     conforming tables differ; 0 where one database conforms. Before the figures are published it is
-    a bound for all their values. `a_star` says how it was found; mandates for which nothing is
+    a bound for all their values. `a_star` says how it was found; figures for which nothing is
     proved are refused.
 
     `reading`: "robust"; "existential" (one conforming database per person and answer, picked by a
@@ -257,7 +260,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_1`: by listing all u where few, else in closed form.
 
-        With one release under nested mandates the value is attained.
+        With one release under nested figures the value is attained.
         """
         return self._joint(_merged(releases), square=False)
 
@@ -304,6 +307,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def _by_types(self, releases: list[Weighted], square: bool) -> Supremum:
         """Over the maximal difference types, which know what several tables do at once."""
+        from congenial.data.workload import Workload
         from congenial.pairs.difference_types import difference_types
 
         workload = Workload.of(self.schema, [names for names, _ in releases])
@@ -353,6 +357,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """S(A_a) as far as the figures allow, listed if there are few."""
+        from congenial.pairs.differences import list_differences
+
         if queries not in self._lists:
             replaced = self.metric == "replace-one"
             norm = 2 * self.records if replaced else self.records
@@ -381,7 +387,7 @@ def _merged(releases: Sequence[Weighted]) -> list[Weighted]:
 
 
 def ReplaceOne(schema: Schema) -> SemiAdjacent:
-    """One record replaced, no mandates: ordinary differential privacy with public n.
+    """One record replaced, no figures: ordinary differential privacy with public n.
 
     Look-alikes are databases of the same size that differ in one person's record: tables differ by
     u = e_a - e_b, so Delta_1 = 2 and Delta_2 squared = 2.

@@ -41,7 +41,9 @@ class DifferenceTypes:
 
     `squares` bound ||T_b u||_2^2 and `absolutes` ||T_b u||_1. `exact`: every vector occurs between
     two conforming databases; otherwise no pair exceeds them, and `reason` says why some may not
-    occur. `listed`: distinct types among which the maximal ones were found.
+    occur. `listed`: distinct types among which the maximal ones were found. `occurring`: some
+    maximal vectors that are known to occur even where others are not (those with only 0 and the
+    largest norms): a loss that one of them attains is exact.
     """
 
     tables: tuple[tuple[str, ...], ...]
@@ -52,6 +54,11 @@ class DifferenceTypes:
     method: Method
     reason: str
     listed: int
+    occurring: frozenset[tuple[int, ...]] = frozenset()
+
+    def occurs(self, norms: tuple[int, ...]) -> bool:
+        """Whether a maximal vector is known to be that of a pair of look-alikes."""
+        return self.exact or norms in self.occurring
 
     @property
     def footing(self) -> str:
@@ -62,7 +69,11 @@ class DifferenceTypes:
     def words(self) -> str:
         """Number of maximal types, footing, method and reason."""
         kinds = f"{len(self.squares)} maximal difference type{'s' * (len(self.squares) != 1)}"
-        return f"{kinds} of {self.listed} ({self.footing}, by {self.method}): {self.reason}"
+        known = sum(self.occurs(one) for one in self.squares)
+        footing = self.footing
+        if not self.exact and known:
+            footing = f"{known} known to occur, {len(self.squares) - known} upper bounds"
+        return f"{kinds} of {self.listed} ({footing}, by {self.method}): {self.reason}"
 
 
 def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceTypes:
@@ -95,7 +106,8 @@ def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceType
     if listed is not None:
         return listed
     if norms is not None:
-        return _result(adjacency, workload, norms, False, "set partitions", reason)
+        found = _result(adjacency, workload, norms, False, "set partitions", reason)
+        return replace(found, occurring=_occurring(adjacency, figures, found, tables))
     most = [0 if figures.settle(table) else 1 for table in tables]
     why = f"too many difference types at {moves} records: 2 a^2 for every table left open"
     return _uniform(adjacency, workload, (2 * moves**2, 2 * moves), most, why)
@@ -186,6 +198,22 @@ def _doubt(
         named = ", ".join(repr(label) for label in figures.others)
         return f"{named}: no full margin, left out of the list of types"
     return "groups of known size and levels enough for every type were not found"
+
+
+def _occurring(
+    adjacency: Adjacency, figures: FigureMargins, found: DifferenceTypes, tables: Sequence[Margin]
+) -> frozenset[tuple[int, ...]]:
+    """Maximal vectors of one replacement that several people of one group make."""
+    if adjacency.mandates.bounds or getattr(adjacency, "reading", "robust") == "existential":
+        return frozenset()
+    a, known = _moves(adjacency) or 0, set()
+    for top, vectors in ((2 * a * a, found.squares), (2 * a, found.absolutes)):
+        for norms in vectors:
+            moved = [table for table, norm in zip(tables, norms, strict=True) if norm]
+            same = set(norms) <= {0, top} and any(norms)
+            if same and occurs(adjacency.mandates, figures.names, moved, a):
+                known.add(norms)
+    return frozenset(known)
 
 
 def _listed(adjacency: Adjacency, workload: Workload) -> DifferenceTypes | None:

@@ -1,7 +1,7 @@
 """S(A_a): all differences of look-alike tables, listed, as far as queries can tell them apart.
 
 S(A_a) = { u whole : A u = 0, sum u = 0, ||u||_1 <= 2a } as far as the published figures allow (by
-symmetric difference: ||u||_1 <= a and no condition on the sum). Cells that neither mandates nor
+symmetric difference: ||u||_1 <= a and no condition on the sum). Cells that neither figures nor
 queries tell apart are one *class*. A u of S is what some people leave and others enter: two
 multisets of at most a classes with equal figures, so multisets are sorted by their figures and
 paired.
@@ -29,7 +29,7 @@ from congenial.figures.statements import Statement
 from congenial.pairs.listed_distances import ListedDistances
 from congenial.pairs.occupancy import Occupancy
 
-LARGEST_DOMAIN = 50_000  # cells that mandates and queries mention
+LARGEST_DOMAIN = 50_000  # cells that figures and queries mention
 MOST_MULTISETS = 40_000
 MOST_PAIRS = 1_500_000
 MOST_ENTRIES = 10_000  # of listed tables, all pairs of which are subtracted
@@ -61,11 +61,11 @@ def list_differences(
     of: Merged, queries: Sequence[Statement], norm: int, *, sum_kept: bool
 ) -> Differences | None:
     """All u of norm at most `norm` between conforming tables, or None if they are too many."""
-    mandates = of.mandates
-    cells = _domain(mandates, queries)
+    figures = of.mandates
+    cells = _domain(figures, queries)
     if cells is None:
         return None
-    atom = of.of_cell[cells.spread(mandates.bases, np.arange(mandates.cells.size))]
+    atom = of.of_cell[cells.spread(figures.bases, np.arange(figures.cells.size))]
     classes = cells.classes(queries) * (of.atoms + 1) + atom + 1
     classes = np.where(atom >= 0, classes, -1)
     labels, first = np.unique(classes, return_index=True)
@@ -97,10 +97,10 @@ def _of_tables(of: Merged, norm: int) -> Ints | None:
     return np.unique(np.concatenate(near), axis=0)
 
 
-def _domain(mandates: Invariants, queries: Sequence[Statement]) -> Cells | None:
-    """The cells that mandates and queries mention, if they are few."""
+def _domain(figures: Invariants, queries: Sequence[Statement]) -> Cells | None:
+    """The cells that figures and queries mention, if they are few."""
     try:
-        cells = Cells(mandates.schema, (*mandates.statements, *queries))
+        cells = Cells(figures.schema, (*figures.statements, *queries))
     except StructureError:  # far too many
         return None
     return cells if cells.size <= LARGEST_DOMAIN else None
@@ -150,12 +150,12 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
         listed = ListedDistances(of.tables, of.several)
         if listed.manageable:
             return rows[_between(listed.tables, left, rows @ inside, bool(len(of.bounds)))], True
-    mandates = of.mandates
-    if mandates.bounds or mandates.structure == "general" or mandates.values is None:
+    figures = of.mandates
+    if figures.bounds or figures.structure == "general" or figures.values is None:
         return rows, False
-    groups = Occupancy(mandates)
+    groups = Occupancy(figures)
     first = np.array([int(np.argmax(of.of_cell == j)) for j in range(of.atoms)], dtype=np.int64)
-    names = mandates.atoms[first] if of.atoms else first
+    names = figures.atoms[first] if of.atoms else first
     people = np.where(groups.crossed, np.inf, groups.people)
     fits = np.all(left <= people[names], axis=1)
     exact = groups.known

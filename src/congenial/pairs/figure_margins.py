@@ -76,16 +76,16 @@ def canonical(labels: ArrayLike) -> Partition:
 
 
 def figure_margins(
-    mandates: Invariants, names: Sequence[str], *, people_kept: bool
+    figures: Invariants, names: Sequence[str], *, people_kept: bool
 ) -> FigureMargins:
     """The full margins among the exact figures, over attributes that contain all they mention.
 
     `people_kept`: whether look-alike databases have the same number of people, which makes the
     total a figure by itself.
     """
-    schema = mandates.schema
+    schema = figures.schema
     known = [_margin_of(schema, names, ())] if people_kept else []
-    open_ = {one.label: _rectangle(schema, names, one) for one in mandates.equalities}
+    open_ = {one.label: _rectangle(schema, names, one) for one in figures.equalities}
     grown = True
     while grown:
         grown = False

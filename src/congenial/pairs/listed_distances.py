@@ -52,11 +52,6 @@ class ListedDistances:
         """Whether somebody can change the answer without leaving an atom."""
         return bool(np.any(self.several & self.possible))
 
-    @property
-    def nothing_left(self) -> bool:
-        """Whether one conforming table remains: nothing is left to protect."""
-        return len(self.tables) <= 1 and not self.inside
-
     def _from_each(self) -> Iterator[tuple[Any, Any]]:
         """Each table with its differences to all tables of the same number of people."""
         sums = self.tables.sum(axis=1)

@@ -18,23 +18,23 @@ from congenial.figures.invariants import Invariants
 from congenial.pairs.occupancy import Crossing, Occupancy
 
 
-def occurs(mandates: Invariants, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:
+def occurs(figures: Invariants, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:
     """Whether `a` people of one group are known to exist whose same replacement moves all tables.
 
     `tables` are over the attributes `names`, which contain all that the figures mention.
     """
-    if mandates.structure == "general":
+    if figures.structure == "general":
         return False
-    outside = [k for k, name in enumerate(names) if name not in mandates.bases]
-    inside = [k for k, name in enumerate(names) if name in mandates.bases]
+    outside = [k for k, name in enumerate(names) if name not in figures.bases]
+    inside = [k for k, name in enumerate(names) if name in figures.bases]
     together = all(_kept_apart([table.partitions[k] for table in tables]) for k in outside)
     rest = [table for table in tables if not (together and _shows(table, outside))]
-    able = _holds(mandates) >= a if mandates.equalities else np.array([a == 1])
-    atoms = mandates.atoms
+    able = _holds(figures) >= a if figures.equalities else np.array([a == 1])
+    atoms = figures.atoms
     group = np.where(able[np.maximum(atoms, 0)] & (atoms >= 0), atoms, -1)
     if not rest:
         return bool(np.any(group >= 0))
-    return bool(np.any(_changed_inside(mandates, group, [_keys(t, inside) for t in rest])))
+    return bool(np.any(_changed_inside(figures, group, [_keys(t, inside) for t in rest])))
 
 
 def _shows(table: Margin, attributes: Sequence[int]) -> bool:
@@ -57,10 +57,10 @@ def _keys(table: Margin, inside: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _changed_inside(
-    mandates: Invariants, group: NDArray[np.int64], keys: Sequence[NDArray[np.int64]]
+    figures: Invariants, group: NDArray[np.int64], keys: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.bool_]:
     """Cells of able groups that every table tells apart from the first cell of their group."""
-    atoms = mandates.atoms
+    atoms = figures.atoms
     first = np.full(int(atoms.max(initial=0)) + 1, -1, dtype=np.int64)
     last_first = np.flatnonzero(atoms >= 0)[::-1]
     first[atoms[last_first]] = last_first
@@ -70,9 +70,9 @@ def _changed_inside(
     return moved
 
 
-def _holds(mandates: Invariants) -> NDArray[np.float64]:
+def _holds(figures: Invariants) -> NDArray[np.float64]:
     """People that each group is known to be able to hold; 0 where figures do not tell."""
-    groups = Occupancy(mandates)
+    groups = Occupancy(figures)
     people = np.where(np.isfinite(groups.people), groups.people, 0.0)
     for one in groups.crossings:
         people[one.block.atoms] = _holds_crossing(one)

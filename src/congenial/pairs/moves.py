@@ -1,6 +1,6 @@
 """How far released tables move when at most so many people change their record: closed forms.
 
-Under nested mandates every difference u of look-alikes is a sum of moves of one person inside one
+Under nested figures every difference u of look-alikes is a sum of moves of one person inside one
 atom. Under other equalities it is a kernel vector of which the norm is known, and what is said is
 an upper bound. docs/explanation/adjacency has the proofs.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from congenial.figures.support import images
 from congenial.pairs.occupancy import Crossing, Occupancy
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 
 Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
 
@@ -32,7 +32,7 @@ class Moves:
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_1`.
 
-        Nested mandates: everybody makes the dearest move of their atom, twice the weights of tables
+        Nested figures: everybody makes the dearest move of their atom, twice the weights of tables
         that see it. Attained for one release and at most two moves, because moves can then be
         directed so that none cancel, or when all are made in one atom.
         """
@@ -49,7 +49,7 @@ class Moves:
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_2^2`.
 
-        Nested mandates: m people make the same move, 2 m^2 times the weights; a bound if atoms are
+        Nested figures: m people make the same move, 2 m^2 times the weights; a bound if atoms are
         small.
         """
         if not self.nested:
@@ -98,14 +98,14 @@ class Moves:
     def _largest_norm(self, names: tuple[str, ...]) -> int:
         """Largest ||phi u||_1, where atom totals are only tied to each other.
 
-        Where every atom shows a single released cell, u is a kernel vector of the mandates. Those
+        Where every atom shows a single released cell, u is a kernel vector of the figures. Those
         of two margins have a norm divisible by 4 unless three levels meet on both sides (hexagons);
         other kernels are taken to reach every even norm.
         """
-        mandates = self.groups.mandates
+        figures = self.groups.mandates
         if np.any(self._varies(names) & (self.groups.people > 0)):
             return 2 * self.moves
-        if mandates.structure == "general":
+        if figures.structure == "general":
             return 2 * self.moves if self.moves > 1 else 0
         return max(self._largest_norm_of(one) for one in self.groups.crossings)
 
@@ -182,12 +182,12 @@ class Moves:
 
         Only then is phi u the kernel vector itself; cells of several atoms add up and can double.
         """
-        mandates = self.groups.mandates
-        if not np.all(mandates.matrix.data == 1):
+        figures = self.groups.mandates
+        if not np.all(figures.matrix.data == 1):
             return False
-        seen = images(mandates, names)
-        cells = mandates.atoms >= 0
-        pairs = np.unique(np.stack([mandates.atoms[cells], seen.key[cells]]), axis=1)
+        seen = images(figures, names)
+        cells = figures.atoms >= 0
+        pairs = np.unique(np.stack([figures.atoms[cells], seen.key[cells]]), axis=1)
         once = len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1]
         return once and seen.other == 1
 
@@ -241,9 +241,9 @@ class Moves:
         return self._varying[names]
 
     def _shows_several(self, names: tuple[str, ...]) -> Any:
-        mandates = self.groups.mandates
-        seen = images(mandates, names)
-        atoms = mandates.atoms
+        figures = self.groups.mandates
+        seen = images(figures, names)
+        atoms = figures.atoms
         cells = atoms >= 0
         low = np.full(len(self.groups.people), np.iinfo(np.int64).max)
         high = np.full(len(self.groups.people), -1)
@@ -255,14 +255,14 @@ class Moves:
         """Whether one move inside the atom is seen by every release that can see any (sufficient
         test).
 
-        Attributes outside the mandates can all change at once; of the cells inside, the first is
+        Attributes outside the figures can all change at once; of the cells inside, the first is
         compared with every other one.
         """
-        mandates = self.groups.mandates
-        cells = np.flatnonzero(mandates.atoms == atom)
+        figures = self.groups.mandates
+        cells = np.flatnonzero(figures.atoms == atom)
         together = np.ones(len(cells), dtype=bool)
         for names, _ in releases:
-            seen = images(mandates, names)
+            seen = images(figures, names)
             if self._varies(names)[atom] and seen.other == 1:
                 together &= seen.key[cells] != seen.key[cells[0]]
         return bool(np.any(together))

@@ -49,7 +49,7 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class Occupancy:
-    """Atoms of mandates that are nested, or cross as margins do, and who is known to be in them."""
+    """Atoms of figures that are nested, or cross as margins do, and who is known to be in them."""
 
     mandates: Invariants
 

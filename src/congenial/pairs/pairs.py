@@ -9,10 +9,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
 
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
+
+ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of `several_rows`
+
+
+@dataclass(frozen=True)
+class Supremum:
+    """A number with its footing: attained by some adjacent pair, or a proved upper bound.
+
+    Sizes of groups that are not published are taken as large, which makes the number a bound. `by`
+    says how it was found: "closed form", "enumeration", "Graver bound" or "integer programme".
+    """
+
+    value: Fraction
+    exact: bool
+    by: str = "closed form"
+
+    @property
+    def footing(self) -> str:
+        """In words: "exact" or "upper bound"."""
+        return "exact" if self.exact else "upper bound"
+
+    @property
+    def words(self) -> str:
+        """Value, footing and how it was found."""
+        return f"{self.value} ({self.footing}, by {self.by})"
 
 
 class Pairs(ABC):
@@ -78,7 +105,7 @@ class Pairs(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a bundle or a ledger; schema and mandates are written beside it."""
+        """Plain data for a bundle or a ledger; schema and figures are written beside it."""
 
 
 class PublishedPairs(Pairs):

@@ -17,6 +17,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from congenial.data.arguments import expect
 from congenial.data.attribute import exact, written
 from congenial.errors import PlanError, StructureError
 
@@ -107,6 +108,7 @@ def share(
     >>> share("sex = 'f'", between=(0.45, 0.55)).words
     "one in which the share of records with sex = 'f' is 0.45 and one in which it is 0.55"
     """
+    expect(condition, str, "the condition", "Give text.", StructureError)
     if (between is None) == (values is None) or (values is None) != (gap is None):
         raise StructureError(
             f"the share of {condition} to hide is not stated.",
@@ -140,7 +142,7 @@ def share(
 
 
 def _shares(values: Sequence[Any], where: str, length: int | None) -> list[Fraction]:
-    if isinstance(values, str) or (length is not None and len(values) != length):
+    if not isinstance(values, list | tuple) or len(values) != (length or len(values)):
         raise StructureError(f"{where} is not a list of shares.", remedy="Give two shares.")
     return [Fraction(exact(value, where)) for value in values]
 
@@ -166,6 +168,8 @@ def _scenario(shares: Mapping[str, Any]) -> Scenario:
 
 def together(*properties: Property) -> Property:
     """Several properties at once: the pairs of all of them."""
+    for one in properties:
+        expect(one, Property, "a property", "Use share(...) or scenarios(...).", StructureError)
     pairs = tuple(dict.fromkeys(pair for one in properties for pair in one.pairs))
     return Property(pairs, ", or ".join(one.words for one in properties))
 
@@ -177,8 +181,11 @@ def read_property(spec: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Prop
     ("sex = 'f'",)
     """
     if not isinstance(spec, Mapping):
+        expect(spec, (list, tuple), "protect", "State a share and two values.", PlanError)
         if not spec:
             raise PlanError("protect is empty.", remedy="State a share and two values.")
+        for one in spec:
+            expect(one, Mapping, "an entry of protect", "Give a table of keys.", PlanError)
         return together(*(read_property(one) for one in spec))
     keys = set(spec)
     if keys == {"share", "between", "and"}:

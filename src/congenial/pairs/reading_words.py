@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from congenial.figures.invariants import Invariants
 from congenial.pairs.a_star import Metric, Reach, Reading
-from congenial.pairs.selector import RULE
+from congenial.pairs.universe import RULE
 
 
-def pairs_in_words(mandates: Invariants, reading: Reading, metric: Metric, records: int) -> str:
+def pairs_in_words(figures: Invariants, reading: Reading, metric: Metric, records: int) -> str:
     """The pairs that must look alike, as a clause after "take"."""
-    kept = _agree_with(mandates)
+    kept = _agree_with(figures)
     if metric == "symmetric difference":
         return (
             f"any two datasets that agree with {kept} and differ in at most "
@@ -24,7 +24,7 @@ def pairs_in_words(mandates: Invariants, reading: Reading, metric: Metric, recor
             "away)"
         )
     people = "one person's record" if records == 1 else f"{records} people's records"
-    if not mandates.statements:
+    if not figures.statements:
         return f"two datasets of the same size that differ in {people}"
     told = f"any two datasets that agree with {kept} and differ in at most {people}"
     if reading == "literal":
@@ -32,10 +32,10 @@ def pairs_in_words(mandates: Invariants, reading: Reading, metric: Metric, recor
     return f"{told}, enough for any one person to be given any answer the figures allow"
 
 
-def no_pairs_in_words(mandates: Invariants) -> str:
+def no_pairs_in_words(figures: Invariants) -> str:
     """The same where a* = 0."""
     return (
-        f"any two datasets that agree with {_agree_with(mandates)}: there is only one, so that "
+        f"any two datasets that agree with {_agree_with(figures)}: there is only one, so that "
         "nothing is left to protect"
     )
 
@@ -58,10 +58,10 @@ def left_out(reach: Reach, within: int) -> str:
     )
 
 
-def _agree_with(mandates: Invariants) -> str:
-    told = ["the published figures"] if mandates.equalities else []
-    told += ["the public bounds"] if mandates.bounds else []
-    told += ["what is impossible by definition"] if mandates.zeros else []
+def _agree_with(figures: Invariants) -> str:
+    told = ["the published figures"] if figures.equalities else []
+    told += ["the public bounds"] if figures.bounds else []
+    told += ["what is impossible by definition"] if figures.zeros else []
     return " and ".join(told) or "each other in size"
 
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from congenial.data.arguments import WHOLE, expect
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
@@ -35,12 +36,15 @@ PEOPLE = (("", 1),)  # the terms of a statement about everybody
 OTHER_BELIEFS = "somebody whose belief about the data is none of those named"
 
 
+BELIEFS = "Give a tuple of scenarios, such as (IndependentRecords(),)."
+
+
 @dataclass(frozen=True)
 class SecretPairs(Pairs):
     """Secrets of single persons under scenarios, given public figures.
 
     `scenarios`: one or more classes of beliefs; the promise holds for all of them. `given`: the
-    public figures z in words (besides those the scenarios name and the mandates). `level`:
+    public figures z in words (besides those the scenarios name and the figures). `level`:
     whether releases are calibrated to laws of a statistic ("query") or of whole databases
     ("database"); only the latter add up.
     """
@@ -54,6 +58,9 @@ class SecretPairs(Pairs):
     def __post_init__(self) -> None:
         if isinstance(self.scenarios, Scenarios):
             object.__setattr__(self, "scenarios", (self.scenarios,))
+        expect(self.scenarios, (tuple, list), "scenarios", BELIEFS, GuaranteeError)
+        for one in self.scenarios:
+            expect(one, Scenarios, "a scenario", BELIEFS, GuaranteeError)
         if not self.scenarios:
             raise GuaranteeError(
                 "secret pairs without scenarios promise nothing.", remedy="State one belief."
@@ -178,7 +185,7 @@ class SecretPairs(Pairs):
 
     @classmethod
     def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SecretPairs:
-        """Inverse of `to_dict`, given the mandates (with their schema) written beside it."""
+        """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
         scenarios = tuple(read_scenarios(one) for one in data["scenarios"])
         published = mandates if mandates.statements else None
         return cls(mandates.schema, scenarios, tuple(data["given"]), data["level"], published)
@@ -240,10 +247,13 @@ def may_add(
     - both calibrated to one coupling of databases: losses add, since that coupling serves both;
     - blocks independent given (secret, z): losses add, since the releases are independent then.
     """
+    for pairs in (one, other):
+        expect(pairs, SecretPairs, "what is compared", "Give SecretPairs.", GuaranteeError)
     if any(getattr(one, x) != getattr(other, x) for x in ("scenarios", "facts", "mandates")):
         return Joint("refuse", "they are about different beliefs or different public figures.")
     kind: Independence = "none"
     if blocks is not None:
+        _check_blocks(blocks)
         if set(blocks[0]) & set(blocks[1]):
             raise GuaranteeError(
                 "the two blocks of people overlap.", remedy="Leave the blocks out, or cut them."
@@ -264,3 +274,16 @@ def may_add(
     return Joint(
         "refuse", "the blocks depend on each other given the secret and the public figures."
     )
+
+
+def _check_blocks(blocks: object) -> None:
+    """Two collections of whole numbers."""
+    remedy = "Give two collections of people's numbers, from 0."
+    expect(blocks, (tuple, list), "blocks", remedy, GuaranteeError)
+    both = list(blocks)  # type: ignore[call-overload]
+    if len(both) != 2:
+        raise GuaranteeError(f"there are {len(both)} blocks.", remedy=remedy)
+    for block in both:
+        expect(block, Collection, "a block", remedy, GuaranteeError)
+        for person in block:
+            expect(person, WHOLE, "a person's number", remedy, GuaranteeError)

@@ -97,10 +97,10 @@ class SensitiveValues(PublishedPairs):
         return cls(mandates, tuple(data["public"]))
 
 
-def refuse_unpublished(mandates: Invariants, public: tuple[str, ...]) -> None:
+def refuse_unpublished(figures: Invariants, public: tuple[str, ...]) -> None:
     """Raise MandateError unless the joint table of the public columns is published."""
     whole = (("", 1),)
-    tables = [set(s.by) for s in mandates.equalities if s.terms == whole]
+    tables = [set(s.by) for s in figures.equalities if s.terms == whole]
     if public and set(public) not in tables:
         raise MandateError(
             f"the columns {', '.join(public)} are to be copied from the data, but their table is "

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import comb
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arguments import expect
 from congenial.errors import StructureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
@@ -26,7 +26,7 @@ from congenial.figures.statements import Statement, total
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.differences import product
 from congenial.pairs.hull import Ball, Hull, contains
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 
 Query = Sequence[str] | Statement | Sequence[Statement]
 
@@ -82,7 +82,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Spaces:
-    """S_DP (one record, no mandates), S_Group (a records, no mandates) and S_Semi side by side.
+    """S_DP (one record, no figures), S_Group (a records, no figures) and S_Semi side by side.
 
     Proposition 24: S_Semi is part of S_Group, and the hull of S_Group part of a times that of S_DP.
     """
@@ -119,6 +119,7 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
     >>> found.size, found.l1.value, found.l2_squared.value, found.rank.value
     (85, Fraction(6, 1), Fraction(6, 1), Fraction(6, 1))
     """
+    expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
     statements = _statements(query)
     dimension = sum(adjacency.schema.size(one.by) for one in statements)
     listed = adjacency.differences(statements)
@@ -142,6 +143,7 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
 
 def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
     """S_DP, S_Group and S_Semi of a query (Proposition 24), over cells that are possible at all."""
+    expect(adjacency, SemiAdjacent, "the adjacency", "Give SemiAdjacent(published).")
     free = Invariants(adjacency.schema, adjacency.mandates.zeros)
     group = SemiAdjacent(free, metric=adjacency.metric, within=adjacency.records)
     return Spaces(
@@ -152,29 +154,13 @@ def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
     )
 
 
-def two_way_size(rows: int, columns: int, records: int) -> int:
-    """Elements of S for an r x c table given both margins, 2 or 3 records apart, the zero included.
-
-    Swaps, and 12 C(r,3) C(c,3) hexagons that semi-dp, Proposition 32, leaves out.
-
-    >>> two_way_size(3, 3, 3), two_way_size(3, 4, 3), two_way_size(3, 3, 2)
-    (31, 85, 19)
-    """
-    if records not in (2, 3):
-        raise StructureError(
-            f"the number of differences {records} records apart has no closed form here.",
-            remedy="List them: sensitivity(adjacency, query).size.",
-        )
-    swaps = 2 * comb(rows, 2) * comb(columns, 2)
-    return 1 + swaps + (12 * comb(rows, 3) * comb(columns, 3) if records == 3 else 0)
-
-
 # ---- bounds ------------------------------------------------------------------------------------
 
 
 def _statements(query: Query) -> tuple[Statement, ...]:
     if isinstance(query, Statement):
         return (query,)
+    expect(query, (list, tuple, str), "the query", "Give axes, or statements.")
     if all(isinstance(one, Statement) for one in query) and len(query):
         return tuple(one for one in query if isinstance(one, Statement))
     return (total(by=tuple(str(one) for one in query)),)
@@ -211,20 +197,20 @@ def _farthest(
     )
 
 
-def _classes(mandates: Invariants, statements: tuple[Statement, ...]) -> tuple[Cells, Ints]:
-    """The cells in sight, and one of each class that query and mandates cannot tell apart."""
-    cells = Cells(mandates.schema, (*mandates.statements, *statements))
-    possible = np.flatnonzero(~cells.touched(mandates.zeros))
-    classes = cells.classes((*mandates.equalities, *statements))[possible]
+def _classes(figures: Invariants, statements: tuple[Statement, ...]) -> tuple[Cells, Ints]:
+    """The cells in sight, and one of each class that query and figures cannot tell apart."""
+    cells = Cells(figures.schema, (*figures.statements, *statements))
+    possible = np.flatnonzero(~cells.touched(figures.zeros))
+    classes = cells.classes((*figures.equalities, *statements))[possible]
     return cells, possible[np.unique(classes, return_index=True)[1]]
 
 
 def _rank(adjacency: Adjacency, statements: tuple[Statement, ...], dimension: int) -> int:
     """Rank of figures, people and query together, less that of figures and people."""
-    mandates = adjacency.mandates
-    cells, first = _classes(mandates, statements)
-    fixed = cells.matrix(mandates.equalities, first)
-    told = any(np.all(cells.column(one)[1][first] == 1) for one in mandates.equalities)
+    figures = adjacency.mandates
+    cells, first = _classes(figures, statements)
+    fixed = cells.matrix(figures.equalities, first)
+    told = any(np.all(cells.column(one)[1][first] == 1) for one in figures.equalities)
     if adjacency.metric == "replace-one" and not told:  # n is public, and follows from no margin
         fixed = sp.vstack([fixed, np.ones((1, len(first)), dtype=np.int64)], format="csr")
     query = cells.matrix(statements, first)

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,15 +40,15 @@ from congenial.figures import lattice
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement
-from congenial.pairs.a_star import Reading, longest_move
+from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
-from congenial.pairs.differences import Differences, list_differences
 from congenial.pairs.moves import Weighted
 from congenial.pairs.occupancy import Occupancy
-from congenial.pairs.pairs import Pairs, PublishedPairs
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Pairs, PublishedPairs, Supremum
 
-METRIC: Literal["rows of one unit"] = "rows of one unit"
+if TYPE_CHECKING:
+    from congenial.pairs.differences import Differences
+
 MOST_ROWS = 10_000  # of one unit; more is a slip of the pen, and losses grow with the square
 
 
@@ -109,7 +109,7 @@ class SeveralRows(PublishedPairs, Adjacency):
     @property
     def metric(self) -> str:
         """How the distance of two datasets is told in one word or two."""
-        return METRIC
+        return ROWS_OF_ONE_UNIT
 
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these."""
@@ -208,6 +208,8 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
+        from congenial.pairs.differences import list_differences
+
         if self.people_kept:
             found = self.replaced_rows.differences(queries)
         else:
@@ -234,6 +236,8 @@ def uniform_reach(figures: Invariants) -> Supremum:
     2 (exact, by closed form)
     3 (exact, by closed form)
     """
+    from congenial.pairs.searched_reach import longest_move
+
     unpublished = _unpublished(figures)
     if not figures.bounds and figures.structure != "general":
         groups = Occupancy(unpublished)

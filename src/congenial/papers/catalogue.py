@@ -92,7 +92,8 @@ def _check(paper: str, item: str, found: dict[str, Any]) -> None:
     assert all(len(row) == width for row in found["rows"]), f"{paper} {item}: ragged rows"
     chart = found.get("chart") or {}
     named = [chart[key] for key in FIELDS if chart.get(key)]
-    assert set(named) <= set(found["columns"]), f"{paper} {item}: the chart names no column"
+    table = chart.get("data", found)
+    assert set(named) <= set(table["columns"]), f"{paper} {item}: the chart names no column"
 
 
 def write(result: dict[str, Any], folder: str | Path) -> list[Path]:

@@ -53,10 +53,11 @@ class Item:
 
     title: what it shows. source: where it comes from ("Table 2", "our study, data: census/...").
     run: gives {"columns": [...], "rows": [[...], ...], "notes": [...]} and, where a picture helps,
-    "chart": {"kind": "line" | "bar" | "points" | "box", "x": column, "y": column, "by": column or
-    None}, with optional "low", "high", "facet" (columns), "rule" (a value of y, or values by
-    name), "x_log", "y_log", "x_free", "y_free" (bool: panels with a scale of their
-    own), "x_title", "y_title" (text).
+    "chart": {"kind": one of `report.charts.KINDS`, "x": column, "y": column, "by": column or
+    None}, with optional "low", "high", "q1", "q3", "line", "x2", "value", "facet" (columns), "data"
+    (columns and rows of its own), "rule" (a value of y, or values by name), "as_points" (series
+    without a line), "x_log", "y_log", "x_free", "y_free" (bool: panels with a scale of their
+    own), "columns" (of panels), "x_title", "y_title" (text).
     files: the data files it reads, relative to the data folder.
     reduced: what a quick study does less of, "" where it changes nothing; a note of the result.
     """

@@ -13,7 +13,7 @@ turned into zCDP. Of all valid bounds the smallest counts; basis "numerical boun
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import gaussian_delta_at, gdp_to_zcdp, pure_to_zcdp, zcdp_delta
@@ -192,6 +193,7 @@ def compose(tradeoffs: Sequence[Tradeoff]) -> Composition:
     >>> 2 < both.epsilon(1e-6) < Gaussian(1).epsilon(1e-6) + 1
     True
     """
+    expect(tradeoffs, Iterable, "the promises", "Give a list of them.", GuaranteeError)
     parts = tuple(tradeoffs)
     for part in parts:
         if not isinstance(part, Tradeoff):

@@ -55,7 +55,7 @@ def with_sampler_error(told: AnyDescription) -> AnyDescription:
     """The description with H of its sampler, where it states less."""
     if not isinstance(told, Description) or not told.nonnegative:
         return told
-    error = Fraction(counts_error(support(told.support, told.table), told.scale))
+    error = Fraction(counts_error(support(told.support, told.table), told.rate))
     return told if error <= told.log_ratio_error else replace(told, log_ratio_error=error)
 
 

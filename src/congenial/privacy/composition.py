@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, inf, isqrt, nextafter
+from typing import TYPE_CHECKING, get_args
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency, Supremum
-from congenial.pairs.several_rows import METRIC
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, Description
 from congenial.privacy.descriptions import AnyDescription
-from congenial.privacy.normaliser import Conditions, former_loss
 from congenial.privacy.numbers import above
 from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import (
@@ -30,6 +31,9 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
+
+if TYPE_CHECKING:
+    from congenial.privacy.normaliser import Conditions
 
 ZERO = Fraction(0)
 
@@ -98,7 +102,10 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     Raises GuaranteeError when a release was conditioned on figures that the adjacency does not fix:
     some pairs would then differ off the release's lattice and the loss is infinite.
     """
+    expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
+    expect(descriptions, Sequence, "the releases", "Give a list of descriptions.", GuaranteeError)
     for d in descriptions:
+        expect(d, get_args(AnyDescription), "a release", "Give its description.", GuaranteeError)
         known = adjacency.mandates.statements
         for statement in d.support.statements:
             if statement not in known:
@@ -110,12 +117,12 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     laws = [law for d in descriptions for law in d.laws]
     tables = [d for d in laws if isinstance(d, Description)]
     records = [d for d in laws if isinstance(d, RecordDescription)]
-    l2 = [(d.table, 1 / d.scale) for d in tables if d.norm == "l2"]
+    l2 = [(d.table, 1 / d.variance) for d in tables if d.norm == "l2"]
     pure = _pure(tables, adjacency)
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
     gauges = [
-        (d.scale, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
+        (d.rate, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
     ]
     each = [_record_loss(d, adjacency) for d in records]
     return Loss(
@@ -159,7 +166,7 @@ def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[
     a = adjacency.records
     if adjacency.metric == "replace-one":
         return a * description.epsilon, a**2 * description.rho
-    if adjacency.metric == METRIC:
+    if adjacency.metric == ROWS_OF_ONE_UNIT:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for units with several rows.",
             remedy="Use a ledger with one row per person (replace-one).",
@@ -189,8 +196,8 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
     plain = [term for d in l1 if not d.nonnegative for term in d.terms]
     apart = adjacency.joint_l1(plain).value if plain else ZERO
     value = min(
-        together.value + sum((given.normaliser(d.scale) for d, given in signed), ZERO),
-        apart + sum((given.loss(d.scale) for d, given in signed), ZERO),
+        together.value + sum((given.normaliser(d.rate) for d, given in signed), ZERO),
+        apart + sum((given.loss(d.rate) for d, given in signed), ZERO),
     )
     # On a grid of 10^-9, upwards: the promise is a number people can read.
     rounded = Fraction(ceil(value * 10**9), 10**9)
@@ -203,12 +210,16 @@ def former_epsilon(description: Description, adjacency: Adjacency) -> Fraction |
     """What 0.1.0 stated for counts given their signs; None for any other release."""
     if not description.nonnegative:
         return None
-    loss = former_loss(description.scale, conditions(description, adjacency))
+    from congenial.privacy.normaliser import former_loss
+
+    loss = former_loss(description.rate, conditions(description, adjacency))
     return Fraction(ceil(loss * 10**9), 10**9) + 2 * description.log_ratio_error
 
 
 def conditions(description: Description, adjacency: Adjacency) -> Conditions:
     """What a release of counts was conditioned on, over the pairs of this adjacency."""
+    from congenial.privacy.normaliser import Conditions
+
     distance = int(adjacency.l1(description.table).value)
     replaced = adjacency.metric == "replace-one"
     return Conditions.of(description.support, description.table, distance, replaced)

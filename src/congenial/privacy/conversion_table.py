@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversions import (
     classical_gaussian_mu,
@@ -45,6 +46,8 @@ def convert(
     (epsilon, delta) promise implies no rho and no mu, but can be reached by one. `classical=True`
     appends the textbook formula where it is valid. Impossible conversions are refused.
     """
+    expect(source, Tradeoff, "the promise", "Give for example Pure(1).", GuaranteeError)
+    expect(to, str, "what to convert to", "Give text.", GuaranteeError)
     rows: dict[str, Callable[[], list[Conversion]]] = {
         "epsilon": lambda: _to_epsilon(source, delta, classical),
         "rho": lambda: _to_rho(source, classical),

@@ -172,11 +172,6 @@ def gdp_to_zcdp(mu: Number) -> Number:
     return square / 2
 
 
-def gdp_renyi(mu: Number, alpha: float) -> float:
-    """Renyi divergence of order alpha of a mu-GDP promise, alpha mu^2 / 2, rounded up."""
-    return above(Fraction(_order(alpha)) * Fraction(gdp_to_zcdp(mu)))
-
-
 # --- zero-concentrated and Renyi ---------------------------------------------------------------
 
 
@@ -256,18 +251,6 @@ def rdp_epsilon(alpha: float, divergence: Number, delta: float) -> float:
     extra = -(math.log(target) + math.log(order)) / (order - 1)
     terms = (value, math.log1p(-1 / order), extra)
     return max(0.0, math.fsum(terms) + 8 * ULP * sum(map(abs, terms)))
-
-
-def rdp_epsilon_mironov(alpha: float, divergence: Number, delta: float) -> float:
-    """The classical conversion of one Renyi order, divergence + ln(1/delta)/(alpha - 1)."""
-    order, value, target = (
-        _order(alpha),
-        above(parameter(divergence, "divergence")),
-        probability(delta),
-    )
-    if target == 0:
-        return math.inf
-    return (value - math.log(target) / (order - 1)) * (1 + 8 * ULP)
 
 
 def _order(alpha: float) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -66,10 +66,11 @@ class Description:
 
     `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
     squared for the Gaussian ones, epsilon per unit of gauge for K-norm, exactly as used by the
-    sampler. `support`: the mandates on which
+    sampler. `support`: the figures on which
     u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
     too, and on every bound in `support` that the table can show, which makes the law of u depend on
-    x and has a price. `levels`: coarser tables C_l with an
+    x and has a price. `fit`: how counts were made nonnegative afterwards (`post_processing`): cell
+    by cell, or at the nodes of an order from coarse to fine. `levels`: coarser tables C_l with an
     eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l
     u||_1). `log_ratio_error` (H) bounds
     |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
@@ -86,6 +87,7 @@ class Description:
     levels: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
+    fit: Literal["cells", "nodes"] = "cells"
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
 
@@ -112,6 +114,18 @@ class Description:
                 f"a level of '{self.mechanism}' has no positive epsilon of its own."
             )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
+
+    @property
+    def rate(self) -> Fraction:
+        """eps per cell, or per unit of gauge; of laws that have one."""
+        assert self.norm != "l2"
+        return self.scale
+
+    @property
+    def variance(self) -> Fraction:
+        """sigma squared; of Gaussian laws."""
+        assert self.norm == "l2"
+        return self.scale
 
     @property
     def law(self) -> str:
@@ -205,6 +219,7 @@ by a, eps_1 = 0.2'
             "levels": [{"table": list(names), "eps": str(eps)} for names, eps in self.levels],
             "base_measure": "uniform",
             "post_processing": self.post_processing,
+            **({} if self.fit == "cells" else {"fit": self.fit}),
             "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
             "selector": None,
         }
@@ -226,7 +241,21 @@ by a, eps_1 = 0.2'
             ),
             log_ratio_error=fraction(data["numerics"]["H"]),
             mass_lost=fraction(data["numerics"]["tau"]),
+            fit=_fit(data),
         )
+
+
+def _fit(data: Mapping[str, Any]) -> Literal["cells", "nodes"]:
+    """How counts were made nonnegative; bundles of 0.1.0 do not say, and did it cell by cell."""
+    found = data.get("fit", "cells")
+    if found not in ("cells", "nodes") or (
+        found == "nodes" and data["post_processing"] != "project"
+    ):
+        raise BundleError(
+            f"counts cannot have been made nonnegative by a fit called {found!r}.",
+            remedy="Do not use this bundle; get it from its publisher.",
+        )
+    return cast('Literal["cells", "nodes"]', found)
 
 
 @lru_cache(maxsize=8)

@@ -66,13 +66,13 @@ def _up(value: float) -> Fraction:
 
 @lru_cache(maxsize=16)
 def enumerate_pairs(
-    mandates: Invariants, table: tuple[str, ...], replaced: bool
+    figures: Invariants, table: tuple[str, ...], replaced: bool
 ) -> Enumerated | None:
-    """All pairs of tables over `table` that `mandates` allow; None if they are too many.
+    """All pairs of tables over `table` that `figures` allow; None if they are too many.
 
     `replaced`: look-alikes have the same number of people.
     """
-    listed = conforming_tables(mandates, table)
+    listed = conforming_tables(figures, table)
     if listed is None or not 1 < len(listed) <= MOST_TABLES:
         return None
     apart = _distances(listed)
@@ -88,7 +88,7 @@ def enumerate_pairs(
         codes = np.unique(kind[alike] * widest + row[alike])
         found |= {(int(kind[i]), code) for code in codes.tolist()}
     pairs = np.array([(k, code // widest, code % widest) for k, code in sorted(found)])
-    return Enumerated(len(listed), _seen(mandates, table), around, pairs.reshape(-1, 3))
+    return Enumerated(len(listed), _seen(figures, table), around, pairs.reshape(-1, 3))
 
 
 def _distances(listed: Ints) -> Ints:
@@ -99,11 +99,11 @@ def _distances(listed: Ints) -> Ints:
     return apart
 
 
-def _seen(mandates: Invariants, table: tuple[str, ...]) -> bool:
-    """Whether the table shows, in full, everything the mandates speak of.
+def _seen(figures: Invariants, table: tuple[str, ...]) -> bool:
+    """Whether the table shows, in full, everything the figures speak of.
 
     Then every listed table is that of some conforming database, and tables at distance 2 d are
     those of databases d records apart.
     """
-    shown = {axis.base for axis in mandates.schema.axes(table) if axis.name == axis.base}
-    return set(mandates.bases) <= shown
+    shown = {axis.base for axis in figures.schema.axes(table) if axis.name == axis.base}
+    return set(figures.bases) <= shown

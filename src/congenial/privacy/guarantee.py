@@ -249,7 +249,7 @@ class Guarantee:
     # ---- plain data --------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a bundle or a ledger; schema and mandates are written beside it."""
+        """Plain data for a bundle or a ledger; schema and figures are written beside it."""
         return {
             "domain": self.domain,
             "universe": self.universe.words,
@@ -264,7 +264,7 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, mandates: Any, data: dict[str, Any]) -> Guarantee:
-        """Inverse of `to_dict`, given the mandates (with their schema) written beside it."""
+        """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
         return cls(
             read_pairs(mandates, data["adjacency"]),
             Tradeoff.from_dict(data["tradeoff"]),

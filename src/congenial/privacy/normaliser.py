@@ -41,7 +41,7 @@ from math import ceil
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.figures import lattice
+from congenial.figures.integers import rational_kernel
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, Limits, limits
 from congenial.figures.support import LOOSE, Support, Tie, support
@@ -90,7 +90,7 @@ class Conditions:
     def of(
         cls, mandates: Invariants, table: tuple[str, ...], distance: int, replaced: bool = True
     ) -> Conditions:
-        """Those of counts over `table` given the mandates and m >= 0."""
+        """Those of counts over `table` given the figures and m >= 0."""
         return cls(
             support(mandates, table),
             limits(mandates, table),
@@ -187,7 +187,7 @@ def _line(eps_cell: Fraction, given: Conditions) -> tuple[Decimal, str] | None:
         return None
     norm = 2
     if known.ties:
-        norm = int(abs(lattice.kernel(sp.csr_matrix(known.ties[0].equations))).sum())
+        norm = int(abs(rational_kernel(sp.csr_matrix(known.ties[0].equations))).sum())
     return line_steps(eps_cell, norm, given.distance // norm), ON_A_LINE
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from congenial.data.arguments import NUMBER, expect
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
@@ -38,6 +39,8 @@ class RecordDescription:
     columns: ClassVar[int] = 0  # numbers of a cell: it has none
 
     def __post_init__(self) -> None:
+        for name in ("epsilon", "rho"):
+            expect(getattr(self, name), NUMBER, name, "Give a number.", GuaranteeError)
         if self.epsilon < 0 or self.rho < 0 or (self.added or 0) < 0:
             raise GuaranteeError(f"the loss of '{self.mechanism}' is negative.")
         if self.persons and not self.epsilon and not self.rho:

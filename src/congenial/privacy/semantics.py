@@ -17,6 +17,8 @@ from fractions import Fraction
 from math import exp
 from typing import Literal
 
+from congenial.data.arguments import NUMBER, expect
+from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.rounding_words import number, percent
@@ -39,7 +41,14 @@ def belief(prior: float, epsilon: Fraction | float) -> float:
     >>> round(belief(0.01, 1), 4)
     0.0267
     """
-    grown = prior * exp(min(float(epsilon), 700.0))
+    expect(prior, NUMBER, "prior", "Give a probability.", GuaranteeError)
+    expect(epsilon, NUMBER, "epsilon", "Give a number.", GuaranteeError)
+    if not 0 <= prior <= 1 or not epsilon >= 0:
+        raise GuaranteeError(
+            "a belief is a probability, and epsilon is not negative.",
+            remedy="Give for example belief(0.01, 1).",
+        )
+    grown = prior * exp(min(float(min(epsilon, 700)), 700.0))
     return grown / (1 - prior + grown)
 
 
@@ -49,6 +58,8 @@ def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
     A guess at even odds is right at most (1 + TV) / 2 of the time, TV the largest total variation
     that the promise allows.
     """
+    expect(guarantee, Guarantee, "the promise", "Give a Guarantee.", GuaranteeError)
+    _ = belief(prior, 0)  # refuses what is no probability
     tradeoff, adjacency = guarantee.tradeoff, guarantee.adjacency
     if not isinstance(tradeoff, Pure):
         right = (1 + tradeoff.total_variation) / 2
@@ -74,7 +85,8 @@ def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
 
 
 def neighbourhood(adjacency: Adjacency) -> Neighbourhood:
-    """What the mandates leave of "one record differs" (congenial-dp, section 5.1)."""
+    """What the figures leave of "one record differs" (congenial-dp, section 5.1)."""
+    expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
     if adjacency.l1(adjacency.schema.names).value == 0:
         return "destroyed"
     return "intact" if adjacency.records == 1 else "disrupted"

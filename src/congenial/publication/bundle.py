@@ -37,6 +37,7 @@ CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
 UNNAMED = "table"  # the kind of a bundle that does not name one: there was no other at first
+PUBLISHED_COLUMNS = ("figure", "for", "value", "because", "relation")
 RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
 COMMON = (
     "schema.json",
@@ -303,11 +304,17 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def published_csv(published: Invariants) -> str:
-    """Published figures, one per line: label, the levels of its axes, value, legal ground; and
-    public bounds, with a last column that tells them from figures where there are any.
-    """
+    """`published_rows` as CSV; the last column only where there are bounds to tell from figures."""
     columns = 5 if published.bounds else 4
-    rows: list[list[Any]] = [["figure", "for", "value", "because", "relation"]]
+    rows = [PUBLISHED_COLUMNS, *published_rows(published)]
+    return rows_csv(row[:columns] for row in rows)
+
+
+def published_rows(published: Invariants) -> list[tuple[str, str, int, str, str]]:
+    """Published figures and public bounds, one for each cell of their axes: label, the levels,
+    value, legal ground, and whether it is exact or a bound.
+    """
+    rows = []
     for statement, values in zip(published.statements, published.values or (), strict=False):
         axes = published.schema.axes(statement.by)
         relation = RELATIONS.get(statement.relation)
@@ -319,8 +326,9 @@ def published_csv(published: Invariants) -> str:
             cell = "; ".join(
                 f"{axis.name} = {axis.levels[i]}" for axis, i in zip(axes, index, strict=True)
             )
-            rows.append([statement.label, cell, int(values[index]), statement.because, relation])
-    return rows_csv(row[:columns] for row in rows)
+            value = int(values[index])
+            rows.append((statement.label, cell, value, statement.because, relation))
+    return rows
 
 
 def readme(release: Released, promise: str) -> str:

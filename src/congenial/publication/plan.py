@@ -41,7 +41,6 @@ from congenial.kinds.sections import NamedSection, Positive, Section
 from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
-from congenial.pairs.several_rows import SeveralRows
 
 if TYPE_CHECKING:
     from congenial.ledger.state import Unit as UnitKind
@@ -262,6 +261,8 @@ class Plan(Section):
                     f"the {reading} reading is only proved for one row per unit.",
                     remedy="Leave reading out, or max_rows.",
                 )
+            from congenial.pairs.several_rows import SeveralRows
+
             return SeveralRows(figures, self.data.max_rows)
         return SemiAdjacent(figures, reading)
 

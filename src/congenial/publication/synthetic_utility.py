@@ -19,8 +19,12 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
 from congenial.publication.plan import Plan
 from congenial.publication.private import private_file, private_folder
+from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.combine import combine
+from congenial.synthesis.local import LABEL
+from congenial.synthesis.local_levels import local_column
+from congenial.synthesis.record_model import generator_of
 from congenial.synthesis.risk import RecordRisk, record_risk
 from congenial.synthesis.synthetic_release import SyntheticRelease
 from congenial.synthesis.utility_report import CoefficientRow, UtilityReport, utility_report
@@ -37,6 +41,11 @@ OVERLAP = (
     "interval."
 )
 SETTLED = "its totals are published, so no parameter is drawn from its records and none weighs."
+LOCAL_DRAWS, LOCAL_SEED = 1000, 20200101  # of the posterior; the seed only repeats the numbers
+LOCAL_WORDS = (
+    "The weights and epsilon of the pseudo-posterior paper for these data (weights by min-max of "
+    f"the records' risk, Delta over {LOCAL_DRAWS:,} draws): {LABEL}. The release does not use them."
+)
 Regression = tuple[str, Sequence[str]]
 
 
@@ -58,6 +67,7 @@ def examine(
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         risks = record_risk(made, data)
         weightless = made.weightless(data)
+        local = _local(made, made.fetch(data)[0])
         real, _ = fetch(data, made.names)
     reports = [utility_report(real, copy, plan.schema, regression) for copy in release.copies]
     first = reports[0]
@@ -86,6 +96,8 @@ def examine(
         "weightless": weightless,
         "settled": list(made.settled),
         "settled_words": SETTLED,
+        "local": local,
+        "local_words": LOCAL_WORDS,
         "risk": [_risk(made, one) for one in risks if one.column not in made.settled],
     }
 
@@ -168,6 +180,17 @@ def _coefficients(reports: Sequence[UtilityReport]) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _local(made: Synthesizer, counts: Sequence[Any]) -> list[dict[str, Any]]:
+    """The paper's min-max weights of each column that is drawn, and the estimate they give."""
+    generator = generator_of(SeededRandomness(LOCAL_SEED))
+    named = zip(made.columns, made.kernels, counts, strict=True)
+    return [
+        {"column": one.name, **vars(local_column(kernel, table, LOCAL_DRAWS, generator))}
+        for one, kernel, table in named
+        if one.name not in made.settled
+    ]
 
 
 def _risk(made: Synthesizer, one: RecordRisk) -> dict[str, Any]:

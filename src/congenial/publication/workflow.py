@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
@@ -36,7 +36,9 @@ from congenial.publication.recorded import (
     refuse_other_ledger,
 )
 from congenial.report.accuracy import Want
-from congenial.sampling.randomness import Randomness
+
+if TYPE_CHECKING:
+    from congenial.sampling.randomness import Randomness
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from congenial.data.selection import select
+from congenial.data.selection import cell_index, select
 from congenial.errors import CongenialError, PlanError
-from congenial.mechanisms.congenial import Congenial
-from congenial.mechanisms.knorm import KNorm
-from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.table_release import cell_index
 from congenial.privacy.parameter_limits import LARGEST
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,9 @@ def less_noise(mechanism: Mechanism) -> tuple[str, float] | None:
     """A mechanism on request whose cells have at least 3 % less noise at the same promise, and its
     standard deviation; small tables with both margins published only, where it is quick.
     """
+    from congenial.mechanisms.congenial import Congenial
+    from congenial.mechanisms.knorm import KNorm
+
     description = mechanism.description
     if description.mechanism != Congenial.name or prod(mechanism.shape) > 25:
         return None

@@ -6,21 +6,11 @@ from typing import Any
 
 from congenial.errors import BundleError
 from congenial.report import pictures
+from congenial.report.chart_axes import colour, seen, x_axis, y_axis
+from congenial.report.law_charts import LAW_KINDS
 
-KINDS = ("line", "bar", "points", "box")
-FIELDS = ("x", "y", "low", "high", "by", "facet")  # of a chart: each names a column
-WIDE = 100  # characters that the labels of an axis may have between them and still stand upright
-LONG = 52  # characters of a legend's label that still leave room for another beside it
-_COLOURS = (
-    pictures.BLUE,
-    pictures.VERMILION,
-    pictures.GREEN,
-    pictures.PURPLE,
-    "#E69F00",
-    "#56B4E9",
-    pictures.GREY,
-    pictures.INK,
-)
+KINDS = ("line", "bar", "points", "box", *LAW_KINDS)
+FIELDS = ("x", "y", "x2", "low", "q1", "q3", "high", "line", "value", "by", "facet")  # columns
 
 
 def chart(result: dict[str, Any]) -> Any:
@@ -28,7 +18,9 @@ def chart(result: dict[str, Any]) -> Any:
 
     Points may have a bar from column `low` to column `high`, lines a band; `dodge` sets points of
     several colours beside each other; `rule` is the height of a horizontal line, or several by
-    their names. A logarithmic axis leaves 0 out.
+    their names; series in `as_points` are points among lines. Kinds of distributions are in
+    `law_charts`. A chart may bring its own `data` (columns and rows) instead of the table's.
+    A logarithmic axis leaves 0 out.
     Fields get plain names (x, y, by, facet), so that no label is read as a Vega expression.
     """
     if not pictures.available():
@@ -37,42 +29,69 @@ def chart(result: dict[str, Any]) -> Any:
             remedy="Install it: pip install 'congenial[report]'.",
         )
     alt, spec = pictures.altair(), result["chart"]
-    named = {key: spec[key] for key in FIELDS if spec.get(key)}
-    at = {key: result["columns"].index(column) for key, column in named.items()}
-    points = [{key: row[i] for key, i in at.items()} for row in result["rows"]]
-    points = [p for p in points if _present(p) and not _off(spec, p)]
+    points = [p for p in _points(result, FIELDS) if _present(p) and not _off(spec, p)]
+    kind = spec["kind"]
+    drawn = LAW_KINDS[kind](spec, points) if kind in LAW_KINDS else _plain(spec, points)
+    title = alt.Title(result["title"], **_subtitle(result), anchor="start", offset=12)
+    width, height = spec.get("width", pictures.WIDTH), spec.get("height", 300)
+    if spec.get("facet"):
+        drawn = _panels(drawn, spec, seen(points, "facet"))
+    else:
+        drawn = drawn.properties(width=width, height=height)
+    return pictures.styled(drawn.properties(title=title))
+
+
+def _points(result: dict[str, Any], fields: tuple[str, ...]) -> list[dict[str, Any]]:
+    """One dictionary per row of the chart's data, with plain names."""
+    spec = result["chart"]
+    table = spec.get("data", result)
+    at = {key: table["columns"].index(spec[key]) for key in fields if spec.get(key)}
+    return [{key: row[i] for key, i in at.items()} for row in table["rows"]]
+
+
+def _plain(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
+    """Lines, bars, points and boxes of the data themselves, with bands, bars and rules."""
+    alt, coloured = pictures.altair(), bool(spec.get("by"))
     data = alt.Chart(alt.Data(values=points))
-    base = data.encode(x=_x(spec, points), y=_y(spec))
-    if "by" in at:
-        base = base.encode(**_colour(spec, points))
-    drawn = _marked(base, spec["kind"], "by" in at)
-    if "low" in at:
+    base = data.encode(x=x_axis(spec, points), y=y_axis(spec))
+    if coloured:
+        base = base.encode(**colour(spec, points))
+    drawn = _marked(base, spec["kind"], coloured)
+    if spec.get("as_points"):
+        drawn = _mixed(base, spec["as_points"])
+    if spec.get("low"):
         within = _with_band if spec["kind"] == "line" else _with_bars
-        drawn = within(base, drawn, "by" in at)
+        drawn = within(base, drawn, coloured)
     if spec.get("rule") is not None:
         drawn = alt.layer(drawn, *_rules(data, spec["rule"]))
-    title = alt.Title(result["title"], **_subtitle(result), anchor="start", offset=12)
-    if "facet" in at:
-        seen = _seen(points, "facet")
-        columns = 1 if len(seen) % 2 else 2  # an odd number of panels is a column of wide ones
-        width = pictures.WIDTH if columns == 1 else 260
-        panels = alt.Facet("facet:N", title=None, sort=seen)
-        drawn = drawn.properties(width=width, height=180).facet(facet=panels, columns=columns)
-        free = {axis: "independent" if spec.get(f"{axis}_free") else "shared" for axis in "xy"}
-        drawn = drawn.resolve_scale(**free)
-    else:
-        drawn = drawn.properties(width=pictures.WIDTH, height=300)
-    return pictures.styled(drawn.properties(title=title))
+    return drawn
+
+
+def _mixed(base: Any, names: list[str]) -> Any:
+    """Lines, and the named series as open points in front of them."""
+    alt = pictures.altair()
+    chosen = alt.FieldOneOfPredicate(field="by", oneOf=list(names))
+    lines = base.transform_filter({"not": chosen}).mark_line(strokeWidth=1.8)
+    return alt.layer(lines, base.transform_filter(chosen).mark_point(size=36, filled=False))
+
+
+def _panels(drawn: Any, spec: dict[str, Any], names: list[Any]) -> Any:
+    """One panel for each value of `facet`, in the order of the rows, row by row."""
+    alt = pictures.altair()
+    columns = spec.get("columns", 1 if len(names) % 2 else 2)  # an odd number is a column
+    width = spec.get("width", pictures.WIDTH if columns == 1 else 520 // columns)
+    panels = alt.Facet("facet:N", title=None, sort=names)
+    sized = drawn.properties(width=width, height=spec.get("height", 180))
+    free = {axis: "independent" if spec.get(f"{axis}_free") else "shared" for axis in "xy"}
+    return sized.facet(facet=panels, columns=columns).resolve_scale(**free)
 
 
 def off_scale(result: dict[str, Any]) -> int:
     """How many rows of a result its picture leaves out, because a logarithmic axis has no 0."""
-    spec = result.get("chart")
-    if not spec:
+    if not result.get("chart"):
         return 0
-    at = {key: result["columns"].index(spec[key]) for key in ("x", "y")}
-    points = [{key: row[i] for key, i in at.items()} for row in result["rows"]]
-    return sum(_off(spec, p) for p in points if _present(p))
+    points = _points(result, ("x", "y"))
+    return sum(_off(result["chart"], p) for p in points if _present(p))
 
 
 def _present(point: dict[str, Any]) -> bool:
@@ -83,78 +102,32 @@ def _off(spec: dict[str, Any], point: dict[str, Any]) -> bool:
     return any(spec.get(f"{axis}_log") and point[axis] <= 0 for axis in "xy")
 
 
-def _seen(points: list[dict[str, Any]], key: str) -> list[Any]:
-    """Values in the order they come: the order of the rows is the order of the picture."""
-    return list(dict.fromkeys(p[key] for p in points))
-
-
-def _x(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
-    alt = pictures.altair()
-    numbers = all(isinstance(p["x"], int | float) for p in points)
-    title = spec.get("x_title", spec["x"])
-    if spec["x"] == spec.get("by"):  # the legend says it
-        return alt.X("x:N", sort=_seen(points, "x"), axis=None)
-    if not numbers or spec["kind"] in ("bar", "box"):
-        flat = sum(len(str(label)) + 2 for label in _seen(points, "x")) <= WIDE
-        axis = alt.Axis(labelAngle=0 if flat else -60, labelLimit=140 if flat else 200)
-        return alt.X("x:N", title=title, sort=_seen(points, "x"), axis=axis)
-    scale = _log() if spec.get("x_log") else alt.Scale(zero=False)
-    seen = sorted(_seen(points, "x"))
-    few = len(seen) <= 12 and all(isinstance(x, int) for x in seen) and not spec.get("x_log")
-    axis = alt.Axis(values=seen, format=",d") if few else alt.Axis()  # no ticks between wholes
-    return alt.X("x:Q", title=title, scale=scale, axis=axis)
-
-
-def _log() -> Any:
-    """A logarithmic scale with some room at its ends."""
-    return pictures.altair().Scale(type="log", nice=False, padding=14)
-
-
-def _y(spec: dict[str, Any]) -> Any:
-    alt = pictures.altair()
-    zero = spec["kind"] == "bar"
-    scale = _log() if spec.get("y_log") else alt.Scale(zero=zero)
-    return alt.Y("y:Q", title=spec.get("y_title", spec["y"]), scale=scale)
-
-
-def _colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]:
-    alt, kinds = pictures.altair(), _seen(points, "by")
-    colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(kinds))]
-    columns = 2 if max(len(str(kind)) for kind in kinds) <= LONG else 1
-    legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=640 // columns)
-    scale = alt.Scale(domain=kinds, range=colours)
-    found = {"color": alt.Color("by:N", scale=scale, legend=legend)}
-    if (spec["kind"] in ("bar", "box") or spec.get("dodge")) and spec["x"] != spec["by"]:
-        found["xOffset"] = alt.XOffset("by:N", sort=kinds)
-    return found
-
-
 def _marked(base: Any, kind: str, coloured: bool) -> Any:
     """Marks of one kind; a single series is blue."""
-    colour = {} if coloured else {"color": pictures.BLUE}
+    plain = {} if coloured else {"color": pictures.BLUE}
     if kind == "bar":
-        return base.mark_bar(**colour)
+        return base.mark_bar(**plain)
     if kind == "box":
-        return base.mark_boxplot(size=14, **colour)
+        return base.mark_boxplot(size=14, **plain)
     if kind == "line":
-        return base.mark_line(strokeWidth=1.8, point={"size": 18}, **colour)
-    return base.mark_point(filled=True, size=22, opacity=0.6, **colour)
+        return base.mark_line(strokeWidth=1.8, point={"size": 18}, **plain)
+    return base.mark_point(filled=True, size=22, opacity=0.6, **plain)
 
 
 def _with_band(base: Any, drawn: Any, coloured: bool) -> Any:
     """Lines, each in front of a band from low to high."""
     alt = pictures.altair()
-    colour = {} if coloured else {"color": pictures.BLUE}
-    band = base.mark_area(opacity=0.14, **colour).encode(y=alt.Y("low:Q"), y2="high:Q")
+    plain = {} if coloured else {"color": pictures.BLUE}
+    band = base.mark_area(opacity=0.14, **plain).encode(y=alt.Y("low:Q"), y2="high:Q")
     return alt.layer(band, drawn)
 
 
 def _with_bars(base: Any, _: Any, coloured: bool) -> Any:
     """Points, each on a bar from low to high."""
     alt = pictures.altair()
-    colour = {} if coloured else {"color": pictures.BLUE}
-    bars = base.mark_rule(strokeWidth=1.6, **colour).encode(y=alt.Y("low:Q"), y2="high:Q")
-    return alt.layer(bars, base.mark_point(filled=True, size=44, opacity=1, **colour))
+    plain = {} if coloured else {"color": pictures.BLUE}
+    bars = base.mark_rule(strokeWidth=1.6, **plain).encode(y=alt.Y("low:Q"), y2="high:Q")
+    return alt.layer(bars, base.mark_point(filled=True, size=44, opacity=1, **plain))
 
 
 def _rules(data: Any, rule: float | dict[str, float]) -> list[Any]:

@@ -36,10 +36,6 @@ COUNTS = (
     "published figure"
 )
 INDEPENDENT = "independent noise in every cell"
-PROJECTED = (
-    "moved to the nearest table of whole, nonnegative counts with the same published sums; this "
-    "sees the draw only and costs no privacy"
-)
 FAMILY_WORDS = {
     "double_geometric": "double geometric (discrete Laplace)",
     "discrete_gaussian": "discrete Gaussian",
@@ -99,8 +95,23 @@ def _law(release: Release) -> Facts:
         ("Drawn from", drawn if release.publishable else release.randomness),
     ]
     if description.post_processing == "project":
-        rows.append(("Afterwards", PROJECTED))
+        rows.append(("Afterwards", _afterwards(release)))
     return rows
+
+
+def _afterwards(release: Release) -> str:
+    """How counts were made nonnegative."""
+    free = "this sees the draw only and costs no privacy"
+    if release.description.fit == "cells":
+        return (
+            "moved to the nearest table of whole, nonnegative counts with the same published "
+            f"sums; {free}"
+        )
+    tables = ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)
+    return (
+        "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
+        f"{tables}; {free}"
+    )
 
 
 def _records_words(release: Release) -> str:

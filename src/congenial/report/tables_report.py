@@ -29,7 +29,11 @@ def render(release: TablesRelease, promise: str) -> str:
         picture=_picture(release),
         measured=_measured(release),
         level=f"{LEVEL:.0%}",
-        tables=[(said(names), _table(release, at)) for at, names in enumerate(release.tables)],
+        whole=any(one is not None for one in release.counts),
+        tables=[
+            (said(names), counts is None, _table(release, at))
+            for at, (names, counts) in enumerate(zip(release.tables, release.counts, strict=True))
+        ],
         code=python_lines(release),
     )
 
@@ -84,7 +88,7 @@ def _table(release: TablesRelease, at: int) -> PageTable:
     axes = release.schema.axes(release.tables[at])
     estimates, deviations = release.estimates[at], release.deviations[at]
     low, high = ends(estimates, deviations, LEVEL)
-    counts = None if release.counts is None else release.counts[at]
+    counts = release.counts[at]
     rows = []
     for cell in list(np.ndindex(*estimates.shape))[:LARGEST_TABLE]:
         labels = [axis.levels[i] for axis, i in zip(axes, cell, strict=True)]

@@ -67,7 +67,19 @@ def usage_section(release: Release) -> dict[str, Any]:
         also = ", and an interval for any sum of cells"
         interval = INTERVAL.format(condition=_literal(example_condition(release)))
     code = SNIPPET.format(axis=axis, also=also, interval=interval)
-    return {"code": code, "errors": _errors(release), "outlook": _outlook(release)}
+    return {
+        "code": code,
+        "errors": _errors(release),
+        "outlook": _outlook(release),
+        "printed_tables": _printed_tables(release),
+    }
+
+
+def _printed_tables(release: Release) -> str:
+    """Tables whose sums are printed counts, where counts were fitted from coarse to fine."""
+    if release.raw is None or release.description.fit == "cells":
+        return ""
+    return ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)
 
 
 def _outlook(release: Release) -> Any:

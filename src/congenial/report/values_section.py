@@ -34,11 +34,11 @@ from congenial.report.views import (
     view,
 )
 
-SUM_IT = "table.csv (sum it over the other columns)"
+SUM_IT = "table.csv (sum {column} over the other columns)"
 
 
 @dataclass(frozen=True)
-class Piece:
+class ValuesPiece:
     """One part of the section: a picture, or words in its place, and the numbers."""
 
     title: str
@@ -53,7 +53,7 @@ class ValuesSection:
 
     reading: str
     hint: bool
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ValuesPiece, ...]
 
 
 def values_section(release: Release, pen: Pen = pictures) -> ValuesSection:
@@ -104,15 +104,17 @@ def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
 
 def _sums(
     release: Release, names: tuple[str, ...], rows: Sequence[Shown], address: str | None
-) -> Piece:
+) -> ValuesPiece:
     """One margin: its picture with the numbers folded away, or the numbers alone."""
     title, words = " and ".join(reversed(names)), _width_words(rows)
+    column = "count" if release.prints(*names) else "count_as_drawn"
+    numbers = _rows(release, names, rows, SUM_IT.format(column=column))
     alternative = (
         f"Counts by {title}{_with_intervals(release)}, {len(rows)} sums; the numbers are in the "
         "table below."
     )
     picture = None if address is None else Picture(address, alternative, words)
-    return Piece(f"By {title}", words, picture, _rows(release, names, rows, SUM_IT))
+    return ValuesPiece(f"By {title}", words, picture, numbers)
 
 
 def _with_intervals(release: Release) -> str:
@@ -120,9 +122,11 @@ def _with_intervals(release: Release) -> str:
 
 
 def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: str) -> PageTable:
-    """The numbers behind a picture."""
-    projected = release.raw is not None
-    columns = [*(PageColumn(name) for name in names), PageColumn("count", number=True)]
+    """The numbers behind a picture; sums that are no printed counts are those drawn."""
+    prints = release.prints(*names)
+    projected = release.raw is not None and prints
+    counts = "count" if prints else "count as drawn"
+    columns = [*(PageColumn(name) for name in names), PageColumn(counts, number=True)]
     if projected:
         columns.append(PageColumn("count as drawn", number=True))
     bounded = release.mechanism.additive
@@ -155,7 +159,7 @@ def _width_words(sums: Sequence[Shown]) -> str:
     return f"Intervals reach at most {amount(half)} to either side{share}."
 
 
-def _cells(release: Release, piece: View, pen: Pen) -> Piece:
+def _cells(release: Release, piece: View, pen: Pen) -> ValuesPiece:
     where = held_words(release, piece)
     chosen = f"One piece of the table, {where}{chosen_words(release, piece)}. " if where else ""
     _, kinds = piece_of(release, piece)
@@ -165,10 +169,10 @@ def _cells(release: Release, piece: View, pen: Pen) -> Piece:
     )
     address = pen.draw(cells_chart, release, piece)
     caption = chosen + sums_words(release, kinds)
-    return Piece("Single cells", picture=Picture(address, alternative, caption))
+    return ValuesPiece("Single cells", picture=Picture(address, alternative, caption))
 
 
-def _noise(release: Release, pen: Pen) -> Piece:
+def _noise(release: Release, pen: Pen) -> ValuesPiece:
     noise = cell_noise(release)
     deviation, half = (amount(round(x, 2)) for x in (noise.standard_deviation, noise.half_width))
     words = (
@@ -182,16 +186,16 @@ def _noise(release: Release, pen: Pen) -> Piece:
     picture = None
     if pen.available():
         picture = Picture(pen.draw(noise_chart, noise), alternative, words)
-    return Piece("The law of the noise in one cell", words, picture)
+    return ValuesPiece("The law of the noise in one cell", words, picture)
 
 
-def _table(release: Release, small: bool) -> Piece:
+def _table(release: Release, small: bool) -> ValuesPiece:
     if small:
         cells = shown(release, release.table)
         numbers = _rows(release, release.table, cells, "table.csv")
     else:
         numbers = _first_rows(release)
-    return Piece("The protected table", numbers=numbers)
+    return ValuesPiece("The protected table", numbers=numbers)
 
 
 def _first_rows(release: Release) -> PageTable:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from congenial.errors import StructureError
 from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness
 
@@ -47,3 +48,20 @@ class IntegerLaw(ABC):
         """One draw."""
         one: Ints = self.draw_many(randomness, 1)[0]
         return one
+
+
+class WeightedLaw(IntegerLaw):
+    """A law given by its weights, whose normaliser may not be known."""
+
+    @abstractmethod
+    def log_weight(self, x: Any) -> Any:
+        """The log density up to log Z, -inf off the support; always there."""
+
+    def log_density(self, x: Any) -> Any:
+        """log p(x) = log_weight(x) - log_Z; StructureError where log_Z is None."""
+        if self.log_Z is None:
+            raise StructureError(
+                "the normaliser of this law is not computed for a table of this size.",
+                remedy="Use log_weight: the log density up to a constant.",
+            )
+        return self.log_weight(x) - self.log_Z

@@ -31,6 +31,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from congenial.data.arguments import NUMBER, WHOLE, expect, texts
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import Table
@@ -67,6 +68,9 @@ CITATION = (
 )
 FIXED = "Theta, prior, models and M were fixed without looking at the data"
 UTILITY = "parameters chosen by looking at the confidential data or at reports made from them"
+
+
+MOST_COPIES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,12 +165,15 @@ class Synthesizer:
 
         M = epsilon / (2 a* m), or epsilon / (rows m) when rows are added or removed.
         """
+        expect(target, Guarantee, "the target", "Give for example Guarantee.pure(8, under=...).")
+        public = texts(public, "the public columns", GuaranteeError)
         if not isinstance(target.tradeoff, Pure):
             raise GuaranteeError(
                 f"'{cls.name}' cannot be calibrated to {target.tradeoff.words}.",
                 remedy="Give epsilon without delta.",
             )
         adjacency: Records = target.adjacency  # type: ignore[assignment]  # checked when built
+        _refuse_other_kinds(columns, copies, records, bound)
         per_bound = price(adjacency)
         epsilon = Fraction(target.tradeoff.eps)
         if bound is None:
@@ -311,6 +318,7 @@ class Synthesizer:
     ) -> SyntheticRelease:
         """Draw the parameters once per copy and records from them: the only call that spends."""
         randomness = SystemRandomness() if randomness is None else randomness
+        expect(randomness, Randomness, "randomness", "Leave it out.")
         fitted = data if isinstance(data, CertifiedFit) else self.fit(data)
         copies = []
         for _ in range(self.copies):
@@ -330,6 +338,7 @@ class Synthesizer:
 
     def fetch(self, data: Table | Microdata) -> tuple[list[Ints], int]:
         """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the mandates."""
+        expect(data, (Table, Microdata), "the data", "Give a Table or Microdata.", DataError)
         mandates = self.adjacency.mandates
         if mandates.statements:
             table = _margin(data, mandates.bases)
@@ -396,3 +405,18 @@ def price(adjacency: Records) -> int:
 
 def _margin(data: Table | Microdata, names: Sequence[str]) -> Table:
     return data.marginal(names) if isinstance(data, Table) else data.tabulate(names)
+
+
+def _refuse_other_kinds(columns: object, copies: object, records: object, bound: object) -> None:
+    """Refuse arguments of `calibrate` that are of the wrong type."""
+    remedy = "Give a list of columns, such as [Column('age')]."
+    expect(columns, (list, tuple), "the columns", remedy, GuaranteeError)
+    for one in columns:  # type: ignore[attr-defined]
+        expect(one, Column, "a column", remedy, GuaranteeError)
+    expect(copies, WHOLE, "copies", "Give how many.", GuaranteeError)
+    expect(records, (*WHOLE, type(None)), "records", "Give how many.", GuaranteeError)
+    expect(bound, (*NUMBER, type(None)), "the bound M", "Give a number.", GuaranteeError)
+    if not 1 <= copies <= MOST_COPIES:  # type: ignore[operator]
+        raise GuaranteeError(
+            f"copies is not between 1 and {MOST_COPIES:,}.", remedy="Give for example 5."
+        )

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect, texts
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, MandateError, StructureError
@@ -46,7 +47,8 @@ class Column:
     correct: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "given", tuple(self.given))
+        expect(self.name, str, "a column's name", "Give text.", GuaranteeError)
+        object.__setattr__(self, "given", texts(self.given, "given", GuaranteeError))
         object.__setattr__(self, "share", Fraction(self.share))
         if self.share <= 0:
             raise GuaranteeError(

@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.arguments import expect, numbers
 from congenial.errors import BundleError, InferenceError
 from congenial.synthesis.record_model import Floats
 
@@ -64,8 +65,9 @@ def combine(
     >>> float(found.estimate), round(float(found.variance), 4), round(float(found.df), 1)
     (11.0, 1.3333, 32.0)
     """
-    q, u = (np.asarray(one, dtype=float) for one in (estimates, variances))
+    q, u = (np.atleast_1d(numbers(one, "a list", BundleError)) for one in (estimates, variances))
     m = len(q)
+    expect(rule, str, "rule", 'Use "partial" or "full".', InferenceError)
     if q.shape != u.shape or m < 2:
         raise BundleError(
             f"{m} estimates and {len(u)} variances cannot be combined.",

@@ -8,12 +8,13 @@ columns, so the Deltas of several columns add up.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from congenial.synthesis.column_kernels import ColumnKernel, GridKernel, SettledKernel
-from congenial.synthesis.local import estimate, min_max, risks
+from congenial.synthesis.local import Weighting, estimate, min_max, risks
 from congenial.synthesis.models.category_columns import MultinomialColumn
 from congenial.synthesis.record_model import Floats, Ints
 
@@ -35,15 +36,61 @@ def draw_locally(
             for law in laws:
                 law.append(kernel.probabilities([]))
             continue
+        weights, found = _weighted(kernel, table, weigh, draws, generator)
         seen = table > 0
-        risk = risks(_log_laws(kernel, table.astype(float), draws, generator)[:, seen])
-        weights = np.zeros(table.shape)
-        weights[seen] = weigh(risk)
-        found = _log_laws(kernel, table * weights, draws, generator)
         delta += estimate(found[:, seen], weights[seen]).delta
         for at, row in enumerate(generator.choice(draws, size=replicates)):
             laws[at].append(np.exp(found[row]))
     return laws, 2 * delta
+
+
+@dataclass(frozen=True)
+class LocalColumn:
+    """CONFIDENTIAL: the paper's weights and estimate for one column of these data."""
+
+    records: int
+    downweighted: int
+    sum_of_weights: float
+    least_weight: float
+    delta: float
+    epsilon: float
+
+
+def local_column(
+    kernel: ColumnKernel, table: Ints, draws: int, generator: np.random.Generator
+) -> LocalColumn:
+    """Min-max weights (c = 1, g = 0) of one column's records, and the local estimate they give.
+
+    Records of one level share a weight, so everything is counted by level.
+    """
+    weights, found = _weighted(kernel, table, min_max(), draws, generator)
+    seen = table > 0
+    told = estimate(found[:, seen], weights[seen])
+    return LocalColumn(
+        int(table.sum()),
+        int(table[seen & (weights < 1)].sum()),
+        float((table * weights).sum()),
+        float(weights[seen].min()),
+        told.delta,
+        told.epsilon,
+    )
+
+
+def _weighted(
+    kernel: ColumnKernel,
+    table: Ints,
+    weigh: Weighting,
+    draws: int,
+    generator: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Weights by context and level from the unweighted posterior, and log laws at draws of the
+    weighted one.
+    """
+    seen = table > 0
+    risk = risks(_log_laws(kernel, table.astype(float), draws, generator)[:, seen])
+    weights = np.zeros(table.shape)
+    weights[seen] = weigh(risk)
+    return weights, _log_laws(kernel, table * weights, draws, generator)
 
 
 def _log_laws(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from congenial.data.arguments import WHOLE, expect
 from congenial.data.attribute import Attribute, written
 from congenial.data.csv_text import rows_csv, table_csv
 from congenial.data.engines.checked_parquet import Expected
@@ -50,6 +51,7 @@ class SyntheticRelease(RecordRelease):
 
     def to_arrow(self, copy: int = 1) -> Any:
         """One copy as an Arrow table; copies are counted from 1."""
+        expect(copy, WHOLE, "the copy", "Give its number, from 1.", BundleError)
         if not 1 <= copy <= len(self.copies):
             raise BundleError(
                 f"there is no copy {copy}.", remedy=f"There are {len(self.copies)} of them."

@@ -17,28 +17,31 @@ import numpy as np
 from congenial.data.workload import Workload
 from congenial.errors import CongenialError, StructureError
 from congenial.figures.invariants import Invariants
+from congenial.figures.summed_out import summed_out
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.certificate import DesignCertificate
 from congenial.tables.design import NO_CERTIFICATE, Design
 from congenial.tables.information import Information
+from congenial.tables.nested_stand_in import nested_information
 from congenial.tables.promise import Law
 
 NEAR = 1e-6  # relative difference of recomputed numbers
 APPROXIMATED = (
-    "of variances in which unequal blocks are taken to be equal; the standard deviations "
-    "printed are not"
+    "of variances as if blocks were equal and nested; the standard deviations printed are not so "
+    "simplified"
 )
 
 
 def variance_model(workload: Workload, mandates: Invariants) -> Information:
     """The variances that a design makes small; `approximate` where they have no closed form."""
+    mandates = summed_out(mandates, workload.axes)
     kept = mandates.tells_total
     try:
         return Information.of(workload, mandates, people_kept=kept)
     except StructureError:
-        return Information.of(workload, mandates, people_kept=kept, approximate=True)
+        return nested_information(workload, mandates, people_kept=kept)
 
 
 def document(found: Design, model: Information, aim: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.tables.covariance import Covariance, Deviations
-from congenial.tables.estimate import Estimates, estimate
+from congenial.tables.estimate import Estimates, estimate, in_order
 from congenial.tables.intervals import half_width
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.noise_variance import Family, noise_variance
@@ -33,12 +33,11 @@ NOT_YET = "the exact figures are not published yet"
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Estimates of every table, and whole counts where there can be any; `why_not` says why not."""
+    """Estimates of every table, and whole counts of those that can have them, else None."""
 
     fitted: Estimates = field(repr=False)
     estimates: tuple[Floats, ...] = field(repr=False)
-    counts: tuple[Ints, ...] | None = field(repr=False)
-    why_not: str = ""
+    counts: tuple[Ints | None, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,18 @@ class JointEstimator:
         variance = float(self.covariance.of(names, marked[None])[0, 0])
         return 0.0 if variance < NOISELESS**2 else float(np.sqrt(variance))
 
-    @cached_property
+    @property
     def why_no_counts(self) -> str:
         """Why no whole counts can be fitted; empty where they can. From public figures alone.
 
         Raises MandateError where no whole counts have the figures at all.
+        """
+        return self.rehearsal if isinstance(self.rehearsal, str) else ""
+
+    @cached_property
+    def rehearsal(self) -> WholeCounts | str:
+        """Whole counts of made-up people, spread as evenly as the figures allow, fitted to tables
+        without noise; or why there are none.
         """
         if self.mandates.equalities and self.mandates.values is None:
             return NOT_YET
@@ -102,32 +108,55 @@ class JointEstimator:
             )
         try:
             rehearse(self.measurements, self.keep)
+            evenly = estimate(self.measurements, self.made_up, self.covariance.inverse)
+            return fit_whole_counts(evenly, self.keep)
         except StructureError as reason:
             return reason.what.rstrip(".")
-        return ""
+
+    @property
+    def made_up(self) -> list[Floats]:
+        """Tables of nobody that have every figure and no noise; not whole."""
+        work = self.measurements
+        return [
+            in_order(work.start_totals(work.margin(names)), names, work)
+            for names in self.workload.tables
+        ]
+
+    @cached_property
+    def across(self) -> tuple[tuple[str, ...], ...]:
+        """Tables that cut across the order of the fit: sums of whole counts keep a bias there, so
+        their estimates are printed, unless `keep` asks that whole counts follow them.
+        """
+        order = None if self.why_no_counts else rehearse(self.measurements, self.keep)
+        if order is None:
+            return ()
+        sums = (names for names, role in order.roles().items() if role == "sum")
+        return tuple(names for names in sums if not set(names) & set(self.keep))
 
     def answer(self, drawn: Sequence[Any]) -> Answer:
         """Estimates and whole counts; `drawn[b]` is table b as drawn, None if not measured."""
         fitted = estimate(self.measurements, drawn, self.covariance.inverse)
         tables = tuple(self._cleaned(fitted, names) for names in self.workload.tables)
-        whole, why = self.whole(fitted)
-        if whole is None:
-            return Answer(fitted, tables, None, why)
-        return Answer(fitted, tables, tuple(whole.table(one) for one in self.workload.tables))
+        whole = self.whole(fitted)
+        counts = tuple(
+            None if whole is None or names in self.across else whole.table(names)
+            for names in self.workload.tables
+        )
+        return Answer(fitted, tables, counts)
 
     def _cleaned(self, fitted: Estimates, names: tuple[str, ...]) -> Floats:
         """Estimates of a table, whole where figures tell a cell."""
         values = fitted.table(names)
         return np.where(self.deviations(names).values == 0, np.rint(values), values)
 
-    def whole(self, fitted: Estimates) -> tuple[WholeCounts | None, str]:
-        """Whole counts near the estimates, or None and why: what was drawn is never lost."""
+    def whole(self, fitted: Estimates) -> WholeCounts | None:
+        """Whole counts near the estimates; None where there are none: no draw is lost to that."""
         if self.why_no_counts:
-            return None, self.why_no_counts
+            return None
         try:
-            return fit_whole_counts(fitted, self.keep), ""
-        except StructureError as reason:
-            return None, reason.what.rstrip(".")
+            return fit_whole_counts(fitted, self.keep)
+        except StructureError:
+            return None
 
 
 def ends(estimates: Any, deviations: Any, level: float) -> tuple[Floats, Floats]:

@@ -95,9 +95,10 @@ class NodeOrder:
         """
         tables = self.measurements.workload.tables
         pairs = zip(tables, self.measurements.margins, strict=True)
-        return {names: self._role(margin) for names, margin in pairs}
+        return {names: self.role(margin) for names, margin in pairs}
 
-    def _role(self, margin: Margin) -> str:
+    def role(self, margin: Margin) -> str:
+        """The same for one table over the cells."""
         if margin.partitions[self.tree] not in self.chain:
             return "sum"
         numbers = _cell_numbers(margin, self.rest)

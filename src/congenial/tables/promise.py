@@ -19,7 +19,7 @@ from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, PlanError
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
-from congenial.pairs.supremum import Supremum
+from congenial.pairs.pairs import Supremum
 from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.numbers import below
 
@@ -62,26 +62,32 @@ def law_and_promise(
 
 def joint_rho(types: DifferenceTypes, precisions: Sequence[Fraction]) -> Supremum:
     """zCDP loss of Gaussian noise with precision p_b = 1 / sigma_b^2 on each table; 0: no draw."""
-    return Supremum(_largest(types.squares, precisions) / 2, types.exact, _by(types))
+    value, exact = _largest(types, types.squares, precisions)
+    return Supremum(value / 2, exact, _by(types))
 
 
 def joint_epsilon(types: DifferenceTypes, parameters: Sequence[Fraction]) -> Supremum:
     """Pure loss of double geometric noise with parameter eps_b on each table; 0: no draw."""
-    return Supremum(_largest(types.absolutes, parameters), types.exact, _by(types))
+    value, exact = _largest(types, types.absolutes, parameters)
+    return Supremum(value, exact, _by(types))
 
 
-def _largest(types: Sequence[Sequence[int]], parameters: Sequence[Fraction]) -> Fraction:
-    """max over types of sum_b c_b * parameter_b."""
+def _largest(
+    types: DifferenceTypes, norms: Sequence[tuple[int, ...]], parameters: Sequence[Fraction]
+) -> tuple[Fraction, bool]:
+    """max over types of sum_b c_b * parameter_b, and whether a type that occurs attains it."""
     for value in parameters:
         if value < 0:
             raise GuaranteeError(
                 f"a noise parameter is {value}; parameters are not negative.",
                 remedy="Use 0 for a table that is not measured.",
             )
-    return max(
-        sum((c * value for c, value in zip(row, parameters, strict=True)), Fraction(0))
-        for row in types
-    )
+    losses = {
+        row: sum((c * value for c, value in zip(row, parameters, strict=True)), Fraction(0))
+        for row in norms
+    }
+    worst = max(losses.values())
+    return worst, any(types.occurs(row) for row, loss in losses.items() if loss == worst)
 
 
 def _by(types: DifferenceTypes) -> str:

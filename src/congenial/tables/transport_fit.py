@@ -6,6 +6,7 @@ where real ones do, and the nearest ones are found exactly.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,8 @@ from congenial.tables.transport_kernels import apportion_rows, fit, nearest_whol
 STEPS = 300
 GOAL = 1e-6  # largest violation of a sum at which the real fit stops
 ENOUGH = 1e-2  # largest violation that rounding to whole numbers takes
+TIES = 1e-6  # fractions nearer to each other than this are told apart by chance
+GRID = 2.0**-26  # of real cells before rounding: sums of their differences are exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +84,36 @@ def whole_fit(children: Children) -> Ints:
         )
     whole = np.zeros(x.shape, dtype=np.int64)
     allowed = children.allowed
+    x = np.rint((x + TIES * _chances(children.targets)) / GRID) * GRID
     for block in np.unique(children.blocks):
         inside = np.flatnonzero(children.blocks == block)
         whole[:, inside] = _round(children, x, allowed, inside, int(block))
     return whole
+
+
+def _chances(targets: Floats) -> Floats:
+    """Numbers between 0 and 1 by which ties are broken: no cell is favoured over many releases.
+
+    A function of the targets, so that whoever has these can fit again.
+    """
+    seed = zlib.crc32(np.rint(16 * targets).astype(np.int64).tobytes())
+    return np.random.default_rng(seed).random(targets.shape)
+
+
+def as_near_as_the_fit(children: Children, counts: Ints) -> bool:
+    """Whether counts with the right sums are as near as the fit, ties and rounding aside."""
+    fitted = whole_fit(children)
+    least = distance(children, fitted)
+    slack = 4 * TIES * fitted.size * float((children.p + children.q).max()) + 1e-9 * least
+    return distance(children, counts) <= least + slack
+
+
+def distance(children: Children, counts: Ints) -> float:
+    """What the fit makes small: precisions times squared distances of cells and groups' sums."""
+    off = counts - children.targets
+    sums = np.zeros((len(off), int(children.groups.max()) + 1))
+    np.add.at(sums.T, children.groups, off.T)
+    return float(children.p @ (off**2).sum(axis=1) + children.q @ (sums**2).sum(axis=1))
 
 
 def _round(children: Children, x: Floats, allowed: Any, inside: Ints, block: int) -> Ints:

@@ -172,11 +172,26 @@ def fit(problem, sums, steps, goal):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _apportion(x, allowed, total, z):  # type: ignore[no-untyped-def]
-    """Whole z >= 0 nearest x with a given sum: the cheapest unit up or down, one at a time."""
+    """Whole z >= 0 nearest x with a given sum: floors, and the largest fractions up.
+
+    A first unit up from the floor costs less than any second one or any unit down, so this is the
+    nearest where it can be. Elsewhere the cheapest unit up or down, one at a time.
+    """
+    fraction = np.full(x.size, -1.0)
     have = 0
     for i in range(x.size):
-        z[i] = max(0, int(np.floor(x[i] + 0.5))) if allowed[i] else 0
+        z[i] = max(0, int(np.floor(x[i]))) if allowed[i] else 0
+        fraction[i] = x[i] - z[i] if allowed[i] else -1.0
         have += z[i]
+    ups = min(max(0, total - have), int(allowed.sum()))
+    if ups > 0:
+        z[np.argsort(-fraction)[:ups]] += 1
+    return _unit_by_unit(x, allowed, total, z, have + ups)
+
+
+@numba.njit(cache=True)
+def _unit_by_unit(x, allowed, total, z, have):  # type: ignore[no-untyped-def]
+    """The cheapest unit up or down until the sum is right; whether it can be."""
     while have != total:
         best, cost = -1, np.inf
         for i in range(x.size):
@@ -222,8 +237,21 @@ def _exchange(state, i, j, cost, who):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def _passes(before, last, column):  # type: ignore[no-untyped-def]
+    """Whether the path to `last` passes a column."""
+    while last >= 0:
+        if last == column:
+            return True
+        last = before[last]
+    return False
+
+
+@numba.njit(cache=True)
 def _shortest(cost, have, columns, before):  # type: ignore[no-untyped-def]
-    """Distances from columns with too many; `before` is the column a shortest path comes from."""
+    """Distances from columns with too many; `before` is the column a shortest path comes from.
+
+    Paths never close: rounding could make a cycle look shorter than nothing.
+    """
     cells = have.size
     distance = np.where(have > columns, 0.0, np.inf)
     before[:] = -1
@@ -232,7 +260,8 @@ def _shortest(cost, have, columns, before):  # type: ignore[no-untyped-def]
         for i in range(cells):
             if distance[i] < np.inf:
                 for j in range(cells):
-                    if i != j and distance[i] + cost[i, j] < distance[j] - 1e-9:
+                    shorter = i != j and distance[i] + cost[i, j] < distance[j] - 1e-9
+                    if shorter and not _passes(before, i, j):
                         distance[j] = distance[i] + cost[i, j]
                         before[j] = i
                         changed = True

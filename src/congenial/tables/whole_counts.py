@@ -8,7 +8,7 @@ randomness, nothing spent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -19,7 +19,7 @@ from congenial.errors import StructureError
 from congenial.tables.estimate import Estimates, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
-from congenial.tables.transport_fit import Children, whole_fit
+from congenial.tables.transport_fit import Children, as_near_as_the_fit, whole_fit
 from congenial.tables.whole_general import LARGEST, fit_by_programme, public_rows
 
 
@@ -59,12 +59,17 @@ def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder 
     for axis in keep:
         measurements.margin([axis])  # refuses what cuts the cells
     try:
-        order = node_order(measurements, keep)
+        return rehearse_order(measurements, keep)
     except StructureError:
         if measurements.size > LARGEST:
             raise
-        public_rows(measurements)
-        return None
+    public_rows(measurements)
+    return None
+
+
+def rehearse_order(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder:
+    """The order of the fit; StructureError where there is none that sums can be attained in."""
+    order = node_order(measurements, keep)
     for level in range(1, len(order.chain)):
         _refuse_unattainable(order, level)
     return order
@@ -163,19 +168,45 @@ def fit_to_targets(order: NodeOrder, targets: Sequence[LevelTargets]) -> WholeCo
     """Whole counts near given targets, level by level."""
     counts: Ints | None = None
     for level, target in enumerate(targets):
-        if counts is None:
-            counts = _fit_node(order, level, target, np.zeros(1, dtype=np.int64), None)
-            continue
-        parents = order.parents(level).array
         found = np.zeros((order.chain[level].size, order.cells), dtype=np.int64)
-        by_parent = np.argsort(parents, kind="stable")
-        starts = np.searchsorted(parents[by_parent], np.arange(len(counts) + 1))
-        for node, columns in enumerate(counts):
-            children = by_parent[starts[node] : starts[node + 1]]
-            found[children] = _fit_node(order, level, target, children, columns)
+        for nodes, columns in _families(order, level, counts):
+            found[nodes] = _fit_node(order, level, target, nodes, columns)
         counts = found
     assert counts is not None
     return WholeCounts(order.measurements, order, _as_cells(order, counts))
+
+
+def _families(
+    order: NodeOrder, level: int, above: Ints | None
+) -> Iterator[tuple[Ints, Ints | None]]:
+    """Nodes of a level that have one parent, with the parent's counts; None at the top."""
+    if above is None:
+        yield np.zeros(1, dtype=np.int64), None
+        return
+    parents = order.parents(level).array
+    by_parent = np.argsort(parents, kind="stable")
+    starts = np.searchsorted(parents[by_parent], np.arange(len(above) + 1))
+    for node, columns in enumerate(above):
+        yield by_parent[starts[node] : starts[node + 1]], columns
+
+
+def as_near(order: NodeOrder, targets: Sequence[LevelTargets], cells: Ints) -> bool:
+    """Whether whole counts are as near to the targets as a fit, level by level given the one above.
+
+    Counts that differ from a fit by ties only are. That sums are as published is for others to say.
+    """
+    above: Ints | None = None
+    for level, target in enumerate(targets):
+        totals = order.level_margin(level).totals(cells)
+        counts = np.moveaxis(totals, order.tree, 0).reshape(-1, order.cells)
+        for nodes, columns in _families(order, level, above):
+            if columns is not None and len(nodes) == 1:
+                continue  # the parent's counts
+            family = counts[np.ix_(nodes, np.flatnonzero(order.possible))]
+            if not as_near_as_the_fit(_children(order, level, target, nodes, columns), family):
+                return False
+        above = counts
+    return True
 
 
 def _as_cells(order: NodeOrder, counts: Ints) -> Ints:
@@ -188,23 +219,28 @@ def _fit_node(
     order: NodeOrder, level: int, target: LevelTargets, nodes: Ints, columns: Ints | None
 ) -> Ints:
     """Whole counts of some nodes of a level that have one parent (None: no parent)."""
-    atoms = order.atoms[level]
-    cells = np.flatnonzero(order.possible)
     if columns is not None and len(nodes) == 1:
         return columns[None]
-    rows = _atom_sums(atoms, target, nodes, columns)
-    children = Children(
+    found = np.zeros((len(nodes), order.cells), dtype=np.int64)
+    found[:, order.possible] = whole_fit(_children(order, level, target, nodes, columns))
+    return found
+
+
+def _children(
+    order: NodeOrder, level: int, target: LevelTargets, nodes: Ints, columns: Ints | None
+) -> Children:
+    """The fit of some nodes that have one parent."""
+    atoms = order.atoms[level]
+    cells = np.flatnonzero(order.possible)
+    return Children(
         target.cells[np.ix_(nodes, cells)],
         target.p[nodes],
         target.q[nodes],
         np.unique(order.groups[cells], return_inverse=True)[1].reshape(-1),
         atoms.of_cell[cells],
-        rows,
+        _atom_sums(atoms, target, nodes, columns),
         None if columns is None else columns[cells],
     )
-    found = np.zeros((len(nodes), order.cells), dtype=np.int64)
-    found[:, cells] = whole_fit(children)
-    return found
 
 
 def _atom_sums(atoms: Atoms, target: LevelTargets, nodes: Ints, columns: Ints | None) -> Ints:

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import Conditionals, Level, Query
 from congenial.pairs.scenarios.statistic_laws import probability
@@ -85,6 +86,7 @@ def delta_z(
     >>> delta_z(SecretPairs(schema, (DependentCounts(100, "1/10", "9/10"),))).value
     81.0
     """
+    expect(pairs, SecretPairs, "the secrets", "Give SecretPairs.", GuaranteeError)
     share = probability(delta, "delta")
     value = at_least = 0.0
     basis: Basis = "theorem"

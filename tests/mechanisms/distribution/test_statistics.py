@@ -13,7 +13,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
 from congenial.data.unit import Unit
-from congenial.data.vector_statistics import Statistic, Statistics, Vector, jointly
+from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import DataError, SchemaError
 
 SCHEMA = Schema.from_dict(
@@ -193,15 +193,6 @@ def test_overlap_is_seen_by_origin_and_by_unit():
     assert read(table, False).overlaps(read(table, False)) is None
     with pytest.raises(DataError, match="too few records"):
         whole.split([N + 1], np.arange(N))
-
-
-def test_stacked_queries_keep_their_order():
-    both = jointly(Statistics(SCHEMA, QUERY.parts[:2]), Statistics(SCHEMA, QUERY.parts[2:]))
-    assert both.names == QUERY.names
-    with pytest.raises(SchemaError, match="different schemas"):
-        jointly(
-            QUERY, Statistics(Schema.from_dict({"z": {"integers": [0, 1]}}), (Statistic.mean("z"),))
-        )
 
 
 @pytest.mark.parametrize("kind", ["mean", "quantile", "cut"])

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
-from congenial.ledger.stores.postgres import SCHEMES, PostgresStore
 from congenial.ledger.stores.sqlite import SqliteStore
 from congenial.ledger.stores.store import Store
+
+POSTGRES = ("postgresql://", "postgres://")
 
 
 class Upgrade(NamedTuple):
@@ -25,12 +26,14 @@ def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store
     """The store at a place; `who` writes, by default the system's user, in a file."""
     expect(where, PATH, "the place of the ledger", "Give a path or an address.", LedgerError)
     expect(timeout, NUMBER, "timeout", "Give seconds.", LedgerError)
-    if str(where).startswith(SCHEMES):
+    if str(where).startswith(POSTGRES):
         if who is not None:
             raise LedgerError(
                 "in PostgreSQL the writer is the database user; another cannot be named.",
                 remedy="Leave `who` out, and connect as that user.",
             )
+        from congenial.ledger.stores.postgres import PostgresStore
+
         return PostgresStore(str(where), timeout)
     text = str(where).removeprefix("sqlite:///")
     if "://" in text or text.startswith(":memory:") or not text:

@@ -22,8 +22,6 @@ from sqlalchemy.pool import NullPool
 from congenial.errors import LedgerError
 from congenial.ledger.stores.store import First, Store, not_a_ledger
 
-SCHEMES = ("postgresql://", "postgres://")
-
 _SHOWN = ("host", "port", "options", "service")  # parts of a URL's query that hold no secret
 _LOCK = 1_129_270_855  # sets this program's advisory locks apart from others'
 

@@ -47,6 +47,8 @@ class Diagnosis:
     @property
     def words(self) -> str:
         """The result in a sentence."""
+        if not self.checks:
+            return "the laws are as stated; nothing was fitted and nothing is tested."
         if not self.doubtful:
             return f"none of {len(self.checks)} tests speaks against the assumptions."
         kinds = sorted({one.assumption for one in self.doubtful})

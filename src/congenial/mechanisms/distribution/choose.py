@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.errors import CongenialError, GuaranteeError, StructureError
 from congenial.mechanisms.distribution import expected_value, transported_noise
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -188,6 +189,10 @@ def calibrate_distribution(
     without noise where the laws' own spread suffices, with an upper confidence bound on delta.
     dither: spread statistics over their grid where the noise could otherwise be stripped.
     """
+    expect(
+        pairs, DistributionPairs, "the pairs of laws", "Use fit_pairs, or DistributionPairs.given."
+    )
+    expect(mechanism, str, "mechanism", "Give its name, or 'auto'.", StructureError)
     target = Target(epsilon, delta, constant)
     if constant == "classical" and target.delta:
         _ = target.kappa  # refuse at once where that constant does not hold

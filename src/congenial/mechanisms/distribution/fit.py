@@ -29,6 +29,7 @@ from congenial.sampling.randomness import Randomness, SystemRandomness
 
 Floats = NDArray[np.float64]
 MOST_USED = 0.95  # share of a group in one subset; above it the spread seen is too little to go by
+MOST_REPLICATIONS = 10_000_000
 LEAST_PER_STATISTIC = 4  # replications; fewer give a singular or wild covariance
 
 
@@ -63,6 +64,11 @@ def fit_pairs(
     """
     _check(hide, query, modelling, records)
     expect(replications, WHOLE, "replications", "Give a whole number.", StructureError)
+    if replications > MOST_REPLICATIONS:
+        raise StructureError(
+            f"more than {MOST_REPLICATIONS:,} subsets are too many to draw.",
+            remedy="1000 is usual.",
+        )
     if replications < LEAST_PER_STATISTIC * (len(query.parts) + 1):
         raise StructureError(
             f"{replications} subsets are too few to fit {len(query.parts)} statistics.",

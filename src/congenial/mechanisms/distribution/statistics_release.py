@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.data.csv_text import rows_csv
-from congenial.errors import BundleError, StructureError
+from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.mechanisms.record_release import FOLLOWS, RecordRelease
@@ -77,12 +78,12 @@ class StatisticsRelease(RecordRelease):
         """What is promised to single persons, from the noise alone: `person_guarantee`."""
         return self.person_guarantee
 
-    def estimate(self, statistic: str) -> float:
-        """One released statistic: the true one with noise of mean zero."""
-        return self.value(statistic)
+    def _instead(self) -> str:
+        return "Use value or interval with the name of a statistic: " + ", ".join(self.statistics)
 
     def interval(self, statistic: str, level: float = LEVEL) -> Interval:
         """Confidence interval for the true statistic of these data; coverage at least `level`."""
+        expect(statistic, str, "the statistic", "Give its name.", InferenceError)
         check_level(level)
         at = self._at(statistic)
         half = self.noise.interval(at, level) + float(self.description.law["grid"]) / 2

@@ -1,12 +1,14 @@
-"""Nonnegative counts by post-processing: the nearest whole, nonnegative table with the same totals.
+"""Nonnegative counts by post-processing: whole, nonnegative, with the same published sums.
 
 Free in privacy, because it only sees the draw and the published figures (semi-dp, Proposition 23).
+From coarse to fine where the figures have a place in such an order (`node_fit`), so that sums at
+its nodes are right; otherwise the nearest table, which is cell by cell inside each known sum.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,17 +20,23 @@ from congenial.figures.limits import bound_rows
 from congenial.figures.support import LOOSE, Support, Tie, support
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.conforming_tables import ConformingTables
+from congenial.mechanisms.projection.node_fit import fit_nodes, is_node_fit, node_order_of
 from congenial.mechanisms.projection.whole_tables import nearest, nearest_in
 from congenial.mechanisms.table_release import Release
+from congenial.privacy.description import Description
 from congenial.sampling.randomness import Randomness, SystemRandomness
+from congenial.tables.node_order import NodeOrder
+
+Fit = Literal["cells", "nodes"]
 
 
-def project(release: Release, randomness: Randomness | None = None) -> Release:
-    """The release with `values` moved to the nearest nonnegative integer table (least squares).
+def project(
+    release: Release, randomness: Randomness | None = None, fit: Fit | None = None
+) -> Release:
+    """The release with `values` moved to nonnegative whole counts; the draw is kept in `raw`.
 
-    Cells of a group keep their published total, tied groups keep what is published about them
-    together, published bounds hold, and cells of no group are cut at zero. The draw is kept
-    in `raw`. Ties are broken at random so that no cell is favoured.
+    Published sums and bounds hold. `fit`: "nodes", from coarse to fine; "cells", the nearest table
+    in least squares, its ties broken at random; None: nodes where the figures allow.
 
     Formal guarantee: post-processing of the draw and of public figures; it costs no privacy. Cells
     near zero become too large on average, and no law of their error is known: estimate from `raw`.
@@ -50,6 +58,47 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
             "is for whole counts.",
             remedy="Use nonnegative = 'no', or an integer mechanism.",
         )
+    order = None if fit == "cells" else release_order(release)
+    if order is None and fit == "nodes":
+        raise StructureError(
+            "the published figures have no place in a fit from coarse to fine.",
+            remedy="Use fit = 'cells'.",
+        )
+    if order is None:
+        values = nearest_counts(release, randomness)
+    else:
+        values = fit_nodes(order, release.table, release.drawn)
+    return replace(
+        release,
+        values=values,
+        raw=release.drawn,
+        description=projected(release.description, "cells" if order is None else "nodes"),
+    )
+
+
+def projected(description: Description, fit: Fit) -> Description:
+    """The description of a release whose counts were made nonnegative this way."""
+    return replace(description, post_processing="project", fit=fit)
+
+
+def release_order(release: Release) -> NodeOrder | None:
+    """The order in which a release's counts can be fitted from coarse to fine."""
+    return _order(release.description, release.published)
+
+
+def _order(description: Description, published: Invariants) -> NodeOrder | None:
+    if published.bounds:
+        return None
+    return node_order_of(description.support, description.table)
+
+
+def nearest_counts(release: Release, randomness: Randomness | None = None) -> Any:
+    """The nearest nonnegative whole table (least squares) with the published sums and bounds.
+
+    Cells of a group keep their published total, tied groups keep what is published about them
+    together, and cells of no group are cut at zero. Ties are broken at random so that no cell is
+    favoured.
+    """
     randomness = SystemRandomness() if randomness is None else randomness
     groups = support(release.description.support, release.table)
     labels = groups.labels.reshape(-1)
@@ -67,49 +116,90 @@ def project(release: Release, randomness: Randomness | None = None) -> Release:
     bounded = _bounded(release.published, groups)
     if bounded is not None and not bounded.holds(values):
         values = nearest_in(drawn, bounded, randomness)
-    return replace(
-        release,
-        values=values.reshape(release.values.shape),
-        raw=release.drawn,
-        description=replace(release.description, post_processing="project"),
-    )
+    return values.reshape(release.drawn.shape)
 
 
-def rehearse(mechanism: Mechanism, randomness: Randomness | None = None) -> None:
-    """Project a made-up draw, so that figures too entangled for it are refused before one is spent.
+def follows_from_draw(release: Release) -> bool:
+    """Whether the printed counts are what their fit makes of those drawn, ties aside."""
+    if release.description.fit == "nodes":
+        order = release_order(release)
+        return order is not None and is_node_fit(
+            order, release.table, release.drawn, release.values
+        )
+    nearest_ = nearest_counts(release)
+    return bool(_squares(release.values - release.drawn) == _squares(nearest_ - release.drawn))
 
-    The noise is thrown away and the table is made up from the published figures alone: nothing here
-    depends on the data. Groups of known totals, and cells of none, can always be projected.
+
+def _squares(off: Any) -> int:
+    """The sum of squares, exactly."""
+    found, times = np.unique(np.abs(off), return_counts=True)
+    return sum(int(value) ** 2 * int(n) for value, n in zip(found, times, strict=True))
+
+
+def rehearse(mechanism: Mechanism, randomness: Randomness | None = None) -> Fit:
+    """Project a made-up draw, so that what cannot be done is known before one is spent.
+
+    Returns the fit to use; figures too entangled for either are refused. The noise is thrown away
+    and the table is made up from the published figures alone: nothing here depends on the data.
     """
-    groups = support(mechanism.description.support, mechanism.description.table)
-    mandates = mechanism.adjacency.mandates
-    if mandates.values is None or not (groups.ties or mandates.bounds):
-        return
+    description, mandates = mechanism.description, mechanism.adjacency.mandates
+    if _order(description, mandates) is not None:
+        try:
+            project(made_up_draw(mechanism, randomness), randomness, "nodes")
+        except StructureError:
+            pass
+        else:
+            return "nodes"
+    groups = support(description.support, description.table)
+    if mandates.values is not None and (groups.ties or mandates.bounds):
+        project(made_up_draw(mechanism, randomness), randomness, "cells")
+    return "cells"  # groups of known totals, and cells of none, can always be projected
+
+
+def made_up_draw(mechanism: Mechanism, randomness: Randomness | None = None) -> Release:
+    """Noise around a table made up from the published figures."""
     randomness = SystemRandomness() if randomness is None else randomness
-    table = _made_up(mandates, groups, randomness).reshape(mechanism.shape)
-    drawn = table + mechanism.noise(randomness, 1)[0]
-    guarantee, label = mechanism.guarantee, randomness.label
-    project(
-        Release("rehearsal", mechanism.description, guarantee, drawn, label, publishable=False),
-        randomness,
-    )
+    table = made_up_table(mechanism, randomness)
+    return around(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
 
 
-def _made_up(mandates: Invariants, groups: Support, randomness: Randomness) -> Any:
-    """Some nonnegative table that agrees with every published figure and bound."""
-    assert groups.totals is not None
+def around(mechanism: Mechanism, drawn: Any, randomness: Randomness) -> Release:
+    """A release of values that were not drawn from data."""
+    description, guarantee = mechanism.description, mechanism.guarantee
+    return Release("rehearsal", description, guarantee, drawn, randomness.label, publishable=False)
+
+
+def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | None = None) -> Any:
+    """Some nonnegative table that agrees with every published figure and bound.
+
+    Everybody of a known sum in one of its cells and nobody elsewhere; with `loose`, known sums are
+    spread evenly, and cells of none have this count.
+    """
+    mandates = mechanism.adjacency.mandates
+    groups = support(mechanism.description.support, mechanism.description.table)
     labels = groups.labels.reshape(-1)
     order, start = _by_group(labels, groups.groups)
-    table = np.zeros(labels.size, dtype=np.int64)
+    table = np.where(labels == LOOSE, loose or 0, 0).astype(np.int64)
+    if groups.totals is None:
+        return table.reshape(mechanism.shape)
     alone = np.flatnonzero(~groups.tied)
-    table[order[start[alone]]] = groups.totals[alone]
+    if loose is None:
+        table[order[start[alone]]] = groups.totals[alone]
+    else:
+        place = np.arange(len(labels)) - start[np.maximum(labels[order], 0)]
+        share, rest = np.divmod(np.maximum(groups.totals, 0), np.maximum(groups.sizes, 1))
+        inside = labels[order] >= 0
+        of = labels[order][inside]
+        table[order[inside]] = share[of] + (place[inside] < rest[of])
     for tie in groups.ties:
         assert tie.values is not None
-        matrix = _of_cells(tie, groups)
         cells = _cells_of(tie, order, start)
-        table[cells] = nearest(table[cells], matrix, tie.values, lower=0, randomness=randomness)
+        table[cells] = nearest(
+            table[cells], _of_cells(tie, groups), tie.values, lower=0, randomness=randomness
+        )
     bounded = _bounded(mandates, groups)
-    return table if bounded is None else nearest_in(table, bounded, randomness)
+    table = table if bounded is None else nearest_in(table, bounded, randomness)
+    return table.reshape(mechanism.shape)
 
 
 def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:

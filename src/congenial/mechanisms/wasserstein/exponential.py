@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
 from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain
@@ -159,6 +160,8 @@ class WassersteinExponential:
         Databases of finite scenarios that do not have the sums of the base measure are refused.
         With a `table`, `ordinary` is what one record changes in it unless stated.
         """
+        expect(loss, str, "loss", "Use 'l1' or 'l2'.", GuaranteeError)
+        expect(base, Base, "the base measure", "Use naive(...) or congenial(...).", GuaranteeError)
         _check_databases(pairs, base, query)
         bound = delta_z(pairs, query, norm="l2" if loss == "l2" else "l1")
         axes = (table,) if isinstance(table, str) else tuple(table)

@@ -223,6 +223,39 @@ class ConditionalNormal(Scenarios):
                 remedy="Check the covariances of a record and of the mean with the public figure.",
             )
 
+    @classmethod
+    def given_several(
+        cls,
+        n: int,
+        variance: object,
+        public_covariance: Sequence[Sequence[object]],
+        with_record: Sequence[object],
+        with_mean: Sequence[object],
+        diameter: object,
+    ) -> ConditionalNormal:
+        """The same with several public figures, of covariance T (Example 1 in full).
+
+        With a and b the covariances of a record and of the mean with the figures, they count as
+        one: a' T^-1 Z, the best guess of a record from them. The mean moves by
+        |(s2 / n - b' T^-1 a) / (s2 - a' T^-1 a)| times the diameter.
+
+        >>> one = ConditionalNormal.given_several(5, 4, [[3, 1], [1, 2]], [1, 1], [1, "0.5"], 2)
+        >>> one.coefficient
+        Fraction(6, 85)
+        """
+        s2, m = rational(variance), rational(variance) / n
+        a, b = ([rational(v) for v in one] for one in (with_record, with_mean))
+        by_a, by_b = _solved(public_covariance, [a, b])
+        known, shared = _dot(a, by_a), _dot(b, by_a)
+        if (m - _dot(b, by_b)) * (s2 - known) < (m - shared) ** 2:
+            raise GuaranteeError(
+                "no normal law has these covariances: their matrix has a negative eigenvalue.",
+                remedy="Check the covariances of a record and of the mean with the public figures.",
+            )
+        if not known:
+            return cls(n, s2, Fraction(1), Fraction(0), Fraction(0), rational(diameter))
+        return cls(n, s2, known, known, shared, rational(diameter))
+
     @property
     def _left(self) -> Fraction:
         """Determinant of the covariance of (X_1, Z)."""
@@ -265,3 +298,34 @@ class ConditionalNormal(Scenarios):
         """Plain data."""
         names = ("variance", "public_variance", "with_record", "with_mean", "diameter")
         return {"kind": self.kind, "n": self.n} | {name: str(getattr(self, name)) for name in names}
+
+
+def _dot(x: Sequence[Fraction], y: Sequence[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0))
+
+
+def _solved(
+    matrix: Sequence[Sequence[object]], sides: Sequence[Sequence[Fraction]]
+) -> list[list[Fraction]]:
+    """T^-1 v for each v of `sides`, in rationals; refused unless T is positive definite."""
+    size = len(matrix)
+    rows = [[rational(v) for v in row] for row in matrix]
+    square = all(len(row) == size for row in rows) and all(len(v) == size for v in sides)
+    if not size or not square or [list(row) for row in zip(*rows, strict=True)] != rows:
+        raise GuaranteeError(
+            "the covariance of the public figures is not a symmetric matrix of their number.",
+            remedy="Give one row and one column for each figure, and one covariance of each with a "
+            "record and with the mean.",
+        )
+    work = [row + [side[i] for side in sides] for i, row in enumerate(rows)]
+    for k in range(size):
+        if work[k][k] <= 0:  # a pivot without exchange: its sign is that of a leading minor
+            raise GuaranteeError(
+                "the covariance of the public figures is not positive definite.",
+                remedy="Leave out figures that the others determine, and check the rest.",
+            )
+        work[k] = [v / work[k][k] for v in work[k]]
+        for i in range(size):
+            if i != k:
+                work[i] = [v - work[i][k] * w for v, w in zip(work[i], work[k], strict=True)]
+    return [[work[i][size + j] for i in range(size)] for j in range(len(sides))]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
+from congenial.data.arguments import expect
 from congenial.errors import BundleError, GuaranteeError
 from congenial.pairs.scenarios.statistic_laws import (
     Law,
@@ -246,6 +247,7 @@ def read_scenarios(data: Mapping[str, Any]) -> Scenarios:
 
 def check_secrets(secrets: str) -> None:
     """Refuse secrets of an unknown kind."""
+    expect(secrets, str, "secrets", f"Use {' or '.join(SECRET_WORDS)}.", GuaranteeError)
     if secrets not in SECRET_WORDS:
         raise GuaranteeError(
             f"secrets = '{secrets}' is not known.", remedy=f"Use {' or '.join(SECRET_WORDS)}."

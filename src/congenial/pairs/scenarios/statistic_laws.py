@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.data.rational import fraction
+from congenial.data.arguments import NUMBER, WHOLE, expect
+from congenial.data.rational import LARGEST, fraction
 from congenial.errors import GuaranteeError
 
 Floats = npt.NDArray[np.float64]
@@ -101,6 +102,7 @@ class StatedBinomial:
     shift: int = 0
 
     def __post_init__(self) -> None:
+        expect(self.n, WHOLE, "n", "Give how many trials there are.", GuaranteeError)
         object.__setattr__(self, "p", probability(self.p, "p"))
         if self.n < 0:
             raise GuaranteeError(f"a binomial of {self.n} trials.", remedy="Give 0 or more.")
@@ -142,6 +144,10 @@ class StatedNormal:
     sd: float
 
     def __post_init__(self) -> None:
+        for name in ("mean", "sd"):
+            expect(getattr(self, name), NUMBER, name, "Give a number.", GuaranteeError)
+            if isinstance(getattr(self, name), int) and abs(getattr(self, name)) > LARGEST:
+                raise GuaranteeError(f"{name} is too large.", remedy="Give a number below 1e300.")
         if not (math.isfinite(self.mean) and 0 < self.sd < math.inf):
             raise GuaranteeError(
                 f"a normal law with mean {self.mean} and standard deviation {self.sd}.",
@@ -202,9 +208,10 @@ def pmf(
         masses, points = list(points.values()), list(points)
     if masses is None:
         raise GuaranteeError("a pmf came without masses.", remedy="Use `sample` for a sample.")
+    expect(masses, (Sequence, np.ndarray), "masses", "Give a list of numbers.", GuaranteeError)
     where = _points(points)
     _check_points(where, len(masses))
-    if np.asarray(masses).dtype.kind == "f" and len(masses) > _MOST_DECIMALS:
+    if _floats(masses) and len(masses) > _MOST_DECIMALS:
         return _rounded(where, np.asarray(masses, dtype=np.float64))
     given = [rational(value) for value in masses]
     weights = all(isinstance(value, int | np.integer) for value in masses)
@@ -258,10 +265,12 @@ def _computed(value: object) -> bool:
 def _points(points: Any) -> Floats:
     try:
         where = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise GuaranteeError(
             "a law has points that are not numbers.", remedy="Give numbers, or rows of numbers."
         ) from None
+    if where.ndim not in (1, 2):
+        raise GuaranteeError("a law's points are not a list.", remedy="Give a list of numbers.")
     if where.size and np.abs(where).max() >= 2.0**53:
         _check_whole(points, where)
     return where[:, 0] if where.ndim == 2 and where.shape[1] == 1 else where
@@ -316,3 +325,11 @@ def _rounded(where: Floats, masses: Floats) -> StatedLogDiscrete:
     return StatedLogDiscrete(
         where[keep], np.log(masses[keep] / total), FLOAT_ERROR + abs(total - 1)
     )
+
+
+def _floats(masses: Any) -> bool:
+    """Whether masses are given in double precision."""
+    try:
+        return bool(np.asarray(masses).dtype.kind == "f")
+    except ValueError:
+        return False  # lists of different lengths: refused one by one

@@ -7,6 +7,7 @@ demonstrations of what they do.
 from __future__ import annotations
 
 from congenial.papers.congenial_dp import (
+    beliefs,
     congenial_figures,
     congenial_tables,
     counties,
@@ -56,6 +57,20 @@ ITEMS: dict[str, Item] = {
         congenial_tables.densities,
         reduced="61 points of each curve instead of 241",
     ),
+    "theorem-1.3": Item(
+        "From prior to posterior, with and without independence",
+        "Theorem 1.3, with its assumption",
+        beliefs.theorem13,
+    ),
+    "definition-1.4": Item(
+        "Towards epsilon = 0", "Definition 1.4, (1.6) and (5.2)", beliefs.definition14
+    ),
+    "posterior-to-posterior": Item(
+        "One result, two databases: how far odds differ",
+        "(5.1), section 5.2",
+        beliefs.posterior_to_posterior,
+    ),
+    "example-5.2": Item("A mandate that fixes the answer", "Example 5.2", beliefs.example52),
     "gamma": Item(
         "What conditioning really costs",
         "Theorem 2.1, section 5.1",

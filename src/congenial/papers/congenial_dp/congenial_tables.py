@@ -11,21 +11,28 @@ from congenial.papers.congenial_dp.monotone import TwoBins, attained_curve
 from congenial.papers.item import Study
 from congenial.sampling.randomness import SeededRandomness
 
+CHECKER = "numerical checker of Theorem A.1"
+SEXES = ("female", "male", "both")
+
+
+def _by_sex(counts: Any) -> dict[str, list[int]]:
+    """The counts of each sex and of both by age, then their total and those aged 18 and over."""
+    female, male = counts.reshape(2, 23)
+    sums = zip(SEXES, (female, male, female + male), strict=True)
+    return {sex: [*one.tolist(), int(one.sum()), int(one[4:].sum())] for sex, one in sums}
+
 
 def table1(study: Study) -> dict[str, Any]:
     """The confidential table and one exact draw with the same three figures, m >= 0."""
     drawn = conditional(TABLE1).draw_many(SeededRandomness(study.seed), 1)[0]
+    sides = [_by_sex(counts) for counts in (TABLE1, drawn)]
     ages = [*SCHEMA.attribute("age").levels, "total", "18 and over"]
-    rows = []
-    for words, counts in (("confidential", TABLE1), ("released", drawn)):
-        for k, sex in enumerate(("female", "male")):
-            cells = counts[23 * k : 23 * (k + 1)]
-            rows.append([words, sex, *cells.tolist(), int(cells.sum()), int(cells[4:].sum())])
-        both = counts.reshape(2, 23).sum(axis=0)
-        rows.append([words, "both", *both.tolist(), int(both.sum()), int(both[4:].sum())])
+    rows = [
+        [age, *(side[name][i] for side in sides for name in side)] for i, age in enumerate(ages)
+    ]
     same = np.array_equal(A @ drawn, A @ TABLE1)
     return {
-        "columns": ["table", "sex", *ages],
+        "columns": ["age", *SEXES, *(f"released {sex}" for sex in SEXES)],
         "rows": rows,
         "notes": [
             f"Total, female and voting-age counts agree: {same}. They do so in every draw.",
@@ -81,7 +88,7 @@ def attained(study: Study) -> dict[str, Any]:
         [row["beta"], series, row[key]]
         for key, series in (
             ("attained", "closed form, eps / (2 max(beta, 1 - beta))"),
-            ("checked", "checker of Theorem A.1"),
+            ("checked", CHECKER),
         )
         for row in curve
     ]
@@ -96,6 +103,7 @@ def attained(study: Study) -> dict[str, Any]:
             "y": "attained_epsilon",
             "by": "series",
             "y_title": "attained epsilon",
+            "as_points": [CHECKER],
         },
     }
 

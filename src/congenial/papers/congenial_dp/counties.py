@@ -47,6 +47,18 @@ COUNTIES = (0, 1_000, 10_000, 100_000, 1_000_000)  # lower ends of the classes o
 CELL_COLUMNS = ("cells", "count", "mean_error", "mean_absolute_error", "root_mean_square_error")
 
 
+LEAST_CELLS = 30  # whose mean error is drawn; fewer say more about chance than about a method
+FEW = (
+    f"The picture leaves out bars that rest on fewer than {LEAST_CELLS} cells; the table has them."
+)
+
+
+def _enough(columns: list[str], rows: list[list[Any]]) -> list[list[Any]]:
+    """Rows whose error is a mean over enough cells to be drawn."""
+    at = columns.index("cells")
+    return [row for row in rows if row[at] >= LEAST_CELLS]
+
+
 def read_p12(path: Path, key: str) -> dict[str, Any]:
     """Code of each area and its 2 x 23 counts, females first; `key` names the column of codes."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
@@ -108,17 +120,20 @@ def by_cell(study: Study) -> dict[str, Any]:
         for words, method, setting, drawn in _errors(study)
         for row in error_rows(method, setting, drawn)
     ]
+    columns = ["mandates", "method", "eps_cell", *CELL_COLUMNS]
     return {
-        "columns": ["mandates", "method", "eps_cell", *CELL_COLUMNS],
+        "columns": columns,
         "rows": rows,
         "notes": [
             "One release of each; epsilon = 1 per person over the conforming universe. The more is "
             "published, the more people must move to give one person another answer, and the less "
             "noise budget each cell has: eps_cell says how much.",
             "mean_error is the bias: projecting raises small cells and lowers large ones.",
+            FEW,
         ],
         "chart": {
             "kind": "bar",
+            "data": {"columns": columns, "rows": _enough(columns, rows)},
             "x": "count",
             "y": "mean_absolute_error",
             "by": "method",
@@ -190,8 +205,9 @@ def beside_topdown(study: Study) -> dict[str, Any]:
         drawn = METHODS["condition_project"].draw(setting, randomness, 1 if study.quick else 5)
         words = f"ours, epsilon = {float(epsilon):g}"
         rows += _topdown_rows(words, float(epsilon), setting, drawn)
+    columns = ["release", "epsilon", *CELL_COLUMNS]
     return {
-        "columns": ["release", "epsilon", *CELL_COLUMNS],
+        "columns": columns,
         "rows": rows,
         "notes": [
             "State totals are exact in both. The budgets are not comparable: the Bureau's is "
@@ -202,9 +218,11 @@ def beside_topdown(study: Study) -> dict[str, Any]:
             "total, then the nearest whole table.",
             "TopDown's errors grow with the cell, whose count it adds up from finer ones (by race "
             "and single years of age); ours do not.",
+            FEW,
         ],
         "chart": {
             "kind": "bar",
+            "data": {"columns": columns, "rows": _enough(columns, rows)},
             "x": "count",
             "y": "mean_absolute_error",
             "by": "release",

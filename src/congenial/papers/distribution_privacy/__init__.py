@@ -6,7 +6,12 @@ and two studies of ours. Errata: docs/errata.
 
 from __future__ import annotations
 
-from congenial.papers.distribution_privacy import distribution_figures, distribution_tables, studies
+from congenial.papers.distribution_privacy import (
+    distribution_figures,
+    distribution_tables,
+    shares,
+    studies,
+)
 from congenial.papers.distribution_privacy.adult import FILE
 from congenial.papers.item import Item
 
@@ -45,6 +50,9 @@ ITEMS: dict[str, Item] = {
         distribution_figures.figure5,
         (FILE,),
         LAWS,
+    ),
+    "example-2.1": Item(
+        "Hiding a share to within an absolute error", "Example 2.1", shares.example21
     ),
     "example-4.3": Item(
         "Noise of every mechanism in the worked example",

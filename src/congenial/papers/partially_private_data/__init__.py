@@ -8,7 +8,12 @@ beside it under its name.
 from __future__ import annotations
 
 from congenial.papers.item import Item
-from congenial.papers.partially_private_data import algorithms, partial_figures, theory
+from congenial.papers.partially_private_data import (
+    algorithms,
+    normal_means,
+    partial_figures,
+    theory,
+)
 from congenial.papers.partially_private_data.pennsylvania import FILE
 
 RUNS = "5 replicates instead of 100, 3 months instead of 23"
@@ -54,6 +59,18 @@ ITEMS: dict[str, Item] = {
         "Corollary 13, exact",
         theory.corollary13,
         reduced=DRAWS,
+    ),
+    "manifold": Item(
+        "Noise on a circle and a sphere, and projected on them",
+        "Remark after Corollary 13",
+        normal_means.manifold,
+        reduced="20,000 draws instead of 200,000",
+    ),
+    "example-1": Item(
+        "A mean given several public figures",
+        "Example 1 and Eq 16, corrected",
+        normal_means.example1,
+        reduced="101 covariances of the mean instead of 801",
     ),
     "factor-2": Item(
         "The normaliser under signs: with and without the factor 2",

@@ -13,6 +13,7 @@ from congenial.sampling.randomness import SeededRandomness
 
 SHOWN = ("Allegheny", "Erie", "Cameron")
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+ERRORS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 EXTREMES = 5  # most and least populous counties of Figure 3
 
 
@@ -22,60 +23,81 @@ def _notes(study: Study) -> list[str]:
 
 
 def figure1(study: Study) -> dict[str, Any]:
-    """Quantiles of released cases per 100,000 people, three counties; the truth beside them."""
+    """Distributions of released cases per 100,000 people, three counties; the truth beside them."""
     data, rows = pa.load(study), []
     months = list(pa.months_of(study))
-    shown = [(method, eps, cases) for (method, eps), (cases, _, _) in pa.released(study).items()]
-    shown += [("confidential", eps, data.cases[months][:, None, :]) for eps in pa.EPSILONS]
-    for method, epsilon, cases in shown:
+    for (method, epsilon), (cases, _, _) in _in_order(pa.released(study)):
         for county in SHOWN:
             j = data.counties.index(county)
-            panel = f"{county}, epsilon = {float(epsilon):g}"
+            per = 1e5 / data.population[j]
             for at, t in enumerate(months):
-                rates = cases[at, :, j] * 1e5 / data.population[j]
-                found = [float(v) for v in np.quantile(rates, LEVELS)]
-                rows.append([panel, float(epsilon), method, data.months[t], t + 1, *found])
-    order = [f"{c}, epsilon = {float(e):g}" for e in pa.EPSILONS for c in SHOWN]
-    rows.sort(key=lambda row: order.index(str(row[0])))
-    names = [f"q{round(100 * level)}" for level in LEVELS]
+                found = [float(v) for v in np.quantile(cases[at, :, j] * per, LEVELS)]
+                true = float(data.cases[t][j] * per)
+                panel = f"{method}, epsilon = {float(epsilon):g}"
+                name = f"{county} ({data.population[j]:,} people)"
+                rows.append([panel, name, data.months[t], *found, true])
     return {
-        "columns": ["panel", "epsilon", "method", "month", "t", *names],
+        "columns": ["panel", "county", "month", *_names(LEVELS), "confidential"],
         "rows": rows,
-        "notes": _notes(study),
+        "notes": [
+            *_notes(study),
+            "Cases per 100,000 people. Boxes: quartiles over replicates, whiskers 5 to 95 %; "
+            "lines: the confidential rates.",
+        ],
         "chart": {
-            "kind": "line",
-            "x": "t",
-            "y": "q50",
-            "by": "method",
+            "kind": "quartiles",
+            "x": "month",
+            **dict(zip(("low", "q1", "y", "q3", "high"), _names(LEVELS), strict=True)),
+            "line": "confidential",
+            "by": "county",
             "facet": "panel",
-            "y_free": True,
-            "x_title": "month (1 is March 2020)",
-            "y_title": "median cases per 100,000",
+            "columns": len(pa.EPSILONS),
+            "width": 380,
+            "size": 3,
+            "y_symlog": True,
+            "y_title": "cases per 100,000",
         },
     }
 
 
+def _in_order(released: dict[Any, Any]) -> list[Any]:
+    """Method by method, the smallest epsilon first: panels then read from left to right."""
+    methods = list(dict.fromkeys(method for method, _ in released))
+    return sorted(released.items(), key=lambda one: (methods.index(one[0][0]), one[0][1]))
+
+
+def _names(levels: tuple[float, ...]) -> list[str]:
+    return [f"{100 * level:g} %" for level in levels]
+
+
 def figure2(study: Study) -> dict[str, Any]:
-    """Quantiles of |y - x| / max(x, 1) over counties, months and replicates."""
+    """Distribution of |y - x| / max(x, 1) over counties, months and replicates."""
     data, rows = pa.load(study), []
     truth = data.cases[list(pa.months_of(study))][:, None, :]
-    for (method, epsilon), (cases, _, _) in pa.released(study).items():
-        error = np.abs(cases - truth) / np.maximum(truth, 1)
-        for level in (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0):
-            percent = 100 * float(np.quantile(error, level))
-            rows.append([f"epsilon = {float(epsilon):g}", method, f"{100 * level:g} %", percent])
+    for (method, epsilon), (cases, _, _) in sorted(
+        pa.released(study).items(), key=lambda one: one[0][1]
+    ):
+        error = 100 * np.abs(cases - truth) / np.maximum(truth, 1)
+        found = [float(v) for v in np.quantile(error, ERRORS)]
+        rows.append([f"epsilon = {float(epsilon):g}", method, *found])
+    names = _names(ERRORS)
     return {
-        "columns": ["panel", "method", "quantile", "relative_error_percent"],
+        "columns": ["panel", "method", *names],
         "rows": rows,
-        "notes": [*_notes(study), "Where no case was counted the error is relative to 1."],
+        "notes": [
+            *_notes(study),
+            "Relative errors in percent, over counties, months and replicates; where no case was "
+            "counted the error is relative to 1. Boxes: quartiles, whiskers 5 to 99 %.",
+        ],
         "chart": {
-            "kind": "points",
-            "x": "quantile",
-            "y": "relative_error_percent",
+            "kind": "quartiles",
+            "x": "method",
+            **dict(zip(("low", "q1", "y", "q3", "high"), (*names[:4], "99 %"), strict=True)),
             "by": "method",
             "facet": "panel",
-            "y_log": True,
-            "y_free": True,
+            "columns": 2,
+            "size": 26,
+            "y_symlog": True,
             "y_title": "relative error, percent",
         },
     }
@@ -111,7 +133,7 @@ def figure3(study: Study) -> dict[str, Any]:
                 rows.append([effect, words, float(epsilon), method, share, contracted])
     truth_notes = _true_shares(study, groups)
     return {
-        "columns": ["effect", "counties", "epsilon", "method", "on_the_bound", "contracted"],
+        "columns": ["effect", "counties", "epsilon", "method", "on the bound", "contracted"],
         "rows": rows,
         "notes": [
             *_notes(study),
@@ -125,9 +147,23 @@ def figure3(study: Study) -> dict[str, Any]:
             "x": "effect",
             "y": "contracted",
             "by": "epsilon",
-            "facet": "counties",
+            "facet": "panel",
+            "data": _by_panel(rows),
+            "columns": 2,
+            "y_title": "share of values contracted",
         },
     }
+
+
+def _by_panel(rows: list[list[Any]]) -> dict[str, Any]:
+    """Bars of one method and one group of counties each, the methods that contract anything."""
+    cutting = {row[3] for row in rows if row[5] > 0} or {row[3] for row in rows}
+    drawn = [
+        [f"{method}, {words}", effect, f"epsilon = {epsilon:g}", cut]
+        for effect, words, epsilon, method, _, cut in rows
+        if method in cutting
+    ]
+    return {"columns": ["panel", "effect", "epsilon", "contracted"], "rows": drawn}
 
 
 def _true_shares(study: Study, groups: dict[str, Any]) -> list[str]:

@@ -18,8 +18,8 @@ import numpy as np
 
 from congenial.mechanisms.wasserstein.base_measure import Base, congenial, naive, prior_congenial
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.mechanisms.wasserstein.two_stage import two_stage
 from congenial.papers.item import Study
+from congenial.papers.partially_private_data.two_stage import two_stage
 from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness, SeededRandomness
 

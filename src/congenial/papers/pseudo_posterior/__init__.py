@@ -7,7 +7,7 @@ certified mode beside it at the same epsilon.
 from __future__ import annotations
 
 from congenial.papers.item import Item
-from congenial.papers.pseudo_posterior import broken, posterior_figures, simulation
+from congenial.papers.pseudo_posterior import broken, contraction, posterior_figures, simulation
 from congenial.papers.pseudo_posterior.expenditure import FILE
 
 DATASETS = "40 datasets per n instead of 400, none of the largest n (6,400)"
@@ -23,6 +23,18 @@ ITEMS: dict[str, Item] = {
         "Posterior means of Poisson samples",
         "Figure 2, section 4.4",
         simulation.figure2,
+        reduced=DATASETS,
+    ),
+    "theorem-2": Item(
+        "How weighted posteriors contract",
+        "Theorem 2 and Assumption 4, measured",
+        contraction.theorem2,
+        reduced="20 datasets per n instead of 100, none of the largest n (6,400)",
+    ),
+    "definition-4": Item(
+        "Datasets beyond epsilon, with factors of safety",
+        "Definition 4 and section 4.5, measured",
+        contraction.definition4,
         reduced=DATASETS,
     ),
     "one-record": Item(

@@ -25,6 +25,9 @@ from congenial.synthesis.record_model import Floats, generator_of
 CERTIFIED = "Certified (a theorem)"
 SHARES = {"2.5 %": 0.025, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "97.5 %": 0.975}
 FIGURE4 = {"Unweighted": 78.7, "DPweighted": 10.1, "EMweighted": 10.2, "Countweighted": 11.17}
+SPREAD = (
+    "the picture shows the density of the bounds over records, from the 0.1 to the 99.9 % quantile"
+)
 Statistic = Callable[[Floats, np.random.Generator], Floats]
 
 
@@ -33,8 +36,35 @@ def p90(values: Floats, generator: np.random.Generator) -> Floats:
     return quantiles(values, 0.9, generator)
 
 
-def _five(values: Floats, digits: int) -> list[tuple[str, float]]:
-    return [(k, round(float(np.quantile(values, at)), digits)) for k, at in SHARES.items()]
+def _five(values: Floats, digits: int) -> list[float]:
+    return [round(float(np.quantile(values, at)), digits) for at in SHARES.values()]
+
+
+def density_curve(values: Floats, points: int = 120) -> list[tuple[float, float]]:
+    """A kernel density (Silverman's width) between the 0.1 and the 99.9 % quantile, thinned."""
+    from scipy.stats import gaussian_kde
+
+    low, high = np.quantile(values, (0.001, 0.999))
+    if low == high:
+        return [(float(low), 0.0), (float(low), 1.0)]
+    at = np.linspace(low, high, points)
+    heights = gaussian_kde(values, bw_method="silverman")(at)
+    return [(float(f"{x:.6g}"), float(f"{h:.4g}")) for x, h in zip(at, heights, strict=True)]
+
+
+def _violins(named: Sequence[tuple[str, str, Floats]], y_title: str) -> dict[str, Any]:
+    """Violins of samples: place on the axis, colour, values."""
+    rows = [[place, hue, x, h] for place, hue, values in named for x, h in density_curve(values)]
+    return {
+        "kind": "violin",
+        "x": "place",
+        "y": "value",
+        "low": "density",
+        "by": "mechanism",
+        "data": {"columns": ["place", "mechanism", "value", "density"], "rows": rows},
+        "x_title": "",
+        "y_title": y_title,
+    }
 
 
 def figure3(study: Study) -> dict[str, Any]:
@@ -58,15 +88,14 @@ def figure4(study: Study) -> dict[str, Any]:
     made = synthesizers(study)
     rows, notes = [], []
     for name, one in made.four():
-        rows += [[name, share, value] for share, value in _five(one.bounds, 3)]
-        rows.append([name, "maximum (Delta)", round(one.estimate.delta, 3)])
+        rows.append([name, *_five(one.bounds, 3), round(one.estimate.delta, 3)])
         notes.append(f"{name}: Delta = {one.estimate.delta:.2f} (paper {FIGURE4[name]:g})")
-    chart = {"kind": "box", "x": "mechanism", "y": "Lipschitz bound of a record", "by": None}
+    violins = [(name, name, np.asarray(one.bounds)) for name, one in made.four()]
     return {
-        "columns": ["mechanism", "share of records", "Lipschitz bound of a record"],
+        "columns": ["mechanism", *SHARES, "maximum (Delta)"],
         "rows": rows,
-        "notes": [LABEL, *notes, *_common(made)],
-        "chart": chart,
+        "notes": [LABEL, *notes, *_common(made), SPREAD],
+        "chart": _violins(violins, "Lipschitz bound of a record") | {"y_symlog": True},
     }
 
 
@@ -87,39 +116,37 @@ def _utility(study: Study, statistic: Statistic, what: str) -> dict[str, Any]:
     named: list[tuple[str, Sequence[Floats]]] = [("Data", (made.sample.income,))]
     named += [(name, one.copies) for name, one in four]
     named.append((CERTIFIED, certified_copies(made.sample, delta, COPIES, study.seed)))
-    rows = _distributions(named, statistic, study.seed)
+    found = _distributions(named, statistic, study.seed)
     return {
-        "columns": ["mechanism", "share", what],
-        "rows": rows,
+        "columns": ["mechanism", *SHARES],
+        "rows": [[name, *_five(values, 0)] for name, values in found],
         "notes": [
+            f"{what}, in dollars",
             *_resampled(),
             f"DPweighted and EMweighted: epsilon = 2 Delta = {2 * delta:.2f} per copy, {LABEL}; "
             f"certified: the same epsilon, proved for every dataset",
             *_common(made),
         ],
-        "chart": {"kind": "box", "x": "mechanism", "y": what, "by": None, "y_log": True},
+        "chart": _violins([(name, name, values) for name, values in found], f"{what}, dollars"),
     }
 
 
 def figure7(study: Study) -> dict[str, Any]:
     """90th percentile for every (c, g): DP, EM at the same Delta, certified at the same epsilon."""
     made = synthesizers(study)
-    rows: list[list[Any]] = []
     alone = [("Data", (made.sample.income,)), ("Unweighted", made.unweighted().copies)]
-    for name, share, value in _distributions(alone, p90, study.seed):
-        rows.append([name, name, share, value])
+    violins = [(n, n, values) for n, values in _distributions(alone, p90, study.seed)]
     for c, g in configurations(study):
         dp, em = made.weighted(c, g), made.scalar(c, g)
         sure = certified_copies(made.sample, dp.estimate.delta, COPIES, study.seed)
         named = [("DP", dp.copies), ("EM", em.copies), (CERTIFIED, sure)]
-        for name, share, value in _distributions(named, p90, study.seed):
-            rows.append([f"({c}, {g})", name, share, value])
-    what = "90th percentile of income"
+        found = _distributions(named, p90, study.seed)
+        violins += [(f"({c}, {g})", name, values) for name, values in found]
     return {
-        "columns": ["(c, g)", "mechanism", "share", what],
-        "rows": rows,
+        "columns": ["(c, g)", "mechanism", *SHARES],
+        "rows": [[place, name, *_five(values, 0)] for place, name, values in violins],
         "notes": [*_resampled(), f"DP and EM: {LABEL}", *_common(made)],
-        "chart": {"kind": "box", "x": "(c, g)", "y": what, "by": "mechanism"},
+        "chart": _violins(violins, "90th percentile of income, dollars"),
     }
 
 
@@ -184,13 +211,12 @@ def _error(copies: Sequence[Floats], truth: float) -> int:
 
 def _distributions(
     named: Sequence[tuple[str, Sequence[Floats]]], statistic: Statistic, seed: int
-) -> list[tuple[str, str, float]]:
+) -> list[tuple[str, Floats]]:
+    """Each mechanism with the distribution of its statistic."""
     generator = generator_of(SeededRandomness(seed))
-    rows = []
-    for name, copies in named:
-        middle = barycenter([statistic(one, generator) for one in copies])
-        rows += [(name, share, value) for share, value in _five(middle, 0)]
-    return rows
+    return [
+        (name, barycenter([statistic(one, generator) for one in copies])) for name, copies in named
+    ]
 
 
 def _resampled() -> list[str]:

@@ -7,10 +7,20 @@ beside it under its name.
 from __future__ import annotations
 
 from congenial.papers.item import Item
-from congenial.papers.semi_dp import census, examples, odds, semi_figures, sets
+from congenial.papers.semi_dp import (
+    census,
+    cube,
+    distances,
+    examples,
+    odds,
+    propositions,
+    semi_figures,
+    sets,
+)
 
 SHAPES = "tables up to 3 x 3 instead of 4 x 4"
 ITEMS: dict[str, Item] = {
+    "figure-1": Item("A swap that keeps both margins", "Figure 1", cube.figure1),
     "figure-2": Item(
         "Gaussian noise on the kernel against group privacy",
         "Figure 2, corrected",
@@ -22,6 +32,9 @@ ITEMS: dict[str, Item] = {
         "Figure 3, corrected, and larger tables",
         semi_figures.figure3,
         reduced="k = 2 and 3 instead of 2 to 6, epsilon = 1 instead of 0.1, 0.5 and 1",
+    ),
+    "example-1": Item(
+        "Distances that count single steps", "Example 1 and Definition 1", distances.example1
     ),
     "example-2": Item("What an invariant leaves of three bits", "Example 2", examples.example2),
     "example-3": Item("The semi-adjacent parameter of three bits", "Example 3", examples.example3),
@@ -40,6 +53,34 @@ ITEMS: dict[str, Item] = {
         reduced=SHAPES,
     ),
     "example-8": Item("The projection of a 2 x 2 table", "Example 8", sets.example8),
+    "proposition-21": Item(
+        "Semi-DP first and composition first",
+        "Proposition 21 and Lemma 41",
+        propositions.proposition21,
+    ),
+    "proposition-25": Item(
+        "What linear figures leave of the sensitivity space",
+        "Proposition 25",
+        propositions.proposition25,
+    ),
+    "proposition-26": Item(
+        "l1, l2 and l_infinity noise, projected",
+        "Proposition 26, beyond Gaussian noise",
+        propositions.proposition26,
+        reduced="epsilon = 1 instead of three values",
+    ),
+    "proposition-30": Item(
+        "The K-norm sensitivity in several coordinates",
+        "Proposition 30, corrected for S = {0}",
+        propositions.proposition30,
+        reduced="tables up to 3 x 3 instead of 3 x 4",
+    ),
+    "algorithm-3": Item(
+        "Acceptance of the cube around the hull",
+        "Algorithm 3, on the printed and the true set",
+        cube.algorithm3,
+        reduced="20,000 proposals instead of 100,000, tables up to 3 x 3 instead of 4 x 4",
+    ),
     "norm-balls": Item(
         "Volumes and noise of K-norm, as printed and true",
         "Section 4.2, corrected",
@@ -51,6 +92,12 @@ ITEMS: dict[str, Item] = {
         "Theorem 37, corrected",
         odds.power,
         reduced="3 odds ratios up to 8 instead of 9 up to 16",
+    ),
+    "section-7": Item(
+        "What someone who knows other records is left with",
+        "Section 7",
+        distances.section7,
+        reduced="3 people instead of 4",
     ),
     "section-6": Item("The 2020 Census, advertised and effective", "Section 6", census.section6),
     "census-allocation": Item(

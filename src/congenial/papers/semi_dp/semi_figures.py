@@ -20,9 +20,9 @@ from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelProjection
 from congenial.papers.item import Study
 from congenial.papers.semi_dp.norms import NormNoise
+from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.sampling.canonical import CanonicalNormal
 from congenial.sampling.gauge.knorm_noise import KNormNoise
-from congenial.sampling.gauge.real_knorm import KNormReal
 from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.two_way.two_way import TwoWayNoise
@@ -103,7 +103,7 @@ def figure2(study: Study) -> dict[str, Any]:
             for line in gaussian_lines(k, 1.0):
                 rows.append([model, k, *_measured(line, model, k, randomness, 30)])
     return {
-        "columns": ["model", "k", "mechanism", "average l2", "expected", "true mu"],
+        "columns": ["model", "k", "mechanism", "average l2", "expected l2", "true mu"],
         "rows": rows,
         "notes": [
             "mu = 1, n = 500, 30 replicates each; A_3, as in the paper.",
@@ -166,7 +166,8 @@ def figure3(study: Study) -> dict[str, Any]:
                     rows.append([model, k, eps, *found, f"{model}, epsilon = {eps:g}"])
     return {
         "columns": [
-            *("model", "k", "epsilon", "mechanism", "average l2", "expected", "true epsilon"),
+            *("model", "k", "epsilon", "mechanism", "average l2", "root mean square"),
+            "true epsilon",
             "panel",
         ],
         "rows": rows,
@@ -175,7 +176,7 @@ def figure3(study: Study) -> dict[str, Any]:
             + ("" if study.quick else ", 4 to 6 are ours")
             + ". K-norm noise is real for k <= 4 and integer beyond. Double geometric noise given "
             "the margins (congenial) is ours, at the same promise.",
-            "expected: the root of E ||noise||^2, in closed form.",
+            "root mean square: the root of E ||noise||^2, in closed form; the average is below it.",
             "K-norm with the printed S (no hexagons) loses 2 epsilon under A_3 where k >= 3: it is "
             "under-noised, not better.",
         ],

@@ -22,8 +22,6 @@ from congenial.sampling.tree.messages import FACTOR, Node, steep
 from congenial.sampling.tree.split_constants import DONE, RARE, WHOLE
 from congenial.sampling.tree.split_law import geometric_pmf
 
-_MOST_STATES = 1 << 25  # entries of all messages of one component
-_MOST_WORK = 1 << 34  # terms summed for one component
 _UNIT = 2.0**-52
 
 
@@ -34,7 +32,7 @@ class AtomTotals:
         self.part, self.atoms = part, atoms
         self.steps = part.steps
         self._boxes = [part.box(j, atoms) for j in range(len(self.steps) + 1)]
-        self._check_size()
+        part.refuse_large(atoms)
         self.s: list[Floats] = []
         self.m: list[Floats] = [np.ones(1)]
         self.mode: list[Ints] = []
@@ -51,19 +49,6 @@ class AtomTotals:
         """log of the sum over conforming totals of the product of atom messages."""
         scales = math.fsum(a.log_scale for a in self.atoms)
         return math.log(self.total) + self.units * math.log(2) + scales
-
-    def _check_size(self) -> None:
-        sizes = [math.prod(hi - lo + 1 for lo, hi in box) for box in self._boxes]
-        work = [
-            size * (1 if step.fixed is not None else len(self.atoms[step.atom].m))
-            for size, step in zip(sizes[1:], self.steps, strict=True)
-        ]
-        if sum(sizes) > _MOST_STATES or sum(work) > _MOST_WORK:
-            raise StructureError(
-                f"crossing groups tie {len(self.atoms)} atom totals too closely: "
-                f"{sum(sizes):.1e} states.",
-                remedy="Mandate fewer crossing totals, or use a larger epsilon.",
-            )
 
     def _eliminate(self, j: int, step: Step) -> None:
         from congenial.sampling.crossing import state_kernels

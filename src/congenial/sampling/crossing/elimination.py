@@ -27,6 +27,7 @@ import numpy.typing as npt
 from congenial.errors import StructureError
 from congenial.sampling.crossing.atom_totals import AtomTotals
 from congenial.sampling.crossing.joining_order import Component, components
+from congenial.sampling.crossing.surely_drawn import surely_drawn
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
 from congenial.sampling.law import IntegerLaw
@@ -77,14 +78,24 @@ class CrossingGroups(IntegerLaw):
         self.equations = _sparse(equations, self.atoms)
         self.parts = components(self.equations, self.atoms)
         self._planner = LeafPlanner(law)
+        free = low is None and high is None
+        sizes = np.array([len(cells) for cells in self._sums.cells])
+        if not free or not surely_drawn(self.parts, sizes, law):
+            _ = self._totals  # refuses what cannot be drawn
+
+    @cached_property
+    def _given_totals(self) -> TreeOfSums:
+        """Given their totals the atoms are groups, as `TreeOfSums` draws them."""
         tilts = [Fraction(0)] * self.atoms
         for part in self.parts:
             for atom, tilt in zip(part.atoms, self._tilts(part), strict=True):
                 tilts[atom] = tilt
-        # given their totals the atoms are groups, as `TreeOfSums` draws them
-        self._given_totals = TreeOfSums(self._cells, self._sums, tilts)
+        return TreeOfSums(self._cells, self._sums, tilts)
+
+    @cached_property
+    def _totals(self) -> list[AtomTotals]:
         nodes, roots = self._given_totals.forest.nodes, self._given_totals.roots
-        self._totals = [
+        return [
             AtomTotals(part, [nodes[roots[a]] for a in part.atoms])
             for part in self.parts
             if part.freedom

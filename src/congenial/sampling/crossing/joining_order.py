@@ -7,40 +7,38 @@ connected component of the matroid of the columns); different components are ind
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from flint import fmpz_mat
+from scipy.sparse.csgraph import connected_components
 
 from congenial.errors import StructureError
+from congenial.figures.integers import row_reduced
 from congenial.sampling.inversion import Ints
-from congenial.sampling.tree.messages import Node
 
 Rows = list[list[Fraction]]
 _MOST_DIMENSIONS = 3
+_MOST_STATES = 1 << 25  # entries of all messages of one component
+_MOST_WORK = 1 << 34  # terms summed for one component
 _LOOK_AHEAD = 40  # atoms of a component up to which ties are looked into
 
 
-def row_reduced(rows: Rows, columns: int) -> tuple[Rows, list[int]]:
-    """Reduced row echelon form without zero rows, and its pivot columns."""
-    work = [list(r) for r in rows]
-    pivots: list[int] = []
-    for column in range(columns):
-        rank = len(pivots)
-        found = next((i for i in range(rank, len(work)) if work[i][column]), None)
-        if found is None:
-            continue
-        work[rank], work[found] = work[found], work[rank]
-        lead = work[rank][column]
-        work[rank] = [v / lead for v in work[rank]]
-        for i, row in enumerate(work):
-            if i != rank and row[column]:
-                factor = row[column]
-                work[i] = [v - factor * p for v, p in zip(row, work[rank], strict=True)]
-        pivots.append(column)
-    return work[: len(pivots)], pivots
+class Window(Protocol):
+    """Where the total of an atom is tabulated: from `lo` to `hi`."""
+
+    @property
+    def lo(self) -> int:
+        """First point."""
+
+    @property
+    def hi(self) -> int:
+        """Last point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +165,7 @@ class Component:
             h[pivot] = row[m]
         return h
 
-    def box(self, j: int, atoms: list[Node]) -> list[tuple[int, int]]:
+    def box(self, j: int, atoms: Sequence[Window]) -> list[tuple[int, int]]:
         """Bounds of the state after j steps, given the windows of the atoms' totals."""
         out = []
         for e in self.coordinates[j]:
@@ -176,12 +174,27 @@ class Component:
             out.append((max(joined[0], -rest[1]), min(joined[1], -rest[0])))
         return out
 
-    def _range(self, e: int, members: list[int], atoms: list[Node]) -> tuple[int, int]:
+    def _range(self, e: int, members: list[int], atoms: Sequence[Window]) -> tuple[int, int]:
         least = most = 0
         for a in members:
             ends = sorted((self.rows[e][a] * atoms[a].lo, self.rows[e][a] * atoms[a].hi))
             least, most = least + ends[0], most + ends[1]
         return least, most
+
+    def refuse_large(self, atoms: Sequence[Window]) -> None:
+        """StructureError where messages over states would be too many or take too long."""
+        boxes = [self.box(j, atoms) for j in range(len(self.steps) + 1)]
+        sizes = [math.prod(hi - lo + 1 for lo, hi in box) for box in boxes]
+        work = [
+            size * (1 if step.fixed is not None else atoms[step.atom].hi - atoms[step.atom].lo + 1)
+            for size, step in zip(sizes[1:], self.steps, strict=True)
+        ]
+        if sum(sizes) > _MOST_STATES or sum(work) > _MOST_WORK:
+            raise StructureError(
+                f"crossing groups tie {len(atoms)} atom totals too closely: "
+                f"{sum(sizes):.1e} states.",
+                remedy="Mandate fewer crossing totals, or use a larger epsilon.",
+            )
 
 
 def _dimension(rows: tuple[tuple[int, ...], ...], joined: list[int], atoms: int) -> int:
@@ -243,26 +256,19 @@ def _connected(
     equations: list[dict[int, int]], atoms: int
 ) -> list[tuple[list[int], list[dict[int, int]]]]:
     """Atoms joined by common equations, with those equations."""
-    parent = list(range(atoms))
-
-    def find(a: int) -> int:
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        return a
-
-    for row in equations:
-        named = list(row)
-        for a in named[1:]:
-            parent[find(a)] = find(named[0])
-    members: dict[int, list[int]] = {}
-    rows: dict[int, list[dict[int, int]]] = {}
+    named = [(row, a) for row, given in enumerate(equations) for a in given]
+    rows, columns = np.array(named, dtype=np.int64).reshape(-1, 2).T
+    graph = sp.coo_matrix(
+        (np.ones(len(named)), (columns, atoms + rows)), shape=[atoms + len(equations)] * 2
+    )
+    part = connected_components(graph, directed=False)[1].tolist()
+    members: dict[int, tuple[list[int], list[dict[int, int]]]] = {}
     for a in range(atoms):
-        members.setdefault(find(a), []).append(a)
-    for row in equations:
-        if row:
-            rows.setdefault(find(next(iter(row))), []).append(row)
-    return [(m, rows.get(root, [])) for root, m in members.items()]
+        members.setdefault(part[a], ([], []))[0].append(a)
+    for row, given in enumerate(equations):
+        if given:
+            members[part[atoms + row]][1].append(given)
+    return list(members.values())
 
 
 def _split(members: list[int], reduced: Rows, pivots: list[int]) -> list[Component]:

@@ -26,9 +26,9 @@ import numpy.typing as npt
 from congenial.sampling.decide import below
 from congenial.sampling.gauge.gauge import Gauge
 from congenial.sampling.inversion import Ints, ball, positive_rational
-from congenial.sampling.law import IntegerLaw
+from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.two_way.lattice_gaussian import checked_shape, checked_tables, known
+from congenial.sampling.two_way.lattice_gaussian import checked_shape, checked_tables
 from congenial.sampling.two_way.two_way import TwoWayNoise
 
 _SLACK = 2.0**-40  # relative error granted to logarithms in doubles
@@ -36,7 +36,7 @@ _BATCH = 1 << 16  # proposals at a time, at most
 _ENUMERATED = 6  # dimension up to which tables are counted for log Z
 
 
-class KNormNoise(IntegerLaw):
+class KNormNoise(WeightedLaw):
     """Noise ~ exp(-eps gauge(u)) on an r x c table with zero row and column sums.
 
     records: how many records adjacent databases differ in, 2 or 3; eps is then the privacy loss
@@ -80,10 +80,6 @@ class KNormNoise(IntegerLaw):
         if self.gauge is None:
             return self.proposals.log_weight(noise)
         return -float(self.eps) * self.gauge.value(noise)
-
-    def log_density(self, u: npt.ArrayLike) -> Any:
-        """log p(u) = log_weight(u) - log_Z. StructureError where log_Z is None."""
-        return self.log_weight(u) - known(self.log_Z)
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, r, c): the first n proposals that are kept.

@@ -26,9 +26,8 @@ class Groups(IntegerLaw):
     log_ratio_error = 0.0
     mass_lost = 0.0
 
-    def __init__(self, labels: npt.ArrayLike, scale: Fraction | int) -> None:
+    def __init__(self, labels: npt.ArrayLike) -> None:
         self.labels = checked_labels(labels)
-        self.scale = Fraction(scale)
         self.sizes: Ints = np.bincount(self.labels[self.labels >= 0]).astype(np.int64)
         if np.any(self.sizes == 0):
             raise StructureError(
@@ -37,10 +36,10 @@ class Groups(IntegerLaw):
             )
 
     @classmethod
-    def of_sizes(cls, sizes: npt.ArrayLike, scale: Fraction | int) -> Self:
+    def of_sizes(cls, sizes: npt.ArrayLike, parameter: Fraction | int) -> Self:
         """Groups of the given sizes, in order: sizes (8, 38) are cells 0..7 and 8..45."""
         counts = np.asarray(sizes, dtype=np.int64)
-        return cls(np.repeat(np.arange(counts.size), counts), scale)
+        return cls(np.repeat(np.arange(counts.size), counts), parameter)  # type: ignore[call-arg]
 
     @property
     def cells(self) -> int:

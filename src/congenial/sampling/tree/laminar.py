@@ -109,8 +109,8 @@ class GroupedNoise(Groups):
     """
 
     def __init__(self, labels: npt.ArrayLike, eps_cell: Fraction | int) -> None:
-        super().__init__(labels, positive_rational("eps_cell", eps_cell))
-        self.eps_cell = self.scale
+        super().__init__(labels)
+        self.eps_cell = positive_rational("eps_cell", eps_cell)
         drawn = np.flatnonzero(self.sizes >= 2)
         members = np.argsort(self.labels, kind="stable")
         starts = np.concatenate([[0], np.cumsum(self.sizes)]) + int(np.sum(self.labels < 0))

@@ -41,7 +41,7 @@ from congenial.sampling.inversion import ball
 from congenial.sampling.tree.split_constants import WHOLE
 
 _CUT = 80 * math.log(2)  # a window ends where a message falls below 2^-80 of its largest value
-_WIDEST = 1 << 22  # largest window
+WIDEST = 1 << 22  # largest window
 _UNIT = 2.0**-52
 _FUNCTION = 2.0**-45  # relative error of a float exp of an argument up to 67, rounded up
 FACTOR = 2.0**WHOLE * (1 + 2.0**-48)  # so that rounding never makes n too small
@@ -199,7 +199,7 @@ class Node:
 
 def _leaf_node(leaf: Leaf) -> Node:
     lo, hi = leaf.edge(-1), leaf.edge(+1)
-    if hi - lo > _WIDEST:
+    if hi - lo > WIDEST:
         raise StructureError(
             "the noise of one cell is too wide for a table.", remedy="Use a larger epsilon."
         )
@@ -284,7 +284,7 @@ def _join(a: Node, b: Node, left: int, right: int, eps: Fraction) -> Node:
     least = min(4 * floor, float(core[m.argmax()]) / 2)
     keep = np.flatnonzero((m >= m.max() * math.exp(-_CUT)) & (core >= least))
     first, last = int(keep[0]), int(keep[-1])
-    if last - first > _WIDEST:
+    if last - first > WIDEST:
         raise StructureError(
             "the noise in a sum is too wide for a table.", remedy="Use a larger epsilon."
         )

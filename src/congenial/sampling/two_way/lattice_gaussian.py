@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from congenial.errors import StructureError
 from congenial.sampling.inversion import Floats, Ints, positive_rational
-from congenial.sampling.law import IntegerLaw
+from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.groups import Groups
 from congenial.sampling.two_way.klein import LINE, Klein, chain, line_noise, log_rho, table_noise
@@ -74,8 +74,8 @@ class GroupedGaussian(Groups):
     """
 
     def __init__(self, labels: npt.ArrayLike, sigma2: Fraction | int) -> None:
-        super().__init__(labels, positive_rational("sigma2", sigma2))
-        self.sigma2 = self.scale
+        super().__init__(labels)
+        self.sigma2 = positive_rational("sigma2", sigma2)
         order = np.argsort(self.labels, kind="stable")[int(np.sum(self.labels < 0)) :]
         starts = np.concatenate([[0], np.cumsum(self.sizes)])[:-1]
         # cells of the groups of one size, one row per group, and their sampler
@@ -103,7 +103,7 @@ class GroupedGaussian(Groups):
         return out
 
 
-class TwoWayGaussian(IntegerLaw):
+class TwoWayGaussian(WeightedLaw):
     """Discrete Gaussian noise on an r x c table, given that all row and column sums are zero.
 
     Density p(u) = exp(-||u||^2/(2 sigma2)) / Z. log_Z is None unless sigma is large enough for the
@@ -150,10 +150,6 @@ class TwoWayGaussian(IntegerLaw):
         norm = (noise.astype(float) ** 2).sum(axis=(-2, -1))
         return np.where(zero_margins(noise), -norm / (2 * float(self.sigma2)), -np.inf)[()]
 
-    def log_density(self, u: npt.ArrayLike) -> Any:
-        """log p(u) = log_weight(u) - log_Z. StructureError where log_Z is None."""
-        return self.log_weight(u) - known(self.log_Z)
-
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, r, c), by `Klein.draw`."""
         if self._sampler is None:
@@ -185,13 +181,3 @@ def zero_margins(noise: Ints) -> npt.NDArray[np.bool_]:
     """Whether all row and column sums are zero, for each table of a batch."""
     off = noise.sum(axis=-1).any(axis=-1) | noise.sum(axis=-2).any(axis=-1)
     return np.asarray(~off)
-
-
-def known(log_Z: float | None) -> float:
-    """log_Z, or StructureError where it is None."""
-    if log_Z is None:
-        raise StructureError(
-            "the normaliser of this law is not computed for a table of this size.",
-            remedy="Use log_weight: the log density up to a constant.",
-        )
-    return log_Z

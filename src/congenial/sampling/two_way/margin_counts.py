@@ -24,11 +24,11 @@ from congenial.errors import MandateError, StructureError
 from congenial.privacy.columns_error import columns_error, columns_fit
 from congenial.sampling.decide import pick_fast
 from congenial.sampling.inversion import Floats, Ints, ball, positive_rational
-from congenial.sampling.law import IntegerLaw
+from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way.divide import Divide
 from congenial.sampling.two_way.given_sum import pair_law
-from congenial.sampling.two_way.lattice_gaussian import checked_tables, known
+from congenial.sampling.two_way.lattice_gaussian import checked_tables
 from congenial.sampling.two_way.two_way import refuse_if_rare, turned
 
 
@@ -127,7 +127,7 @@ class Columns:
         return out
 
 
-class TwoWayCounts(IntegerLaw):
+class TwoWayCounts(WeightedLaw):
     """Tables m >= 0 with the margins of s, p(m) = exp(-eps_cell ||m - s||_1) / Z(s).
 
     s: the confidential table, integers >= 0 of shape (r, c); it stays inside and is not shown.
@@ -179,10 +179,6 @@ class TwoWayCounts(IntegerLaw):
         m has shape (..., r, c); the result has the leading shape.
         """
         return log_weight(self._s, self.eps_cell, m)
-
-    def log_density(self, m: npt.ArrayLike) -> Any:
-        """log p(m) = log_weight(m) - log_Z. StructureError where log_Z is None."""
-        return self.log_weight(m) - known(self.log_Z)
 
     def draw(self, randomness: Randomness) -> Ints:
         """One draw, shape (r, c). Its running time depends on s and on chance."""

@@ -40,13 +40,12 @@ from congenial.errors import StructureError
 from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.decide import below, pick
 from congenial.sampling.inversion import ExactLaw, Floats, Ints, ball, exp_ball, positive_rational
-from congenial.sampling.law import IntegerLaw
+from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.laminar import GroupedNoise, log_normaliser
 from congenial.sampling.two_way.lattice_gaussian import (
     checked_shape,
     checked_tables,
-    known,
     zero_margins,
 )
 
@@ -138,7 +137,7 @@ def _ends(size: int, b: Any) -> list[Any]:
     return [1 - b, *[(1 - b) ** 2] * (size - 1), 1 - b]
 
 
-class TwoWayNoise(IntegerLaw):
+class TwoWayNoise(WeightedLaw):
     """Independent double geometric noise on an r x c table, given zero row and column sums.
 
     Density p(u) = exp(-eps_cell ||u||_1) / Z; log_Z is known for min(r, c) <= 2 and None otherwise
@@ -183,10 +182,6 @@ class TwoWayNoise(IntegerLaw):
         noise = checked_tables(u, self.shape)
         norm = np.abs(noise.astype(float)).sum(axis=(-2, -1))
         return np.where(zero_margins(noise), -float(self.eps_cell) * norm, -np.inf)[()]
-
-    def log_density(self, u: npt.ArrayLike) -> Any:
-        """log p(u) = log_weight(u) - log_Z. StructureError where log_Z is None."""
-        return self.log_weight(u) - known(self.log_Z)
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, r, c).

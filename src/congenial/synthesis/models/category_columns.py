@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from congenial.data.arguments import NUMBER, WHOLE, expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.record_model import ContextModel, Floats, Grid, Ints, LevelModel
@@ -39,6 +40,10 @@ class MultinomialColumn(ContextModel):
     levels: int | None = None  # local mode only, where no schema says how many there are
 
     def __post_init__(self) -> None:
+        for name in ("floor", "ceiling", "concentration"):
+            told = (*NUMBER, type(None))
+            expect(getattr(self, name), told, name, "Give a number.", GuaranteeError)
+        expect(self.steps, WHOLE, "steps", "Give a whole number.", GuaranteeError)
         floor, ceiling = self.floor, self.ceiling
         if floor is not None and not 0 < floor < 1:
             raise GuaranteeError(

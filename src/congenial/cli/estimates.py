@@ -1,0 +1,161 @@
+"""`congenial estimate`: any estimate from bundles alone, with its interval and its method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from congenial.cli.output import (
+    Document,
+    Json,
+    emit,
+    examples,
+    heading,
+    line,
+    paragraph,
+    table,
+    working,
+)
+from congenial.errors import InferenceError
+
+_MOST_ROWS = 60
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            'congenial estimate bundles/sex-by-age --of "count(age >= 65) by county"',
+            "congenial estimate bundles/sex-by-age --of \"share(sex = 'female' | age >= 65)\"",
+            'congenial estimate bundles/2025 bundles/2026 --of "growth(count()) by county"',
+            'congenial estimate bundles/sex-by-age --test "independent(sex, age)" --json',
+        )
+    )(estimate)
+
+
+def estimate(
+    bundles: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="BUNDLE...",
+            help="Folders of bundles. Several of one population are combined into one best "
+            "estimate; change(...) and growth(...) compare two, the earlier first.",
+        ),
+    ],
+    of: Annotated[
+        list[str] | None,
+        typer.Option(help="What to estimate; may be given several times."),
+    ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to test: independent(NAME, NAME | WHERE), equal(NAME | WHERE, WHERE), "
+            "trend(WHERE by NAME | WHERE)."
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")] = 0.95,
+    jointly: Annotated[
+        bool, typer.Option("--jointly", help="All intervals hold together at the level.")
+    ] = False,
+    outside: Annotated[
+        Path | None, typer.Option(help="A CSV file with the column that rate(...) is against.")
+    ] = None,
+    same_population: Annotated[
+        bool,
+        typer.Option(
+            "--same-population",
+            help="Combine bundles although no exact figure shows that they are of one population.",
+        ),
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the estimates to this CSV file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Estimates with intervals and tests from bundles alone, with the law of the noise in them.
+    Spends nothing.
+    """
+    if not of and not test:
+        raise InferenceError("nothing is asked for.", remedy="Give --of or --test; see --help.")
+    with working("estimating"):
+        from congenial.inference.estimates.asked_tests import carry_out_test
+        from congenial.inference.estimates.combined_estimates import combined
+        from congenial.inference.estimates.estimating import estimate as answer
+        from congenial.inference.estimates.estimating import tables_of
+        from congenial.publication.bundle import read
+
+        releases: list[Any] = [read(one) for one in bundles]
+        found = None
+        if of:
+            found = answer(
+                releases,
+                of,
+                level,
+                jointly=jointly,
+                outside=outside,
+                same_population=same_population,
+            )
+        tests = []
+        if test:
+            together = combined(tables_of(releases), same_population)
+            tests = [carry_out_test(together, one).to_dict() for one in test]
+    document: Document = {
+        "bundles": [str(one) for one in bundles],
+        "level": level,
+        "jointly": jointly,
+        "estimates": found.to_dicts() if found else [],
+        "tests": tests,
+    }
+    if out is not None and found is not None:
+        _write(found, out)
+        document["file"] = str(out)
+    emit(document) if as_json else _show(document)
+
+
+def _write(found: Any, out: Path) -> None:
+    from congenial.data.csv_text import table_csv
+
+    try:
+        out.write_bytes(table_csv(found.to_arrow()))
+    except OSError as reason:
+        raise InferenceError(
+            f"cannot write to '{out}': {reason.strerror}.", remedy="Choose another --out."
+        ) from None
+
+
+def _show(document: Document) -> None:
+    together = "all together" if document["jointly"] else "each"
+    rows = document["estimates"]
+    for of in dict.fromkeys(row["of"] for row in rows):
+        mine = [row for row in rows if row["of"] == of]
+        heading(of)
+        _table(mine)
+        for method in dict.fromkeys(row["method"] for row in mine):
+            paragraph(f"Method: {method}.")
+    if rows:
+        paragraph(f"The intervals hold with at least {document['level']:.4g}, {together}.")
+    for one in document["tests"]:
+        heading(f"Test: {one['null']}")
+        paragraph(f"p = {one['p_value']:.4g} ({one['method']}).")
+    if "file" in document:
+        line("Wrote", document["file"])
+
+
+def _table(rows: list[Document]) -> None:
+    from congenial.inference.estimates.answers import NOT_GROUPS
+
+    names = [name for name in rows[0] if name not in NOT_GROUPS]
+    noted = any(row["note"] for row in rows)
+    columns = (*names, "value", "low", "high", "note")[: None if noted else -1]
+    shown = [[_text(row[column]) for column in columns] for row in rows[:_MOST_ROWS]]
+    table(columns, shown, numbers="value,low,high")
+    if len(rows) > _MOST_ROWS:
+        paragraph(f"... {len(rows) - _MOST_ROWS} more; --json or --out has them all.")
+
+
+def _text(value: Any) -> str:
+    from congenial.inference.estimates.answers import written_number
+
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else written_number(value)

@@ -1,0 +1,86 @@
+"""`congenial export`: a bundle in the formats that other tools read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from congenial.cli.output import (
+    BundleFolder,
+    Document,
+    Json,
+    emit,
+    examples,
+    line,
+    paragraph,
+    working,
+)
+from congenial.errors import BundleError, InferenceError
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial export bundles/sex-by-age --to xlsx --out spreadsheet",
+            "congenial export bundles/sex-by-age --to sdmx --out sdmx --level 0.9",
+        )
+    )(export)
+
+
+def export(
+    bundle: BundleFolder,
+    to: Annotated[str, typer.Option(help="datapackage, sdmx, xlsx or registry.")],
+    out: Annotated[Path, typer.Option(help="The folder to write to; no file is overwritten.")],
+    level: Annotated[float, typer.Option(help="Level of the intervals of cells.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Write a bundle's tables, with intervals of every cell, for other tools. Spends nothing."""
+    if not 0 < level < 1:
+        raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+    with working("writing"):
+        from congenial.exports.export_formats import format_called
+        from congenial.exports.exported_tables import exported_bundle
+        from congenial.publication.bundle import DIGEST, read, read_index, read_text
+
+        chosen = format_called(to)
+        digest = read_text(bundle / DIGEST).strip()
+        told = exported_bundle(read(bundle), read_index(bundle), digest, level)
+        files = chosen.files(told)
+        written = _write(files, out)
+    document: Document = {
+        "bundle": str(bundle),
+        "format": to,
+        "files": [str(path) for path in written],
+        "left_open": chosen.left_open(told),
+        "publishable": told.release.publishable,
+    }
+    emit(document) if as_json else _show(document)
+
+
+def _write(files: dict[str, bytes], out: Path) -> list[Path]:
+    """The files, none of them in place of another."""
+    paths = {out / name: content for name, content in files.items()}
+    there = [path for path in paths if path.exists()]
+    if there:
+        raise BundleError(f"'{there[0]}' is already there.", remedy="Choose another --out.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for path, content in paths.items():
+            path.write_bytes(content)
+    except OSError as reason:
+        raise BundleError(
+            f"cannot write to '{out}': {reason.strerror}.", remedy="Choose another --out."
+        ) from None
+    return list(paths)
+
+
+def _show(document: Document) -> None:
+    for path in document["files"]:
+        line("Wrote", path)
+    for what in document["left_open"]:
+        line("Fill in", what)
+    if not document["publishable"]:
+        paragraph("NOT FOR PUBLICATION: the bundle was drawn with a seed.", style="bold red")

@@ -1,0 +1,1 @@
+"""A bundle in the formats that other tools read: one file of this room for each format."""

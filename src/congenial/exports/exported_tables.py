@@ -1,0 +1,173 @@
+"""What is handed over of a bundle: tables with uncertainty, a dictionary, figures, the promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.errors import BundleError
+from congenial.figures.invariants import Invariants
+from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
+from congenial.tables.joint_estimator import ends
+
+Meaning = Literal["label", "coarser label", "number"]
+
+COUNT = "count as published; sums of many cells are better taken from `estimate`"
+ESTIMATE = "value as drawn: unbiased, perhaps negative"
+WHOLE = "whole count, fitted to the estimates of all tables"
+BEST = "best estimate from all measured tables and exact figures"
+DEVIATION = "standard deviation of the error of `estimate`"
+
+
+@dataclass(frozen=True)
+class ExportedColumn:
+    """A column: its name, its values, what they mean, and the levels that labels can have."""
+
+    name: str
+    values: Any = field(repr=False)
+    meaning: Meaning
+    description: str
+    levels: tuple[str, ...] = ()
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it holds text."""
+        return self.meaning != "number"
+
+
+@dataclass(frozen=True)
+class ExportedTable:
+    """A table with one row for each cell; columns in a fixed order."""
+
+    name: str
+    columns: tuple[ExportedColumn, ...]
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Plain values, row by row."""
+        return list(zip(*(one.values for one in self.columns), strict=True))
+
+
+@dataclass(frozen=True)
+class ExportedBundle:
+    """Everything a format may want to write."""
+
+    release: Any
+    index: dict[str, Any] = field(repr=False)  # release.json
+    digest: str
+    tables: tuple[ExportedTable, ...]
+    level: float
+
+    @property
+    def name(self) -> str:
+        """The release's name."""
+        return str(self.release.name)
+
+    @property
+    def schema(self) -> Schema:
+        """What the labels mean."""
+        schema: Schema = self.release.schema
+        return schema
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly."""
+        figures: Invariants = self.release.published
+        return figures
+
+    @property
+    def promise(self) -> str:
+        """The promise, as the bundle states it."""
+        return str(self.index.get("promise", ""))
+
+    @property
+    def date(self) -> str:
+        """The day it was made."""
+        return str(self.index.get("created", ""))[:10]
+
+
+def exported_bundle(
+    release: Any, index: dict[str, Any], digest: str, level: float
+) -> ExportedBundle:
+    """The tables of a release of any kind that offers some."""
+    offered = getattr(release, "exported_tables", None)
+    if isinstance(release, Release):
+        tables: tuple[ExportedTable, ...] = (single_table(release, level),)
+    elif isinstance(release, TablesRelease):
+        tables = several_tables(release, level)
+    elif callable(offered):
+        tables = tuple(offered(level))
+    else:
+        raise BundleError(
+            f"a bundle of kind '{release.kind}' has no table to hand over.",
+            remedy="Its CSV files can be used as they are.",
+        )
+    return ExportedBundle(release, index, digest, tables, level)
+
+
+def single_table(release: Release, level: float) -> ExportedTable:
+    """One row for each cell: labels, coarser labels, counts, and intervals where there are any."""
+    shape = tuple(axis.size for axis in release.schema.axes(release.table))
+    places = np.indices(shape).reshape(len(shape), -1)
+    columns = _labels(release.schema, release.table, places)
+    columns.append(ExportedColumn("count", release.values.reshape(-1).tolist(), "number", COUNT))
+    if release.mechanism.additive:
+        columns += _with_error(release, level)
+    return ExportedTable(release.name, tuple(columns))
+
+
+def several_tables(release: TablesRelease, level: float) -> tuple[ExportedTable, ...]:
+    """Every printed table: whole counts where there are any, estimates and their intervals."""
+    found = []
+    for at, names in enumerate(release.tables):
+        shape = tuple(axis.size for axis in release.schema.axes(names))
+        columns = _labels(release.schema, names, np.indices(shape).reshape(len(shape), -1))
+        counts = release.counts[at]
+        if counts is not None:
+            columns.append(ExportedColumn("count", counts.reshape(-1).tolist(), "number", WHOLE))
+        estimates, deviations = release.estimates[at], release.deviations[at]
+        parts = (estimates, deviations, *ends(estimates, deviations, level))
+        told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
+        for name, values, what in zip(("estimate", "sd", "low", "high"), parts, told, strict=True):
+            columns.append(ExportedColumn(name, values.reshape(-1).tolist(), "number", what))
+        found.append(ExportedTable(" by ".join(names) or "total", tuple(columns)))
+    return tuple(found)
+
+
+def _labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[ExportedColumn]:
+    found = []
+    for at, axis in enumerate(schema.axes(table)):
+        attribute = schema.attribute(axis.base)
+        if axis.name == axis.base:
+            for coarse, parents in attribute.coarser.items():
+                found.append(_labelled(coarse, parents, places[at], "coarser label", axis.name))
+        found.append(_labelled(axis.name, axis.levels, places[at], "label", ""))
+    return found
+
+
+def _labelled(name: str, levels: Any, places: Any, meaning: Meaning, of: str) -> ExportedColumn:
+    described = f"coarser name of {of}" if of else f"level of {name}"
+    values = [levels[i] for i in places.tolist()]
+    return ExportedColumn(name, values, meaning, described, tuple(dict.fromkeys(levels)))
+
+
+def _with_error(release: Release, level: float) -> list[ExportedColumn]:
+    cells = int(release.values.size)
+    index = np.arange(cells).reshape(release.values.shape)
+    laws = release.mechanism.error_laws(index, cells)
+    intervals = release.intervals(list(release.table), level)
+    deviations = [float(law.variance) ** 0.5 for law in laws]
+    return [
+        ExportedColumn("estimate", intervals["estimate"].to_pylist(), "number", ESTIMATE),
+        ExportedColumn("sd", deviations, "number", DEVIATION),
+        ExportedColumn("low", intervals["low"].to_pylist(), "number", f"lower {_ends(level)}"),
+        ExportedColumn("high", intervals["high"].to_pylist(), "number", f"upper {_ends(level)}"),
+    ]
+
+
+def _ends(level: float) -> str:
+    return f"end of the interval for the true count, level {level:g}"

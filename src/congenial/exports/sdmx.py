@@ -1,0 +1,178 @@
+"""SDMX: the data as SDMX-CSV 1.0, and its structure message (SDMX-ML 2.1) with code lists.
+
+Levels become codes: letters, digits and underscores; their labels are the codes' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from congenial.data.csv_text import rows_csv
+from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
+from congenial.exports.file_names import identifier, plain_name, unique_names
+
+AGENCY = "PUBLISHER"
+VERSION = "1.0"
+MEASURE = "OBS_VALUE"
+_BASE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
+_RESERVED = ("DATAFLOW", MEASURE, "ESTIMATE", "SD", "LOW", "HIGH")
+
+
+class Sdmx:
+    """For each table a CSV file of data, and one structure message for all."""
+
+    name = "sdmx"
+    words = "SDMX-CSV 1.0 with its structure message (SDMX-ML 2.1)"
+
+    def files(self, bundle: ExportedBundle) -> dict[str, bytes]:
+        """The data of each table, and structure.xml."""
+        names = unique_names([plain_name(table.name) for table in bundle.tables])
+        flows = [Flow(table) for table in bundle.tables]
+        found = {
+            f"{name}.csv": rows_csv(flow.rows(), "\r\n").encode()
+            for name, flow in zip(names, flows, strict=True)
+        }
+        found["structure.xml"] = "\n".join(_message(bundle, flows)).encode()
+        return found
+
+    def left_open(self, bundle: ExportedBundle) -> list[str]:  # noqa: ARG002
+        """Who publishes it, in the terms of SDMX."""
+        return [f"the agency: {AGENCY} in structure.xml and in the first column of the data"]
+
+
+class Flow:
+    """A table as a dataflow: identifiers for axes and levels."""
+
+    def __init__(self, table: ExportedTable) -> None:
+        self.name = table.name
+        self.id = identifier(table.name)
+        self.axes = [one for one in table.columns if one.meaning == "label"]
+        self.numbers = [one for one in table.columns if not one.is_label]
+        ids = unique_names([*_RESERVED, *(identifier(one.name) for one in self.axes)])
+        self.dimensions = ids[len(_RESERVED) :]
+        self.codes = [unique_names([identifier(x, False) for x in one.levels]) for one in self.axes]
+
+    @property
+    def attributes(self) -> list[str]:
+        """What stands beside the count."""
+        return [identifier(one.name) for one in self.numbers[1:]]
+
+    def rows(self) -> Iterator[Sequence[object]]:
+        """The header, then one row for each cell."""
+        yield ["DATAFLOW", *self.dimensions, MEASURE, *self.attributes]
+        flow = f"{AGENCY}:{self.id}({VERSION})"
+        coded = [_coded(one, codes) for one, codes in zip(self.axes, self.codes, strict=True)]
+        numbers = [one.values for one in self.numbers]
+        for row in zip(*coded, *numbers, strict=True):
+            yield [flow, *row]
+
+
+def _coded(column: ExportedColumn, codes: list[str]) -> list[str]:
+    code = dict(zip(column.levels, codes, strict=True))
+    return [code[value] for value in column.values]
+
+
+# ---- the structure message -----------------------------------------------------------------------
+
+
+def _message(bundle: ExportedBundle, flows: list[Flow]) -> Iterator[str]:
+    spaces = " ".join(f'xmlns:{short}="{_BASE}/{short}"' for short in ("message", "structure"))
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<message:Structure {spaces} xmlns:common="{_BASE}/common">'
+    yield "<message:Header>"
+    yield f"<message:ID>{escape(plain_name(bundle.name))}</message:ID>"
+    yield "<message:Test>false</message:Test>"
+    yield f"<message:Prepared>{escape(str(bundle.index.get('created', '')))}</message:Prepared>"
+    yield f'<message:Sender id="{AGENCY}"/>'
+    yield "</message:Header>"
+    yield "<message:Structures>"
+    yield "<structure:Dataflows>"
+    for flow in flows:
+        yield from _dataflow(flow)
+    yield "</structure:Dataflows>"
+    yield "<structure:Codelists>"
+    for flow in flows:
+        yield from _code_lists(flow)
+    yield "</structure:Codelists>"
+    yield "<structure:Concepts>"
+    for flow in flows:
+        yield from _concepts(flow)
+    yield "</structure:Concepts>"
+    yield "<structure:DataStructures>"
+    for flow in flows:
+        yield from _data_structure(flow)
+    yield "</structure:DataStructures>"
+    yield "</message:Structures>"
+    yield "</message:Structure>\n"
+
+
+def _maintained(kind: str, name: str, label: str) -> str:
+    told = f'id="{name}" agencyID="{AGENCY}" version="{VERSION}" isFinal="true"'
+    return f"<structure:{kind} {told}>{_named(label)}"
+
+
+def _named(label: str) -> str:
+    return f'<common:Name xml:lang="en">{escape(label)}</common:Name>'
+
+
+def _reference(name: str, package: str, kind: str, parent: str = "") -> str:
+    """A reference to something maintained, or to an item of it."""
+    inside = f' maintainableParentID="{parent}" maintainableParentVersion="{VERSION}"'
+    own = inside if parent else f' version="{VERSION}"'
+    return f'<Ref id="{name}"{own} agencyID="{AGENCY}" package="{package}" class="{kind}"/>'
+
+
+def _dataflow(flow: Flow) -> Iterator[str]:
+    yield _maintained("Dataflow", flow.id, flow.name)
+    structure = _reference(f"DSD_{flow.id}", "datastructure", "DataStructure")
+    yield f"<structure:Structure>{structure}</structure:Structure></structure:Dataflow>"
+
+
+def _code_lists(flow: Flow) -> Iterator[str]:
+    for axis, name, codes in zip(flow.axes, flow.dimensions, flow.codes, strict=True):
+        yield _maintained("Codelist", f"CL_{flow.id}_{name}", axis.name)
+        for code, label in zip(codes, axis.levels, strict=True):
+            yield f"<structure:Code id={quoteattr(code)}>{_named(label)}</structure:Code>"
+        yield "</structure:Codelist>"
+
+
+def _concepts(flow: Flow) -> Iterator[str]:
+    yield _maintained("ConceptScheme", f"CS_{flow.id}", flow.name)
+    columns = [*flow.axes, *flow.numbers]
+    for name, column in zip([*flow.dimensions, MEASURE, *flow.attributes], columns, strict=True):
+        described = f'<common:Description xml:lang="en">{escape(column.description)}'
+        yield f'<structure:Concept id="{name}">{_named(column.name)}'
+        yield f"{described}</common:Description></structure:Concept>"
+    yield "</structure:ConceptScheme>"
+
+
+def _data_structure(flow: Flow) -> Iterator[str]:
+    yield _maintained("DataStructure", f"DSD_{flow.id}", flow.name)
+    yield "<structure:DataStructureComponents>"
+    yield '<structure:DimensionList id="DimensionDescriptor">'
+    for place, name in enumerate(flow.dimensions, start=1):
+        codes = _reference(f"CL_{flow.id}_{name}", "codelist", "Codelist")
+        coded = f"<structure:Enumeration>{codes}</structure:Enumeration>"
+        yield f'<structure:Dimension id="{name}" position="{place}">{_identity(flow, name)}'
+        yield f"<structure:LocalRepresentation>{coded}</structure:LocalRepresentation>"
+        yield "</structure:Dimension>"
+    yield "</structure:DimensionList>"
+    if flow.attributes:
+        yield '<structure:AttributeList id="AttributeDescriptor">'
+        for name in flow.attributes:
+            yield f'<structure:Attribute id="{name}" assignmentStatus="Conditional">'
+            yield _identity(flow, name)
+            measure = f'<structure:PrimaryMeasure><Ref id="{MEASURE}"/></structure:PrimaryMeasure>'
+            yield f"<structure:AttributeRelationship>{measure}</structure:AttributeRelationship>"
+            yield "</structure:Attribute>"
+        yield "</structure:AttributeList>"
+    yield '<structure:MeasureList id="MeasureDescriptor">'
+    yield f'<structure:PrimaryMeasure id="{MEASURE}">{_identity(flow, MEASURE)}'
+    yield "</structure:PrimaryMeasure></structure:MeasureList>"
+    yield "</structure:DataStructureComponents></structure:DataStructure>"
+
+
+def _identity(flow: Flow, name: str) -> str:
+    concept = _reference(name, "conceptscheme", "Concept", f"CS_{flow.id}")
+    return f"<structure:ConceptIdentity>{concept}</structure:ConceptIdentity>"

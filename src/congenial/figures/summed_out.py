@@ -1,0 +1,56 @@
+"""Figures as tables see them that do not show all of their axes.
+
+People by county, seen by tables of sex and age, is the number of people and nothing else: a sum of
+figures that is the same in every county is a sum over all counties. So where no condition mentions
+an attribute that the tables leave out, its axes can be summed out of every figure without losing
+anything that the tables could show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from congenial.data.predicate import parse
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+
+
+def summed_out(mandates: Invariants, names: Sequence[str]) -> Invariants:
+    """The figures over some attributes; as they are where a condition mentions another one.
+
+    >>> from congenial import Schema, Table, publish, total
+    >>> schema = Schema.from_dict({"area": {"levels": ["A", "B"]}, "ill": {"levels": ["0", "1"]}})
+    >>> public = publish(Table(schema, schema.names, [[1, 2], [3, 4]]), total(by="area"))
+    >>> found = summed_out(public, ["ill"])
+    >>> found.statements[0].by, int(found.values[0])
+    ((), 10)
+    """
+    inside = set(names)
+    if set(mandates.bases) <= inside or not _plain(mandates, inside):
+        return mandates
+    kept: dict[tuple[Any, ...], tuple[Statement, Any]] = {}
+    values = mandates.values or (None,) * len(mandates.statements)
+    for statement, value in zip(mandates.statements, values, strict=True):
+        bases = [mandates.schema.axis(axis).base for axis in statement.by]
+        out = tuple(at for at, base in enumerate(bases) if base not in inside)
+        by = tuple(axis for axis, base in zip(statement.by, bases, strict=True) if base in inside)
+        summed = None if value is None else np.asarray(np.sum(value, axis=out))
+        kept.setdefault(
+            (statement.terms, by, statement.relation), (replace(statement, by=by), summed)
+        )
+    statements = tuple(statement for statement, _ in kept.values())
+    figures = None if mandates.values is None else tuple(value for _, value in kept.values())
+    return Invariants(mandates.schema, statements, figures)
+
+
+def _plain(mandates: Invariants, inside: set[str]) -> bool:
+    """Whether every condition is about attributes inside, and there are no bounds."""
+    conditions = [
+        condition for one in mandates.statements for condition, _ in one.terms if condition
+    ]
+    bases = {base for one in conditions for base in parse(one, mandates.schema).bases}
+    return bases <= inside and not mandates.bounds

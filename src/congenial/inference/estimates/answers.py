@@ -1,0 +1,110 @@
+"""What an analyst gets: estimates with intervals, each with the method that made it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from congenial._notebook import grid
+
+COLUMNS = ("value", "low", "high", "sd", "method", "note")
+NOT_GROUPS = ("of", *COLUMNS, "level", "jointly")  # keys of a row that are no labels
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One estimate: what it is of, for whom, its interval and what that rests on.
+
+    `value` is nan where there is none; `note` then says why. `low` or `high` is infinite where
+    nothing bounds it. `sd` is the standard deviation of the error, nan where none is stated.
+    """
+
+    of: str
+    value: float
+    low: float
+    high: float
+    level: float
+    method: str
+    group: Mapping[str, str] = field(default_factory=dict)
+    sd: float = math.nan
+    note: str = ""
+    jointly: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; what is not a finite number becomes None."""
+        numbers = {name: _finite(getattr(self, name)) for name in ("value", "low", "high", "sd")}
+        return {
+            "of": self.of,
+            **self.group,
+            **numbers,
+            "level": self.level,
+            "jointly": self.jointly,
+            "method": self.method,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class EstimateTable:
+    """Estimates in the order they were asked for."""
+
+    estimates: tuple[Estimate, ...]
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
+
+    def __getitem__(self, place: int) -> Estimate:
+        return self.estimates[place]
+
+    def to_arrow(self) -> Any:
+        """One row for each estimate: `of`, the groups' labels, value, low, high, sd, method."""
+        import pyarrow as pa
+
+        names = list(dict.fromkeys(name for one in self for name in one.group))
+        columns: dict[str, Any] = {"of": pa.array([one.of for one in self], pa.string())}
+        for name in names:
+            columns[name] = pa.array([one.group.get(name) for one in self], pa.string())
+        for name in COLUMNS:
+            kind = pa.float64() if name in ("value", "low", "high", "sd") else pa.string()
+            columns[name] = pa.array([getattr(one, name) for one in self], kind)
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame (extra `frames`)."""
+        return self.to_arrow().to_pandas()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Plain values, for JSON."""
+        return [one.to_dict() for one in self]
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (one.of, ", ".join(one.group.values()), *map(written_number, _numbers(one)), one.method)
+            for one in self
+        ]
+        return grid("Estimates", ("of", "for", "value", "low", "high", "method"), rows)
+
+
+def written_number(value: float) -> str:
+    """A number with as many digits as anybody reads; nothing where there is none."""
+    if math.isnan(value):
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int_or_nan(value) else f"{value:.4g}"
+
+
+def int_or_nan(value: float) -> float:
+    """The whole number next to a finite one."""
+    return float(round(value)) if math.isfinite(value) else math.nan
+
+
+def _numbers(one: Estimate) -> tuple[float, float, float]:
+    return one.value, one.low, one.high
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,123 @@
+"""What an estimate needs of a release: unbiased cells, and the public law of their errors.
+
+Any kind of release that estimates a table can be asked: it fulfils `CellEstimates`, or it has a
+method `cell_estimates()` that returns something which does. Weights of linear combinations are
+sparse matrices with one row for each combination and one column for each cell, in C order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.data.schema import Schema
+from congenial.errors import InferenceError
+from congenial.figures.invariants import Invariants
+from congenial.mechanisms.mechanism import ErrorLaw
+from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
+
+Floats = NDArray[np.float64]
+Weights = Any  # scipy.sparse.csr_array
+
+DRAWS = 10_000  # of the noise, for every interval by simulation
+SEED = 20260101  # public: everybody gets the same intervals
+
+
+@dataclass(frozen=True)
+class ScaledLaw:
+    """The law of `scale` times a sum's error, from the mechanism's own table of laws."""
+
+    law: ErrorLaw
+    scale: float
+
+    @property
+    def basis(self) -> str:
+        """What the law rests on."""
+        return str(getattr(self.law, "basis", "exact law of the noise"))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the error."""
+        return float(abs(self.scale) * self.law.variance**0.5)
+
+    def reach(self, level: float) -> float:
+        """h with P(|error| <= h) >= level."""
+        return abs(self.scale) * self.law.interval(level)
+
+
+@runtime_checkable
+class CellEstimates(Protocol):
+    """Unbiased estimates of a table's cells whose errors follow a public law."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def schema(self) -> Schema:
+        """What the cells mean."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the finest cells."""
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly."""
+
+    @property
+    def cells(self) -> Floats:
+        """The estimates, one after the other."""
+
+    def errors(self, weights: Weights, stream: int = 0) -> Floats:
+        """Joint draws of the errors (estimate minus truth) of linear combinations, (DRAWS, rows).
+
+        The same for the same stream; draws of different streams are independent.
+        """
+
+    def covariance(self, weights: Weights) -> Floats:
+        """Covariance matrix of the errors of linear combinations, exact or a bound."""
+
+    def known(self, weights: Weights) -> NDArray[np.bool_]:
+        """Which combinations follow from the figures published exactly."""
+
+    def laws(self, weights: Weights) -> list[ScaledLaw | None]:
+        """The law of the error of each combination, where it is tabulated."""
+
+
+def cell_estimates(release: Any) -> CellEstimates:
+    """The cells that a release estimates; refused in words where it has none."""
+    if isinstance(release, Release | TablesRelease):
+        # Kept with the release, as a cached property would be: simulated noise is used again.
+        if "_cell_estimates" not in vars(release):
+            vars(release)["_cell_estimates"] = _of_tables(release)
+        kept: CellEstimates = vars(release)["_cell_estimates"]
+        return kept
+    offered = getattr(release, "cell_estimates", None)
+    found = offered() if callable(offered) else release
+    if isinstance(found, CellEstimates):
+        return found
+    raise InferenceError(
+        f"a release of kind '{getattr(release, 'kind', type(release).__name__)}' has no table "
+        "whose errors have a public law.",
+        remedy="Ask a bundle with a protected table, or use what `congenial infer` offers.",
+    )
+
+
+def _of_tables(release: Release | TablesRelease) -> CellEstimates:
+    """The cells of one table, or of several that were drawn together."""
+    from congenial.inference.estimates.combined_estimates import CombinedEstimates
+    from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
+
+    if isinstance(release, Release):
+        return SingleTableEstimates(release)
+    tables = tuple(SingleTableEstimates(one) for one in release.measured_tables())
+    if len(tables) == 1:
+        return tables[0]
+    known = zip(release.tables, release.estimator.measurements.precisions, strict=True)
+    precisions = dict(known)
+    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables))

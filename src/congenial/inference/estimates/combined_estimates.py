@@ -1,0 +1,250 @@
+"""Several releases of one population as one best estimate: generalised least squares.
+
+y_b = T_b x + noise for every table b, A x = t for the exact figures. The estimate minimises sum_b
+p_b |y_b - T_b x|^2 subject to the figures (`congenial.tables`); p_b is one over the average
+variance of table b's cells. It is linear in the y_b and unbiased whatever the p_b are, so its
+errors are linear combinations of the tables' own errors, drawn from their public laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from congenial.data.schema import Schema
+from congenial.data.selection import cell_index
+from congenial.data.workload import Margin, Workload
+from congenial.errors import InferenceError
+from congenial.figures.invariants import Invariants
+from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, ScaledLaw, Weights
+from congenial.tables.estimate import choose_inverse, estimate, finest
+from congenial.tables.inverse import Inverse
+from congenial.tables.measurements import Measurements
+
+SAMPLED = 200  # cells of a table whose variance stands for all
+FAR_APART = 8.0  # standard deviations between two estimates of one sum: not one population
+
+
+def combined(tables: Sequence[CellEstimates], same_population: bool = False) -> CellEstimates:
+    """The best estimate from all tables; refused where they do not belong together."""
+    if len(tables) == 1:
+        return tables[0]
+    for one, other in combinations(tables, 2):
+        _refuse_strangers(one, other, same_population)
+    # Tables that were drawn together enter one by one, each with its own precision.
+    apart = [one.tables if isinstance(one, CombinedEstimates) else (one,) for one in tables]
+    return CombinedEstimates(tuple(table for each in apart for table in each))
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedEstimates:
+    """`CellEstimates` from several tables; the cells are those of the finest."""
+
+    tables: tuple[CellEstimates, ...]
+    precisions: tuple[float, ...] | None = None  # of each table; from its errors if not given
+
+    def __post_init__(self) -> None:
+        _ = self.finest
+
+    @property
+    def name(self) -> str:
+        """All names."""
+        return " + ".join(one.name for one in self.tables)
+
+    @property
+    def schema(self) -> Schema:
+        """What the cells mean."""
+        return self.finest.schema
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the finest table."""
+        return self.finest.axes
+
+    @cached_property
+    def finest(self) -> CellEstimates:
+        """The table of which all others are sums."""
+        for one in self.tables:
+            if all(_is_sum_of(other, one) for other in self.tables):
+                return one
+        listed = "; ".join(f"'{one.name}' over {', '.join(one.axes)}" for one in self.tables)
+        raise InferenceError(
+            f"none of the tables has the cells of all others ({listed}).",
+            remedy="Combine them with a bundle that has, or ask each of them.",
+        )
+
+    @cached_property
+    def published(self) -> Invariants:
+        """The figures of all tables that the finest can show."""
+        joined = self.tables[0].published
+        for one in self.tables[1:]:
+            joined = joined.join(one.published)
+        return joined
+
+    @cached_property
+    def _measurements(self) -> Measurements:
+        work = Workload.of(self.schema, [one.axes for one in self.tables])
+        precisions = self.precisions or tuple(_precision(one) for one in self.tables)
+        return Measurements(work, precisions, self._shown)
+
+    @cached_property
+    def _shown(self) -> Invariants:
+        """The exact figures about attributes of the finest table."""
+        bases = {axis.base for axis in self.schema.axes(self.axes)}
+        figures = self.published
+        kept = [
+            i
+            for i, statement in enumerate(figures.statements)
+            if figures.values is not None
+            and figures.values[i] is not None
+            and {*Invariants(self.schema, (statement,)).bases} <= bases
+            and statement in figures.equalities
+        ]
+        values = tuple((figures.values or ())[i] for i in kept)
+        statements = tuple(figures.statements[i] for i in kept)
+        return Invariants(self.schema, statements, values if kept else None)
+
+    @cached_property
+    def _inverse(self) -> Inverse:
+        return choose_inverse(self._measurements)
+
+    @cached_property
+    def cells(self) -> Floats:
+        """The best estimate of every cell."""
+        values = [one.cells.reshape(_shape(one)) for one in self.tables]
+        return estimate(self._measurements, values, self._inverse).table(self.axes).reshape(-1)
+
+    # ---- errors ------------------------------------------------------------------------------
+
+    def _of_tables(self, weights: Weights) -> Iterator[tuple[CellEstimates, Weights]]:
+        """For each table, the weights with which its values enter linear combinations."""
+        measured = self._measurements
+        dense = np.asarray(weights.todense(), dtype=float).reshape(-1, *_shape(self.finest))
+        rows = self._by_attribute(dense, self.axes)
+        solved = self._inverse.apply([(finest(measured), rows)])
+        for i, table in enumerate(self.tables):
+            margin = measured.margins[i]
+            found = measured.precisions[i] * solved.totals(margin)
+            yield table, sp.csr_array(self._by_axis(found, table.axes).reshape(len(dense), -1))
+
+    def _places(self, axes: tuple[str, ...]) -> list[int]:
+        return [self._measurements.names.index(self.schema.axis(name).base) for name in axes]
+
+    def _by_attribute(self, rows: Floats, axes: tuple[str, ...]) -> Floats:
+        places = self._places(axes)
+        order = sorted(range(len(places)), key=places.__getitem__)
+        margin: Margin = finest(self._measurements)
+        return rows.transpose([0, *(1 + i for i in order)]).reshape(-1, *margin.shape)
+
+    def _by_axis(self, rows: Floats, axes: tuple[str, ...]) -> Floats:
+        places = self._places(axes)
+        rest = tuple(1 + at for at in range(rows.ndim - 1) if at not in places)
+        kept = sorted(places)
+        return np.squeeze(rows, rest).transpose([0, *(1 + kept.index(at) for at in places)])
+
+    def errors(self, weights: Weights, stream: int = 0) -> Floats:
+        """Sums of the tables' errors, each with its own stream."""
+        first, found = stream * len(self.tables), np.zeros(1)
+        for i, (table, part) in enumerate(self._of_tables(weights)):
+            found = found + table.errors(part, first + i)
+        return found
+
+    def covariance(self, weights: Weights) -> Floats:
+        """Covariances of independent errors add up."""
+        found: Any = 0.0
+        for table, part in self._of_tables(weights):
+            found = found + table.covariance(part)
+        return np.asarray(found)
+
+    def known(self, weights: Weights) -> NDArray[np.bool_]:
+        """Combinations into which no table's noise enters."""
+        each = [table.known(part) for table, part in self._of_tables(weights)]
+        return np.asarray(np.all(each, axis=0))
+
+    def laws(self, weights: Weights) -> list[ScaledLaw | None]:
+        """None: sums of several tables' noise are simulated."""
+        return [None] * weights.shape[0]
+
+
+def _shape(table: CellEstimates) -> tuple[int, ...]:
+    return tuple(axis.size for axis in table.schema.axes(table.axes))
+
+
+def _precision(table: CellEstimates) -> float:
+    """One over the average variance of some cells."""
+    count = table.cells.size
+    chosen = np.unique(np.linspace(0, count - 1, min(count, SAMPLED)).astype(np.int64))
+    at = (np.ones(len(chosen)), (np.arange(len(chosen)), chosen))
+    errors = table.errors(sp.csr_array(at, shape=(len(chosen), count)))
+    return 1 / max(float(np.mean(errors**2)), 1e-12)
+
+
+def _is_sum_of(coarse: CellEstimates, fine: CellEstimates) -> bool:
+    """Whether every cell of one table is a sum of cells of the other."""
+    own = {axis.base: axis for axis in fine.schema.axes(fine.axes)}
+    for axis in coarse.schema.axes(coarse.axes):
+        if axis.base not in own:
+            return False
+        levels = zip(own[axis.base].of_base.tolist(), axis.of_base.tolist(), strict=True)
+        if len({*levels}) != own[axis.base].size:
+            return False
+    return True
+
+
+# ---- what belongs together -----------------------------------------------------------------------
+
+
+def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population: bool) -> None:
+    names = f"'{one.name}' and '{other.name}'"
+    if one.schema.digest != other.schema.digest:
+        raise InferenceError(
+            f"{names} have different schemas.",
+            remedy="Combine bundles of one plan; compare others with change(...) or growth(...).",
+        )
+    _refuse_the_same(one, other, names)
+    joined = one.published.join(other.published)  # refuses figures that disagree
+    shared = [s for s in one.published.equalities if s in other.published.equalities]
+    if not shared and not same_population:
+        raise InferenceError(
+            f"no exact figure shows that {names} are of one population "
+            f"({len(joined.statements)} figures, none in both).",
+            remedy="If they are, say so with --same-population (same_population=True).",
+        )
+    _refuse_far_apart(one, other, names)
+
+
+def _refuse_the_same(one: CellEstimates, other: CellEstimates, names: str) -> None:
+    if one.axes == other.axes and np.array_equal(one.cells, other.cells):
+        raise InferenceError(
+            f"{names} are the same draw: it says nothing twice.", remedy="Give each bundle once."
+        )
+
+
+def _refuse_far_apart(one: CellEstimates, other: CellEstimates, names: str) -> None:
+    """Sums over axes that both show must agree within the noise."""
+    shared = [name for name in one.axes if name in other.axes]
+    for axes in [(), *((name,) for name in shared)]:
+        sums, variances = zip(*(_margin(table, axes) for table in (one, other)), strict=True)
+        spread = np.sqrt(sum(variances))
+        if np.any(np.abs(sums[0] - sums[1]) > FAR_APART * spread + 1e-6):
+            of = f"by {axes[0]}" if axes else "in all"
+            raise InferenceError(
+                f"{names} differ {of} by far more than their noise: they are not of one "
+                "population.",
+                remedy="Compare them with change(...) or growth(...) instead.",
+            )
+
+
+def _margin(table: CellEstimates, axes: tuple[str, ...]) -> tuple[Floats, Floats]:
+    """Sums of a table over some axes, and the variances of their errors."""
+    index = np.broadcast_to(cell_index(table.schema, table.axes, axes), _shape(table)).reshape(-1)
+    count, cells = table.schema.size(axes), np.arange(table.cells.size)
+    weights = sp.csr_array((np.ones(len(cells)), (index, cells)), shape=(count, len(cells)))
+    return weights @ table.cells, np.mean(table.errors(weights) ** 2, axis=0)

@@ -1,0 +1,157 @@
+"""Medians and quantiles of an ordered attribute in bins, interpolated inside a bin.
+
+With F(v) the number of people below v, linear inside every bin, the quantile v of order p solves
+F(v) - p N = 0: a sum of cells whose error has a public law. The confidence set is { v : |F(v) -
+p N| of the estimates <= quantile of |its error| }, which keeps its level with any law and any
+bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.attribute import Attribute
+from congenial.inference.estimates.cell_estimates import DRAWS, CellEstimates, Floats, Weights
+from congenial.inference.estimates.interval_cover import IntervalCover
+from congenial.inference.estimates.quantities import Ends, Quantity
+
+METHOD = "inversion of the simulated law of the cumulated count"
+MAY_BE_EMPTY = "nobody may be there: the quantile of an empty group is not defined"
+OPEN = "reaches into a bin without an edge"
+STEPS = 8  # points looked at inside a bin
+HALVINGS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedQuantile(Quantity):
+    """The quantile of order `probability` in each group; `bins[g]` has one row for each bin."""
+
+    source: CellEstimates
+    bins: list[Weights]
+    attribute: Attribute
+    probability: float
+
+    @cached_property
+    def _groups(self) -> list[_Cuts]:
+        return [_Cuts(self.source, one, self.probability) for one in self.bins]
+
+    @cached_property
+    def values(self) -> Floats:
+        """The interpolated quantile; nan in a bin without an edge, and where nobody seems to be."""
+        return np.array(
+            [self._value(one.root) if one.people > 0 else np.nan for one in self._groups]
+        )
+
+    def _value(self, place: float, outwards: int = 0) -> float:
+        """The number at a place counted in bins.
+
+        Inside a bin without an edge: that of its ends which lies `outwards` (-1 or 1).
+        """
+        intervals = self.attribute.intervals
+        if self.attribute.kind == "integers":  # the least level that reaches the share
+            return float(intervals[max(int(np.ceil(place)) - 1, 0)][0] or 0)
+        bin_ = min(int(place), len(intervals) - 1)
+        lower, upper = (np.nan if end is None else float(end) for end in intervals[bin_])
+        share = place - bin_
+        if share in (0.0, 1.0) and np.isfinite(end := (lower, upper)[int(share)]):
+            return end
+        if np.isnan(lower) or np.isnan(upper):
+            ends = {-1: (lower, -np.inf), 1: (upper, np.inf), 0: (np.nan, np.nan)}[outwards]
+            return ends[1] if np.isnan(ends[0]) else ends[0]
+        return lower + share * (upper - lower)
+
+    def sizes(self) -> Floats:
+        """|error| of the cumulated count at the estimate."""
+        return np.column_stack(
+            [np.abs(one.errors_at(np.array([one.root]))) for one in self._groups]
+        )
+
+    def ends(self, cover: IntervalCover) -> Ends:
+        """The ends of each set."""
+        found = [self._interval(one, cover) for one in self._groups]
+        low, high, notes = zip(*found, strict=True)
+        return Ends(np.array(low), np.array(high), [METHOD] * len(found), list(notes))
+
+    def _interval(self, cuts: _Cuts, cover: IntervalCover) -> tuple[float, float, str]:
+        first, last = cuts.ends(cover)
+        low, high = self._value(first, -1), self._value(last, 1)
+        if cuts.may_be_empty(cover):
+            return low, high, MAY_BE_EMPTY
+        return low, high, "" if np.isfinite(low) and np.isfinite(high) else OPEN
+
+
+class _Cuts:
+    """F(v) - p N of one group at the edges of its bins, estimated and in simulation."""
+
+    def __init__(self, source: CellEstimates, bins: Weights, probability: float) -> None:
+        count = bins.shape[0]
+        below = np.tril(np.ones((count + 1, count)), -1) - probability
+        self._source, self._weights = source, sp.csr_array(sp.csr_array(below) @ bins)
+        self.estimates = self._weights @ source.cells
+        self.people = float(np.sum(bins @ source.cells))
+        self._total = sp.csr_array(np.ones((1, count))) @ bins
+
+    @cached_property
+    def _errors(self) -> Floats:
+        return self._source.errors(self._weights)
+
+    def errors_at(self, places: Floats) -> Floats:
+        """Simulated errors at places counted in bins, (DRAWS, places)."""
+        at = np.minimum(places.astype(np.int64), len(self.estimates) - 2)
+        share = places - at
+        found = self._errors[:, at] * (1 - share) + self._errors[:, at + 1] * share
+        assert found.shape[0] == DRAWS
+        return np.asarray(found)
+
+    def _inside(self, places: Floats, cover: IntervalCover) -> Any:
+        there = np.interp(places, np.arange(len(self.estimates)), self.estimates)
+        return np.abs(there) <= cover.reach(np.abs(self.errors_at(places)))
+
+    @cached_property
+    def root(self) -> float:
+        """Where the estimates, made monotone, cross zero."""
+        up = np.maximum.accumulate(self.estimates)
+        down = np.minimum.accumulate(self.estimates[::-1])[::-1]
+        middle = (up + down) / 2
+        after = int(np.argmax(middle >= 0)) if (middle >= 0).any() else len(middle) - 1
+        if after == 0:
+            return 0.0
+        rise = middle[after] - middle[after - 1]
+        return after - (float(middle[after] / rise) if rise > 0 else 0.0)
+
+    def ends(self, cover: IntervalCover) -> tuple[float, float]:
+        """First and last place of the set, counted in bins."""
+        edges = np.arange(len(self.estimates), dtype=float)
+        inside = np.flatnonzero(self._inside(edges, cover))
+        start = min([self.root, *edges[inside]])
+        stop = max([self.root, *edges[inside]])
+        return self._end(start, -1, cover), self._end(stop, 1, cover)
+
+    def _end(self, near: float, sign: int, cover: IntervalCover) -> float:
+        """From a place that belongs to the set outwards, to the next edge at most."""
+        edge = np.floor(near) if sign < 0 else np.ceil(near)
+        if edge == near:
+            edge = near + sign
+        if not 0 <= edge <= len(self.estimates) - 1:
+            return near
+        points = near + (edge - near) * np.arange(STEPS + 1) / STEPS
+        last = int(np.flatnonzero(self._inside(points, cover)).max(initial=0))
+        if last == STEPS:
+            return float(edge)
+        near, far = float(points[last]), float(points[last + 1])
+        for _ in range(HALVINGS):
+            middle = (near + far) / 2
+            kept = self._inside(np.array([middle]), cover)[0]
+            near, far = (middle, far) if kept else (near, middle)
+        return far
+
+    def may_be_empty(self, cover: IntervalCover) -> bool:
+        """Whether the noise allows that nobody is there."""
+        if self._source.known(self._total)[0]:
+            return self.people <= 0
+        return self.people <= float(cover.reach(np.abs(self._source.errors(self._total)))[0])

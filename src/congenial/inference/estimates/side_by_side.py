@@ -1,0 +1,87 @@
+"""Tables of two releases beside each other: their noise is independent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
+from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, ScaledLaw, Weights
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """`CellEstimates` of several tables, the cells of one after those of the other."""
+
+    tables: tuple[CellEstimates, ...]
+
+    @property
+    def name(self) -> str:
+        """All names."""
+        return " and ".join(one.name for one in self.tables)
+
+    @property
+    def schema(self) -> Schema:
+        """The first table's."""
+        return self.tables[0].schema
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The first table's."""
+        return self.tables[0].axes
+
+    @property
+    def published(self) -> Invariants:
+        """The first table's."""
+        return self.tables[0].published
+
+    @cached_property
+    def cells(self) -> Floats:
+        """All cells."""
+        return np.concatenate([one.cells for one in self.tables])
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each table's cells begin; at the end, how many cells there are."""
+        return [0, *np.cumsum([one.cells.size for one in self.tables]).tolist()]
+
+    def _apart(self, weights: Weights) -> Sequence[tuple[CellEstimates, Weights]]:
+        slices = [weights[:, start:stop] for start, stop in pairwise(self.starts)]
+        return list(zip(self.tables, slices, strict=True))
+
+    def errors(self, weights: Weights, stream: int = 0) -> Floats:
+        """Sums of independent errors: every table has its own stream."""
+        first = stream * len(self.tables)
+        found: Any = 0.0
+        for i, (table, part) in enumerate(self._apart(weights)):
+            found = found + table.errors(part, first + i)
+        return np.asarray(found)
+
+    def covariance(self, weights: Weights) -> Floats:
+        """Covariances of independent errors add up."""
+        found: Any = 0.0
+        for table, part in self._apart(weights):
+            found = found + table.covariance(part)
+        return np.asarray(found)
+
+    def known(self, weights: Weights) -> NDArray[np.bool_]:
+        """What is known in every table."""
+        found = [table.known(part) for table, part in self._apart(weights)]
+        return np.asarray(np.all(found, axis=0))
+
+    def laws(self, weights: Weights) -> list[ScaledLaw | None]:
+        """Laws of sums of one table; differences between tables are simulated."""
+        parts = self._apart(weights)
+        used = np.stack([np.diff(part.indptr) > 0 for _, part in parts])
+        laws: list[ScaledLaw | None] = [None] * weights.shape[0]
+        for i in np.flatnonzero(used.sum(axis=0) == 1):
+            table, part = parts[int(np.argmax(used[:, i]))]
+            laws[i] = table.laws(part[[i]])[0]
+        return laws

@@ -1,0 +1,206 @@
+"""The cells of a single protected table: its values as drawn, and the law of its noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from congenial.data.schema import Schema
+from congenial.errors import InferenceError
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import FROZEN, LOOSE
+from congenial.inference.estimates.cell_estimates import (
+    DRAWS,
+    SEED,
+    Floats,
+    ScaledLaw,
+    Weights,
+)
+from congenial.mechanisms.congenial import Conditioned, IntegerNoise
+from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.plain import PlainContinuous
+from congenial.mechanisms.table_release import Release
+from congenial.sampling.randomness import SeededRandomness
+
+REMEMBERED = 20_000_000  # numbers of simulated noise that are kept
+BLOCK = 4_000_000  # numbers of simulated noise held at a time otherwise
+NOTHING = 1e-9  # a weight this small, after projection on what is free, is none
+
+
+@dataclass(frozen=True, eq=False)
+class SingleTableEstimates:
+    """`CellEstimates` of a release of one table with additive noise."""
+
+    release: Release
+
+    def __post_init__(self) -> None:
+        if not self.mechanism.additive:
+            raise InferenceError(
+                f"'{self.release.name}' was drawn by '{self.mechanism.name}', whose error depends "
+                "on the confidential data: no interval holds for all.",
+                remedy="Use `congenial infer` with a model, or ask its publisher for a release "
+                "with nonnegative = 'project'.",
+            )
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What drew the table."""
+        return self.release.mechanism
+
+    @property
+    def name(self) -> str:
+        """The release's name."""
+        return self.release.name
+
+    @property
+    def schema(self) -> Schema:
+        """What the cells mean."""
+        return self.release.schema
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the table."""
+        return self.release.table
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly."""
+        return self.release.published
+
+    @cached_property
+    def cells(self) -> Floats:
+        """The values as drawn, unbiased."""
+        return np.asarray(self.release.drawn, dtype=np.float64).reshape(-1)
+
+    # ---- simulation --------------------------------------------------------------------------
+
+    def errors(self, weights: Weights, stream: int = 0) -> Floats:
+        """Joint draws of the errors of linear combinations, (DRAWS, rows)."""
+        touched = np.unique(weights.indices)
+        inside = weights[:, touched]
+        found = np.empty((DRAWS, weights.shape[0]))
+        at = 0
+        for block in self._noise(stream):
+            found[at : at + len(block)] = (inside @ block[:, touched].T.astype(float)).T
+            at += len(block)
+        return found
+
+    def _noise(self, stream: int) -> Any:
+        """Blocks of tables of noise, flat; the same every time."""
+        if DRAWS * self.cells.size > REMEMBERED:
+            return self._blocks(stream)
+        if stream not in self._kept:
+            self._kept[stream] = list(self._blocks(stream))
+        return self._kept[stream]
+
+    @cached_property
+    def _kept(self) -> dict[int, list[Any]]:
+        return {}
+
+    def _blocks(self, stream: int) -> Any:
+        source = SeededRandomness(SEED + stream)
+        step = max(1, min(DRAWS, BLOCK // max(self.cells.size, 1)))
+        for start in range(0, DRAWS, step):
+            drawn = self.mechanism.noise(source, min(step, DRAWS - start))
+            whole = np.issubdtype(drawn.dtype, np.integer) and np.abs(drawn).max() < 2**31
+            yield drawn.reshape(len(drawn), -1).astype(np.int32 if whole else np.float64)
+
+    def covariance(self, weights: Weights) -> Floats:
+        """From the simulated errors; their mean is zero by symmetry."""
+        errors = self.errors(weights)
+        return np.asarray(errors.T @ errors / DRAWS)
+
+    # ---- what is known about it --------------------------------------------------------------
+
+    def known(self, weights: Weights) -> NDArray[np.bool_]:
+        """Combinations that the conditioned noise leaves at zero."""
+        if not isinstance(self.mechanism, Conditioned):
+            return np.asarray(np.diff(weights.indptr) == 0)
+        if _disjoint_sums(weights):
+            return np.asarray(self.mechanism.support.fixes(_index(weights), weights.shape[0]))
+        found = np.zeros(weights.shape[0], dtype=np.bool_)
+        step = max(1, BLOCK // max(self.cells.size, 1))
+        for start in range(0, len(found), step):
+            rows = self._projection.apply(weights[start : start + step].toarray().astype(float))
+            found[start : start + step] = np.abs(rows).max(axis=1, initial=0) < NOTHING
+        return found
+
+    @cached_property
+    def _projection(self) -> KernelProjection:
+        assert isinstance(self.mechanism, Conditioned)
+        return KernelProjection(self.mechanism.support)
+
+    def laws(self, weights: Weights) -> list[ScaledLaw | None]:
+        """Laws of sums: all weights of one size, and one sign in each independent part."""
+        size = [self._one_size(*_row(weights, i)) for i in range(weights.shape[0])]
+        served = [i for i, one in enumerate(size) if one]
+        laws: list[ScaledLaw | None] = [None] * len(size)
+        if not served:
+            return laws
+        batches = [served] if _disjoint(weights[served]) else [[i] for i in served]
+        for batch in batches:
+            for i, law in zip(batch, self._laws_of(weights[batch]), strict=True):
+                laws[i] = ScaledLaw(law, size[i])
+        return laws
+
+    def _laws_of(self, rows: Weights) -> list[Any]:
+        index = _index(rows).reshape(self.mechanism.shape)
+        return list(self.mechanism.error_laws(index, rows.shape[0]))
+
+    def _one_size(self, cells: Any, values: Any) -> float:
+        """The size of all weights of a row whose law is that of a sum; 0.0 where it is not."""
+        sizes = np.abs(values)
+        if not len(sizes) or np.ptp(sizes) > NOTHING * sizes.max():
+            return 0.0
+        positive = values > 0
+        if positive.all() or not positive.any():
+            return float(sizes[0])
+        parts = self._parts
+        if parts is None or np.intersect1d(parts[cells[positive]], parts[cells[~positive]]).size:
+            return 0.0
+        return float(sizes[0])  # every part is symmetric about zero: signs of parts do not matter
+
+    @cached_property
+    def _parts(self) -> Any:
+        """For each cell, the independent part of the noise it belongs to; None where unknown."""
+        if isinstance(self.mechanism, PlainContinuous):
+            return np.arange(self.cells.size)
+        if not isinstance(self.mechanism, IntegerNoise | KernelGaussian):
+            return None
+        support = self.mechanism.support
+        labels = support.labels.reshape(-1)
+        of_group = np.arange(support.groups)
+        for tie in support.ties:
+            of_group[tie.groups] = tie.groups[0]
+        parts = np.where(labels >= 0, np.append(of_group, 0)[labels], -1)
+        alone = (labels == LOOSE) | (labels == FROZEN)
+        parts[alone] = support.groups + np.flatnonzero(alone)
+        return parts
+
+
+def _row(weights: Weights, i: int) -> tuple[Any, Any]:
+    """Places and values of a row's weights."""
+    inside = slice(weights.indptr[i], weights.indptr[i + 1])
+    return weights.indices[inside], weights.data[inside]
+
+
+def _disjoint(weights: Weights) -> bool:
+    """Whether no cell is in two combinations."""
+    return bool(np.bincount(weights.indices, minlength=1).max() <= 1)
+
+
+def _disjoint_sums(weights: Weights) -> bool:
+    """Whether the combinations are plain sums of which no two have a cell in common."""
+    return bool(np.all(weights.data == 1)) and _disjoint(weights)
+
+
+def _index(weights: Weights) -> Any:
+    """For each cell the combination it is in, -1 for none."""
+    index = np.full(weights.shape[1], -1, dtype=np.int64)
+    index[weights.indices] = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    return index

@@ -1,0 +1,148 @@
+"""Tests on tables with the noise in their law: equality of two areas, independence, trend.
+
+The null hypothesis is about people: the kind of each person is drawn with the same chances in every
+row (area, level). The statistic is computed from the noisy table, and its law under the null by
+simulation: people drawn with the shares that were estimated, the public noise added, the same
+statistic again. p = (1 + number at least as large) / (draws + 1). An ordinary chi-squared test of
+noisy counts takes noise for a difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.errors import InferenceError
+from congenial.inference.estimates.cell_estimates import (
+    SEED,
+    CellEstimates,
+    Floats,
+    Weights,
+    cell_estimates,
+)
+from congenial.inference.estimates.resolve import CellGroups
+
+TABLES = 1_999  # simulated under the null hypothesis
+
+
+@dataclass(frozen=True)
+class TableTest:
+    """A p-value, the null hypothesis it is about, and how its law was worked out."""
+
+    null: str
+    statistic: float
+    p_value: float
+    method: str = f"simulation of people under the null and of the public noise, {TABLES:,} tables"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return dict(vars(self))
+
+
+def independence_test(release: Any, row: str, column: str, where: str = "") -> TableTest:
+    """Test that two attributes are independent among people who meet a condition."""
+    groups = _all(release)
+    chosen = groups.selected(where)
+    (first, rows), (second, columns) = groups.levels_of(row), groups.levels_of(column)
+    if groups.table.schema.axis(row).base == groups.table.schema.axis(column).base:
+        raise InferenceError(
+            f"'{row}' and '{column}' are the same attribute.", remedy="Name two attributes."
+        )
+    weights = groups.rows(chosen, first * columns + second, rows * columns)
+    null = f"{row} and {column} are independent{_among(where)}"
+    return _tested(groups.source, weights, (rows, columns), null)
+
+
+def equality_test(release: Any, name: str, one: str, other: str) -> TableTest:
+    """Test that an attribute has the same shares in two areas (any two conditions)."""
+    groups = _all(release)
+    level, count = groups.levels_of(name)
+    inside = [groups.selected(condition) for condition in (one, other)]
+    if np.any(inside[0] & inside[1]):
+        raise InferenceError(
+            f"'{one}' and '{other}' have people in common.", remedy="Compare groups apart."
+        )
+    each = [groups.rows(cells, level, count) for cells in inside]
+    null = f"{name} has the same shares where {one} and where {other}"
+    return _tested(groups.source, sp.vstack(each, format="csr"), (2, count), null)
+
+
+def trend_test(release: Any, condition: str, name: str, where: str = "") -> TableTest:
+    """Test that the share of people who meet a condition has no trend along an ordered attribute.
+
+    Scores are the places of the levels, 1, 2, ...
+    """
+    from congenial.inference.estimates.resolve import ordered
+
+    groups = _all(release)
+    bins = len(ordered(name, groups).intervals)
+    level, _ = groups.levels_of(name)
+    chosen, meets = groups.selected(where) & (level < bins), groups.selected(condition)
+    row = np.where(meets, 0, 1) * bins + np.minimum(level, bins - 1)
+    weights = groups.rows(chosen, row, 2 * bins)
+    null = f"the share of {condition} has no trend along {name}{_among(where)}"
+    return _tested(groups.source, weights, (2, bins), null, _trend)
+
+
+def _all(release: Any) -> CellGroups:
+    source = cell_estimates(release)
+    return CellGroups(source, source, ())
+
+
+def _among(where: str) -> str:
+    return f" where {where}" if where else ""
+
+
+def _tested(
+    source: CellEstimates,
+    weights: Weights,
+    shape: tuple[int, int],
+    null: str,
+    statistic: Any = None,
+) -> TableTest:
+    seen = np.asarray(weights @ source.cells).reshape(1, *shape)
+    errors = source.errors(weights)[:TABLES].reshape(-1, *shape)
+    noise = np.mean(errors**2, axis=0)
+    measure = statistic or _distance
+    found = float(measure(seen, noise)[0])
+    people, shares = _margins(seen[0])
+    if people.sum() <= 0 or np.count_nonzero(people) < 2:
+        raise InferenceError(
+            f"fewer than two rows of the table have people: '{null}' cannot be tested.",
+            remedy="Test larger groups.",
+        )
+    rng = np.random.default_rng(SEED)
+    counts = np.round(people).astype(np.int64)
+    again = np.stack([rng.multinomial(n, shares, size=len(errors)) for n in counts], axis=1)
+    larger = int(np.count_nonzero(measure(again + errors, noise) >= found))
+    return TableTest(null, found, (1 + larger) / (len(errors) + 1))
+
+
+def _margins(table: Floats) -> tuple[Floats, Floats]:
+    """People of each row, and the shares of the columns, none of them negative."""
+    people, columns = np.maximum(table.sum(axis=1), 0.0), np.maximum(table.sum(axis=0), 0.0)
+    return people, columns / max(columns.sum(), 1e-300)
+
+
+def _distance(tables: Floats, noise: Floats) -> Floats:
+    """Squared differences from equal shares over their variance, people's and the noise's."""
+    rows = np.maximum(tables.sum(axis=2, keepdims=True), 0.0)
+    shares = np.maximum(tables.sum(axis=1, keepdims=True), 0.0)
+    total = np.maximum(shares.sum(axis=2, keepdims=True), 1.0)
+    shares = shares / total
+    variance = rows * shares * (1 - shares) * (1 - rows / total) + noise
+    away = (tables - rows * shares) ** 2
+    found = np.divide(away, variance, out=np.zeros_like(away), where=variance > 0)
+    return np.asarray(found.sum(axis=(1, 2)))
+
+
+def _trend(tables: Floats, noise: Floats) -> Floats:  # noqa: ARG001 - the same for all draws
+    """|sum of scores times (number who meet the condition - expected)|."""
+    scores = np.arange(1, tables.shape[2] + 1)
+    people = tables.sum(axis=1)
+    total = np.maximum(people.sum(axis=1, keepdims=True), 1.0)
+    share = np.clip(tables[:, 0].sum(axis=1, keepdims=True) / total, 0, 1)
+    return np.asarray(np.abs(np.sum(scores * (tables[:, 0] - share * people), axis=1)))

@@ -1,0 +1,183 @@
+"""Means, quantiles and regressions for anybody: the K-norm gradient mechanism over databases that
+agree with the published figures.
+
+One replaced record costs r (`WassersteinGradient` with Delta_z = 1 record, on any database), so a
+conforming pair of a* records costs at most a* r (group privacy): r = epsilon / a*.
+partially-private-data, Theorem 10; Reimherr and Awan 2019.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from congenial.data.csv_text import rows_csv
+from congenial.errors import BundleError, CongenialError, GuaranteeError
+from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
+from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.record_description import RecordDescription
+from congenial.privacy.semantics import neighbourhood
+from congenial.privacy.tradeoff import Pure
+from congenial.sampling.inversion import Floats
+from congenial.sampling.randomness import Randomness
+
+VALUES = "estimate.csv"
+CHOSEN = "bounds of the records, and the grid, were chosen without the data"
+CITATION = "partially-private-data, Theorem 10; Reimherr and Awan 2019"
+
+
+@dataclass(frozen=True, eq=False)
+class GradientEstimate:
+    """An estimate near its best value, on a public grid; pure epsilon per person.
+
+    Formal guarantee: epsilon between any two conforming databases of the adjacency, numerics
+    included. Edge cases: nothing left to protect (a* = 0) is refused, as is one row of several per
+    person. The number of records is public.
+    """
+
+    adjacency: SemiAdjacent
+    spec: EstimateSpec
+    epsilon: Fraction
+
+    name = "k_norm_gradient"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.adjacency, SemiAdjacent):
+            raise GuaranteeError(
+                "an estimate is about one record per person.", remedy="Leave max_rows out."
+            )
+        if neighbourhood(self.adjacency) == "destroyed":
+            raise GuaranteeError(
+                "nothing is left to protect: the published figures fix every cell.",
+                remedy="Publish the estimate exactly, or drop a figure.",
+            )
+        self.spec.query(self.adjacency.schema)  # refuses columns that are no numbers
+
+    @cached_property
+    def per_record(self) -> WassersteinGradient:
+        """The mechanism for one replaced record, on any database."""
+        schema = self.adjacency.schema
+        pairs = SecretPairs(schema, (IndependentRecords("replace-one"),), level="database")
+        share = self.epsilon / self.adjacency.records
+        return WassersteinGradient.calibrate(pairs, share, self.spec.statistic, self.spec.points)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """epsilon per person, given the published figures."""
+        told = (CHOSEN,)
+        return Guarantee(self.adjacency, Pure(self.epsilon), "theorem", told, (), CITATION)
+
+    @property
+    def description(self) -> RecordDescription:
+        """The law, and what one replaced record costs."""
+        inner = self.per_record.description
+        law = {"estimate": self.spec.to_dict(), **inner.law}
+        return replace(inner, mechanism=self.name, law=law)
+
+    @property
+    def accuracy(self) -> str:
+        """The size of the error as far as it is known without the data."""
+        rate = self.per_record.rate
+        if self.spec.what == "quantile":
+            return f"the rank of the released value is off by {1 / rate:.3g} on average"
+        if self.spec.what == "mean":
+            assert self.spec.between is not None
+            side = self.spec.between[1] - self.spec.between[0]
+            at = {n: side / (rate * n) for n in (1_000, 10_000)}
+            told = ", ".join(f"{error:.3g} for {n:,} records" for n, error in at.items())
+            return f"the released mean is off by {told} on average"
+        return "the error falls like 1 / n; how fast depends on how the features are spread"
+
+    def release(
+        self, numbers: Floats, randomness: Randomness | None = None, name: str = "release"
+    ) -> EstimateRelease:
+        """Draw once: the only call that spends privacy. `numbers`: each record's, as `query` has
+        them.
+        """
+        drawn = self.per_record.release(self.spec.data(numbers), randomness, name)
+        return EstimateRelease(
+            name,
+            self.description,
+            self.guarantee,
+            drawn.randomness,
+            drawn.publishable,
+            tuple(map(float, drawn.values)),
+        )
+
+
+@dataclass(frozen=True)
+class EstimateRelease(RecordRelease):
+    """A released estimate: one number, or the coefficients of a regression."""
+
+    kind: ClassVar[str] = "estimate"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (VALUES, "the estimate: name and value, one row each"),
+    )
+    usage: ClassVar[tuple[str, ...]] = ("release.values", "release.spec.names")
+
+    values: tuple[float, ...]
+
+    @cached_property
+    def spec(self) -> EstimateSpec:
+        """What was estimated, with its public bounds."""
+        return EstimateSpec.read(self.description.law["estimate"])
+
+    def _instead(self) -> str:
+        return "Use release.values; how far a draw may be off is told by release.description."
+
+    def to_arrow(self) -> Any:
+        """One row per number: what it is, and its value."""
+        import pyarrow as pa
+
+        return pa.table({"what": list(self.spec.names), "value": list(self.values)})
+
+    def rebuilt(self) -> Iterator[Made]:
+        """The mechanism, from what the bundle says of it."""
+        pairs, promised = self.guarantee.adjacency, self.guarantee.tradeoff
+        if isinstance(pairs, SemiAdjacent) and isinstance(promised, Pure):
+            yield GradientEstimate(pairs, self.spec, Fraction(promised.eps))
+
+    def checks(self) -> dict[str, bool]:
+        """What must be so for a bundle to be what it says, and whether it is."""
+        return {FOLLOWS: self.follows, "the values are points of the public grid": self._on_grid}
+
+    @property
+    def _on_grid(self) -> bool:
+        grid = self.description.law["grid"]
+        axes = [
+            np.linspace(low, high, grid["points"])
+            for low, high in zip(grid["low"], grid["high"], strict=True)
+        ]
+        return all(value in axis for value, axis in zip(self.values, axes, strict=True))
+
+    def payload(self) -> dict[str, bytes]:
+        """Files for a bundle besides the common ones."""
+        rows = zip(self.spec.names, self.values, strict=True)
+        return {VALUES: rows_csv([["what", "value"], *rows]).encode()}
+
+    @classmethod
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
+        """Inverse of `payload`, given the common parts."""
+        try:
+            rows = list(csv.DictReader(io.StringIO(payload[VALUES].decode())))
+            made = cls(**common, values=tuple(float(row["value"]) for row in rows))
+            if [row["what"] for row in rows] != list(made.spec.names):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, CongenialError):
+            raise BundleError(
+                f"the estimate of '{common['name']}' cannot be read.",
+                remedy="Ask for the bundle again.",
+            ) from None
+        return made

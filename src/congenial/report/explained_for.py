@@ -1,0 +1,212 @@
+"""A bundle in the words of the person who reads it: analyst, journalist, privacy engineer.
+
+Every number comes from the bundle: the law of its noise, its figures, its promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from congenial.data.selection import cell_index
+from congenial.errors import BundleError
+from congenial.mechanisms.table_release import Release
+from congenial.privacy.rounding_words import odds
+from congenial.privacy.tradeoff import Pure
+
+Reader = Literal["analyst", "journalist", "engineer"]
+Paragraphs = list[tuple[str, str]]  # heading, text
+
+LEVEL = 0.90
+
+
+def explained_for(release: Any, reader: str) -> Paragraphs:
+    """What this reader has to know about a bundle; tables are told with their error."""
+    if reader not in _READERS:
+        raise BundleError(
+            f"there is no reader '{reader}'.", remedy=f"Use one of {', '.join(_READERS)}."
+        )
+    return _READERS[reader](release)
+
+
+# ---- journalist ----------------------------------------------------------------------------------
+
+
+def _journalist(release: Any) -> Paragraphs:
+    found = [
+        ("What this is", _what(release)),
+        ("What is exact", release.guarantee.published_clause()),
+        ("What is promised to people", _in_odds(release)),
+    ]
+    if _has_error(release):
+        cell = _reach(release, release.table)
+        found += [
+            (
+                "How far off a number can be",
+                f"Nine times in ten a typical cell is within {cell:,.0f} of the true count. "
+                + " ".join(_margin_words(release)),
+            ),
+            (
+                "What you can write",
+                f"Numbers far larger than these errors, and differences of cells far larger than "
+                f"{2 * cell:,.0f}. Say that the counts carry noise on purpose, to protect people. "
+                "Do not write about a cell whose count is smaller than its error, about the "
+                "smallest or largest of many small cells, or that a zero means nobody.",
+            ),
+        ]
+    return [*found, ("Where it comes from", f"{release.name}; cite CITATION.cff and the digest.")]
+
+
+def _what(release: Any) -> str:
+    if isinstance(release, Release):
+        axes = ", ".join(release.table)
+        exact = "Some sums are exact; every other" if release.published.equalities else "Every"
+        return (
+            f"Counts of people by {axes}. {exact} number was changed at random, to protect people. "
+            "By how much is known."
+        )
+    return "; ".join(f"{name}: {what}" for name, what in release.contents) + "."
+
+
+def _in_odds(release: Any) -> str:
+    f, adjacency = release.guarantee.tradeoff, release.guarantee.to_dict()["adjacency"]
+    if not isinstance(f, Pure) or adjacency.get("reading", "robust") != "robust":
+        return f"{release.guarantee.explain()} What is true of groups is not hidden."
+    others = int(adjacency.get("records", 1)) - 1
+    along = (
+        f", and up to {others} others with them so that the figures stay right" if others else ""
+    )
+    return (
+        f"No result of this release is more than {odds(f.eps)} times as likely as it would be had "
+        f"any one person given another answer that the exact figures allow{along}. What is true of "
+        "groups is not hidden."
+    )
+
+
+def _margin_words(release: Release) -> list[str]:
+    return [
+        f"A total by {name} is within {reach:,.0f}." if reach else f"Totals by {name} are exact."
+        for name in release.table
+        for reach in [_reach(release, (name,))]
+    ]
+
+
+# ---- analyst -------------------------------------------------------------------------------------
+
+
+def _analyst(release: Any) -> Paragraphs:
+    found: Paragraphs = [("Files", "; ".join(f"{n}: {what}" for n, what in release.contents))]
+    if not isinstance(release, Release):
+        return [*found, ("Begin with", "; ".join(release.usage)), _promise(release)]
+    found.append(("The noise", _noise(release)))
+    if release.raw is not None:
+        found.append(
+            (
+                "Which column",
+                "Infer from `count_as_drawn`: it is unbiased. `count` was made nonnegative cell by "
+                "cell, and its sums over many small cells are too large.",
+            )
+        )
+    found.append(("What is known", release.guarantee.published_clause()))
+    if _has_error(release):
+        found += [("Ask", _questions(release)), ("Beware", _BEWARE)]
+    else:
+        found.append(("Ask", "The error depends on the data: `congenial infer` uses the density."))
+    return [*found, _promise(release)]
+
+
+_BEWARE = (
+    "Errors of cells that share an exact figure are related: do not add squared half-widths. "
+    "Indices of noisy counts are biased; `congenial estimate` corrects them. An interval is about "
+    "the people counted, not about those missed. Many intervals at once need --jointly."
+)
+
+
+def _noise(release: Release) -> str:
+    told = release.description
+    words = f"{told.law}; {_flat(told.to_dict()['parameter'])}"
+    if not _has_error(release):
+        return words + "."
+    given = " given the exact figures" if told.support.statements else ""
+    return (
+        f"{words}{given}. Half-width at 90 %: {_reach(release, release.table):,.0f} for a cell. "
+        + " ".join(_margin_words(release))
+    )
+
+
+def _questions(release: Release) -> str:
+    axes = release.schema.axes(release.table)
+    first, last = axes[0], axes[-1]
+    level = last.levels[0].replace("'", "''")
+    by = f" by {first.name}" if len(axes) > 1 else ""
+    return f"congenial estimate BUNDLE --of \"share({last.name} = '{level}'){by}\""
+
+
+def _promise(release: Any) -> tuple[str, str]:
+    return "The promise", release.guarantee.explain()
+
+
+# ---- privacy engineer ----------------------------------------------------------------------------
+
+
+def _engineer(release: Any) -> Paragraphs:
+    told, guarantee = release.description.to_dict(), release.guarantee
+    facts = {key: told[key] for key in ("mechanism", "family", "law", "parameter") if key in told}
+    adjacency = guarantee.to_dict()["adjacency"]
+    found: Paragraphs = [
+        ("Pairs", f"{adjacency['words']} ({adjacency['metric']}, {adjacency.get('reading', '')})"),
+        ("Trade-off", f"{guarantee.tradeoff.words}; basis: {guarantee.basis}"),
+        ("Mechanism", "; ".join(f"{k}: {_flat(one)}" for k, one in facts.items())),
+        ("Conditioned on", _support(release)),
+        ("Numerics", _flat(told.get("numerics", {})) or "-"),
+        ("After the draw", str(told.get("post_processing", "-"))),
+        ("Randomness", f"{release.randomness}"),
+        ("Assumed", "; ".join(guarantee.assumptions) or "nothing else"),
+        ("Not covered", "; ".join(guarantee.left_open)),
+        ("Source", guarantee.citation or "-"),
+        (
+            "Check it",
+            "`congenial verify BUNDLE --digest DIGEST` recomputes the promise from the "
+            "description; `congenial audit BUNDLE` attacks the law it states.",
+        ),
+    ]
+    return found
+
+
+def _flat(value: Any) -> str:
+    """Names and values on a line."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{key} = {one}" for key, one in value.items())
+
+
+def _support(release: Any) -> str:
+    support = getattr(release.description, "support", None)
+    labels = [statement.told for statement in support.statements] if support else []
+    return "; ".join(labels) or "nothing"
+
+
+# ---- errors of sums ------------------------------------------------------------------------------
+
+
+def _has_error(release: Any) -> bool:
+    """Whether sums of the release have a law of error that holds for all data."""
+    return isinstance(release, Release) and release.mechanism.additive
+
+
+def _reach(release: Release, names: tuple[str, ...]) -> float:
+    """The median half-width over the cells of a margin."""
+    index = cell_index(release.schema, release.table, names)
+    sums = release.schema.size(names)
+    laws = release.mechanism.error_laws(np.broadcast_to(index, release.values.shape), sums)
+    half = {id(law): law.interval(LEVEL) for law in laws}
+    return float(np.median([half[id(law)] for law in laws]))
+
+
+_READERS: dict[str, Callable[[Any], Paragraphs]] = {
+    "analyst": _analyst,
+    "journalist": _journalist,
+    "engineer": _engineer,
+}

@@ -1,0 +1,59 @@
+"""`congenial estimate`, from words on the command line to numbers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import congenial
+
+
+def test_estimates_and_tests(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
+    bundle, out = finished.parent / "bundles" / "detail", tmp_path / "out.csv"
+    asked = "share(sex = 'f' | age >= 65) by county"
+    ran = run("estimate", bundle, "--of", asked, "--of", "count()", "--out", out, "--json")
+    assert ran.code == 0
+    rows = ran.document["estimates"]
+    release = congenial.read(bundle)
+    assert rows == release.estimate([asked, "count()"]).to_dicts()
+    with out.open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["county"] for row in written] == ["A", "B", "C", ""]
+    tests = run("estimate", bundle, "--test", "independent(sex, age)", "--json").document["tests"]
+    assert 0 < tests[0]["p_value"] <= 1
+
+
+def test_people_see_the_method_and_the_notes(run: Callable[..., Any], finished: Path) -> None:
+    bundle = finished.parent / "bundles" / "detail"
+    ran = run(
+        "estimate",
+        bundle,
+        "--of",
+        "share(sex = 'f' | age < 18) by county, sex",
+        "--of",
+        "quantile(age, .99)",
+        "--test",
+        "trend(sex = 'f' by age)",
+        "--jointly",
+    )
+    assert ran.code == 0
+    for words in ("Method: Fieller", "all together", "without an edge", "Test: the share of"):
+        assert words in ran.out
+
+
+def test_refusals(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
+    bundle = finished.parent / "bundles" / "detail"
+    for words, message in (
+        ((), "nothing is asked for"),
+        (("--of", "count(age >= 20)"), "cuts the bin"),
+        (("--of", "count()", "--level", "2"), "not between 0 and 1"),
+        (("--of", "count()", "--out", tmp_path / "no" / "out.csv"), "cannot write"),
+        (("--of", "growth(count())"), "two bundles"),
+        (("--test", "equal(age)"), "two conditions"),
+    ):
+        ran = run("estimate", bundle, *words)
+        assert ran.code == 2, message
+        assert message in ran.err
+    assert "the same draw" in run("estimate", bundle, bundle, "--of", "count()").err

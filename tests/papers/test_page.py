@@ -1,0 +1,121 @@
+"""The page of a paper: printed numbers beside ours, differences with their reasons."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from congenial.cli import app
+from congenial.papers import catalogue
+from congenial.papers import printed_pages as page
+from congenial.papers.item import Study
+from congenial.report import pictures
+
+RUNNER = CliRunner()
+DATA = {
+    (paper, name)
+    for paper in catalogue.PAPERS
+    for name, item in catalogue.items(paper).items()
+    if item.files
+}
+WITHOUT = [
+    (paper, name)
+    for paper, told in page.table().items()
+    for name in told
+    if (paper, name) not in DATA
+]
+
+
+def test_everything_in_the_table_is_an_item():
+    for paper, told in page.table().items():
+        assert set(told) <= set(catalogue.items(paper)), paper
+    assert set(page.TITLES) == set(catalogue.PAPERS)
+
+
+def test_every_table_and_figure_has_a_caption():
+    for paper in catalogue.PAPERS:
+        for name in catalogue.items(paper):
+            if name.startswith(("figure-", "table-")):
+                assert page.table()[paper][name]["caption"], f"{paper} {name}"
+
+
+@pytest.mark.parametrize(("paper", "name"), WITHOUT)
+def test_printed_numbers_are_found_and_differences_have_a_reason(paper, name):
+    result = catalogue.run(paper, name, Study(quick=True))
+    for one in page.beside(result):
+        assert one.ours is not None, one.what
+        assert one.agrees or one.why, one.what
+        assert one.at
+
+
+def test_an_erratum_is_a_difference_and_a_number_that_agrees_has_none():
+    result = catalogue.run("semi-dp", "example-7", Study(quick=True))
+    told = {one.what: one for one in page.beside(result)}
+    assert told["Delta_1 of a 2 x 2 table"].reason == "agrees"
+    wrong = told["Delta_1 of a 3 x 3 table"]
+    assert (wrong.printed, wrong.ours) == (4, 6)
+    assert wrong.reason.startswith("erratum")
+
+
+def test_rounding_is_to_the_printed_digits():
+    assert page.Beside("w", "here", 17.91528, 17.9152839, "").agrees
+    assert not page.Beside("w", "here", 17.91528, 17.91529, "why").agrees
+    assert page.Beside("w", "here", 10.24, 10.24, "").agrees
+    assert page.Beside("w", "here", 2, None, "why").reason == "not computed in this run"
+
+
+def test_printed_numbers_in_a_column_of_the_result():
+    result = {
+        "paper": "distribution-privacy",
+        "item": "table-2",
+        "columns": ["mechanism", "epsilon", "printed", "drawn", "expected l2 error"],
+        "rows": [["ExpM (G)", 1.0, 34.98, 1.0, 35.5], ["optimum", 1.0, None, 1.0, 9.0]],
+    }
+    (one,) = page.beside(result)
+    assert (one.what, one.printed, one.ours) == ("mechanism ExpM (G), epsilon 1.0", 34.98, 35.5)
+    assert "Monte Carlo" in one.reason
+
+
+def test_a_reduced_run_is_a_reason_too():
+    result = catalogue.run("congenial-dp", "figure-2", Study(quick=True))
+    (one,) = page.beside(result)
+    assert one.reason.endswith("and this run is reduced")
+    whole = result | {"notes": []}
+    assert "reduced" not in page.beside(whole)[0].reason
+
+
+def test_a_section_has_caption_picture_numbers_table_and_notes():
+    result = catalogue.run("distribution-privacy", "figure-1", Study(quick=True))
+    text = page.section(result, "one.svg")
+    assert text.startswith("## figure-1: W_inf against (W, delta)-closeness\n")
+    assert "![W_inf against (W, delta)-closeness](one.svg)" in text
+    assert "| W_inf | Figure 1 | 97 | 97 | 0 | agrees |" in text
+    assert "| 0.1 | 1 |" in text
+    assert "- mu = (0.6" in text
+    assert "Reduced" not in text
+
+
+def test_bars_in_cells_do_not_end_them():
+    result = catalogue.run("semi-dp", "example-7", Study(quick=True))
+    assert "| \\|S\\| |" in page.section(result)
+
+
+def test_the_command_writes_a_page_and_its_pictures(tmp_path, monkeypatch):
+    kept = {n: catalogue.items("semi-dp")[n] for n in ("figure-1", "section-6", "figure-2")}
+    kept["census-allocation"] = catalogue.items("semi-dp")["census-allocation"]
+    monkeypatch.setattr(catalogue, "items", lambda _: kept)
+    shown = RUNNER.invoke(app, ["reproduce", "semi-dp", "--page", "--out", str(tmp_path)])
+    assert shown.exit_code == 0, shown.output
+    assert "left out: census-allocation" in shown.output  # no data were given
+    text = (tmp_path / "semi-dp.md").read_text()
+    assert "40.95057 | 40.95057 |" in text
+    assert "Reduced: k = 2 to 4" in text  # a page is quick unless asked otherwise
+    if pictures.available():
+        assert (tmp_path / "semi-dp" / "figure-1.svg").is_file()
+        assert "](semi-dp/figure-1.svg)" in text
+
+
+def test_a_page_of_one_item_is_refused():
+    shown = RUNNER.invoke(app, ["reproduce", "semi-dp", "figure-1", "--page"])
+    assert shown.exit_code == 2
+    assert "whole paper" in shown.output + shown.stderr

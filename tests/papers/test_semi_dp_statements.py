@@ -1,0 +1,148 @@
+"""Example 1, Propositions 21, 25, 26 and 30, Algorithm 3 and section 7: by enumeration, in closed
+form, or by counting with a stated Monte Carlo error.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from congenial.papers import catalogue
+from congenial.papers.item import Study
+from congenial.papers.semi_dp import cube, distances, propositions
+from congenial.papers.semi_dp.norms import NormNoise
+from congenial.papers.semi_dp.semi_figures import projection
+from congenial.sampling.gauge.cones import table_cones
+from congenial.sampling.randomness import SeededRandomness
+
+ALPHA = 1e-6
+QUICK = Study(quick=True, seed=3)
+
+
+def run(item):
+    return catalogue.run("semi-dp", item, QUICK)
+
+
+def test_distances_count_steps_and_conforming_ones_do_not():
+    assert [row[-1] for row in run("example-1")["rows"]] == [True, True, False]
+    walked = distances.steps([(0, 1), (1, 0)], distances.hamming)
+    assert walked.tolist() == [[0, distances.UNREACHED], [distances.UNREACHED, 0]]
+
+
+def test_the_printed_swap_keeps_both_margins():
+    v = cube.swap((6, 7), 2, 2, 5, 6)
+    assert np.argwhere(v == 1).tolist() == [[1, 1], [4, 5]]
+    assert np.argwhere(v == -1).tolist() == [[1, 5], [4, 1]]
+    assert not v.sum(axis=0).any()
+    assert not v.sum(axis=1).any()
+    assert len(run("figure-1")["rows"]) == 42
+
+
+def test_semi_first_is_never_weaker_and_ties_for_gaussians():
+    rows = run("proposition-21")["rows"]
+    assert all(row[-1] >= -1e-12 for row in rows)
+    assert max(row[-1] for row in rows) > 0.05
+    mu = 2 * math.sqrt(2)  # a sqrt(1 + 1)
+    for words, alpha, semi, composed, _ in rows:
+        if words.startswith("mu"):
+            exact = stats.norm.cdf(stats.norm.ppf(alpha) - mu)
+            assert [semi, composed] == pytest.approx([exact, exact], abs=1e-9)
+
+
+def test_figures_take_their_rank():
+    for words, cells, figures, rank in run("proposition-25")["rows"]:
+        assert rank + figures == cells, words
+        assert rank < cells
+
+
+def test_the_k_norm_sensitivity_is_one_in_all_coordinates():
+    rows = run("proposition-30")["rows"]
+    assert [row[-1] for row in rows[:-1]] == pytest.approx([1] * (len(rows) - 1))
+    assert rows[-1][-1] == 0
+    points = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1], [0.4, 0.4]])
+    assert propositions.largest_gauge(points) == 1  # one inside does not matter
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_projected_noise_has_its_density(norm):
+    """By integration: mass 1, a quarter of the variance; drawn noise follows it."""
+
+    def density(w):
+        return propositions.projected_density(norm, 1.0, w)
+
+    mass, _ = integrate.quad(density, -90, 90, points=[0], limit=300)
+    assert mass == pytest.approx(1, abs=1e-6)
+    noise = NormNoise(norm, 4, propositions.SENSITIVITY[norm], 1.0)
+    square, _ = integrate.quad(lambda w: w * w * density(w), -150, 150, points=[0], limit=300)
+    assert square == pytest.approx(noise.mean_square / 4, rel=1e-6)
+    drawn = projection(2).apply(noise.draw(SeededRandomness(4), 4000)) @ [0.5, -0.5, -0.5, 0.5]
+    edges = np.array([-8.0, -4, -2, -1, 0, 1, 2, 4, 8])
+    shares = [integrate.quad(density, a, b)[0] for a, b in pairwise(edges)]
+    counts = np.histogram(drawn, edges)[0]
+    rest = [1 - sum(shares)]
+    test = stats.chisquare([*counts, 4000 - counts.sum()], 4000 * np.array(shares + rest))
+    assert test.pvalue > ALPHA
+    wrong = np.histogram(0.7 * drawn, edges)[0]
+    control = stats.chisquare([*wrong, 4000 - wrong.sum()], 4000 * np.array(shares + rest))
+    assert control.pvalue < ALPHA
+
+
+def test_projected_noise_keeps_its_promise_and_approaches_it():
+    rows = run("proposition-26")["rows"]
+    assert all(row[-1] for row in rows)
+    assert all(0.85 * row[1] < row[4] for row in rows)
+    assert propositions.largest_loss("l1", 1.0, 600.0) > 0.98  # in the tail
+    assert propositions.largest_loss("linf", 1.25) > 1.2  # planted: 20 % less noise is noticed
+
+
+def test_projection_can_raise_an_l1_norm():
+    assert np.abs(projection(3).apply(np.eye(9)[0])).sum() == pytest.approx(16 / 9)
+
+
+@pytest.mark.parametrize(("shape", "records"), [((2, 3), 2), ((3, 3), 2), ((3, 3), 3)])
+@pytest.mark.parametrize("words", ["inner cells", "orthonormal"])
+def test_the_cube_accepts_what_volumes_say(shape, records, words):
+    cones, n = table_cones(shape, records), 20_000
+    one = cube.CubeRejection(cones, propositions.coordinates(shape)[words])
+    noise, kept = one.draw(SeededRandomness(5), n, 1.0)
+    assert stats.binomtest(kept, n, one.acceptance).pvalue > ALPHA
+    assert stats.binomtest(int(1.2 * kept), n, one.acceptance).pvalue < ALPHA
+    squares = (noise**2).sum(axis=1)
+    error = squares.std() / math.sqrt(kept)
+    assert abs(squares.mean() - float(cones.mean_square())) < -stats.norm.ppf(ALPHA / 2) * error
+    assert np.abs(noise.reshape(-1, *shape).sum(axis=1)).max() < 1e-9 * np.abs(noise).max()
+
+
+def test_acceptance_is_the_known_one():
+    """3 x 3 and the printed set: .17; 4 x 4: 4 in 10,000."""
+    known = {(3, 3): 0.171875, (4, 4): 0.00036625}
+    for shape, value in known.items():
+        theta = propositions.coordinates(shape)["inner cells"]
+        found = cube.CubeRejection(table_cones(shape, 2), theta).acceptance
+        assert found == pytest.approx(value, rel=1e-4)
+
+
+def test_a_radius_of_one_less_is_caught():
+    """Planted: Gamma(s) instead of Gamma(s + 1)."""
+    cones = table_cones((3, 3), 3)
+    one = cube.CubeRejection(cones, propositions.coordinates((3, 3))["inner cells"])
+    noise, kept = one.draw(SeededRandomness(6), 20_000, 1.0)
+    shorter = (noise**2).sum(axis=1) * (4 * 5) / (5 * 6)  # E r^2 of Gamma(4) over Gamma(5)
+    error = shorter.std() / math.sqrt(kept)
+    assert abs(shorter.mean() - float(cones.mean_square())) > -stats.norm.ppf(ALPHA / 2) * error
+
+
+def test_what_other_records_tell_by_listing_everything():
+    """Three people: the lines of the item against a slow count."""
+    rows = {(row[0], row[1]): row[2:] for row in run("section-7")["rows"]}
+    assert rows["nothing", 2] == [4, 4.0, 0.0]
+    assert rows["margins of A1 and A2", 2] == [1, 1.0, 1.0]
+    every = list(product(distances.ANSWERS, repeat=3))
+    figures = distances.PUBLISHED["margins of A1 and A2"]
+    left = [len({y[0] for y in every if figures(y) == figures(x) and y[1] == x[1]}) for x in every]
+    least, average, alone = rows["margins of A1 and A2", 1]
+    assert [min(left), np.mean(left), np.mean(np.array(left) == 1)] == [least, average, alone]
