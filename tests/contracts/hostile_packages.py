@@ -155,7 +155,7 @@ def analyst_calls() -> Iterator[tuple[str, Call]]:
     assert test is not None
     told = {"null_value": 1.0, "alternative": "less"}
     yield "OddsRatioRelease.p_value", (release.p_value, told)
-    yield "OddsRatioRelease.interval", (release.interval, {"level": 0.9})
+    yield "OddsRatioRelease.odds_interval", (release.odds_interval, {"level": 0.9})
     yield "OddsRatioRelease.power", (release.power, {"at": 2.0})
     margins = {"rows": (20, 40), "columns": (21, 39), "noise": test.noise}
     yield "OddsRatioTest", (inference.OddsRatioTest, margins)
@@ -180,7 +180,7 @@ EXCUSED: dict[str, str] = {
         Limits Statement Sensitivity Composition Conversion Loss Price Description Entry
         Old Preview Reassessed Reservation Upgrade Coupling Distance DistanceBound
         Dominance ShiftedNormal Translation Covariance Design Estimates WholeCounts
-        Interval ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
+        Interval Released ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
         OddsRatioDecision OneSidedTest ProjectionLoss BlackBoxAudit ExactAudit HostilePair
         PropertyInference""",
