@@ -155,7 +155,7 @@ def analyst_calls() -> Iterator[tuple[str, Call]]:
     assert test is not None
     told = {"null_value": 1.0, "alternative": "less"}
     yield "OddsRatioRelease.p_value", (release.p_value, told)
-    yield "OddsRatioRelease.odds_interval", (release.odds_interval, {"level": 0.9})
+    yield "OddsRatioRelease.interval", (release.interval, {"level": 0.9})
     yield "OddsRatioRelease.power", (release.power, {"at": 2.0})
     margins = {"rows": (20, 40), "columns": (21, 39), "noise": test.noise}
     yield "OddsRatioTest", (inference.OddsRatioTest, margins)
@@ -175,25 +175,28 @@ PACKAGES = (
 EXCUSED: dict[str, str] = {
     "a base, a protocol, a constant or an error: nobody calls it": """
         Adjacency Pairs Scenarios Tradeoff DiscreteTradeoff Mechanism ErrorLaw LevelModel
-        RecordModel Model Certificate METHODS MODELS UNIVERSES InferenceError register""",
+        RecordModel Model Released CellEstimates Certificate METHODS MODELS UNIVERSES
+        InferenceError register""",
     "a result, which the library builds and people read": """
         Limits Statement Sensitivity Composition Conversion Loss Price Description Entry
         Old Preview Reassessed Reservation Upgrade Coupling Distance DistanceBound
         Dominance ShiftedNormal Translation Covariance Design Estimates WholeCounts
-        Interval Released ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
+        Interval ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
-        OddsRatioDecision OneSidedTest ProjectionLoss BlackBoxAudit ExactAudit HostilePair
+        OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
+        ProjectionLoss BlackBoxAudit ExactAudit HostilePair
         PropertyInference""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "open: takes types of its own; a wrong one may raise Python's own error": """
-        JointTables TablesDescription TablesRelease calibrate_tables
+        EstimateSpec GradientEstimate ScaledLaw cell_estimates equality_test
+        independence_test trend_test JointTables TablesDescription TablesRelease calibrate_tables
         conforming_tables limits BoundedCounts ConditionalNormal DependentCounts
         DiscreteLaw DistributionPairs FiniteScenarios GaussianLaw Property SensitiveValues
         SeveralRows StatedContinuous StatedDiscrete StatedLaws Conditions PiecewiseLinear
         largest_eps_cell normaliser_price Even Keep Largest Margin Measurements Partition
-        Weighted Workload design design_for_accuracy difference_types estimate
+        Weighted Workload design design_for_accuracy difference_types
         fit_whole_counts joint_epsilon joint_rho law_and_promise rehearse
         WassersteinGradient WassersteinReals prior_congenial LinearRegression Measure
         MixturePrior MixtureRegression NumpyroModel Run Spike certified_law indicators

@@ -127,6 +127,8 @@ def release_calls() -> Iterator[tuple[str, Call]]:
     yield "SeededRandomness", (api.SeededRandomness, {"seed": 1})
     infer = {"release": RELEASE, "model": Poisson(), "method": "auto", "draws": 100}
     yield "infer", (api.infer, infer | {"seed": 1})
+    asked = {"releases": RELEASE, "what": "count(age >= 18)", "level": 0.9}
+    yield "estimate", (api.estimate, asked)
 
 
 def ledger_calls() -> Iterator[tuple[str, Call]]:

@@ -66,6 +66,8 @@ def test_a_difference_between_independent_parts_has_the_law_of_their_sum():
     together = one("count(age < 18 and county in ('A', 'B'))")
     assert apart.method == "exact law of the noise"
     assert apart.high - apart.value == together.high - together.value
+    free = one("count(age < 18) - count(age >= 65)", drawn(figures=()))
+    assert free.method == "exact law of the noise"
     tied = one("count(sex = 'f' and age < 18 and county = 'A') - count(age >= 65 and county = 'A')")
     assert tied.method == "joint simulation from the public law of the noise"
 

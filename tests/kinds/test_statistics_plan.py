@@ -224,7 +224,7 @@ def test_a_share_of_the_data_is_kept_apart(folder: Path) -> None:
         ("and = 0.35", "and = 0.351", "200 records cannot have a share of 0.351", 2),
         ("ward = 'oncology'\"", "ward = 'surgery'\"", "surgery", 2),
         ("share = ", "shore = ", "protect has the keys", 2),
-        ("share = \"ward = 'oncology'\"", "share = 3", "not text", 2),
+        ("share = \"ward = 'oncology'\"", "share = 3", "of type int", 2),
         ('mean = "age"', 'mean = "ward"', "needs numbers", 2),
         ('mean = "age"', 'average = "age"', "cannot be read from average", 2),
         ("records = 200", "records = 20000", "too few records", 3),

@@ -273,7 +273,7 @@ def test_rows_of_a_person(tmp_path):
         ('kind = "normal", scale = "root"', 'kind = "mixture"', "has no certificate"),
         ('kind = "normal"', 'kind = "norml"', "norml"),
         ("mean = [0.2, 5.0, 20]", 'mean = ["a", 5, 20]', "not a range"),
-        ("floor = 0.02", 'floor = "a"', "wrong kind"),
+        ("floor = 0.02", 'floor = "a"', "of type str"),
         ("mean = [0.2, 5.0, 20]", "mean = [5, 0.2, 20]", "low < high"),
         ("kids = { share", "kid = { share", "theta names 'kid'"),
         ('given = ["region"]', 'given = ["income"]', "neither public nor"),

@@ -75,7 +75,7 @@ def test_from_a_plan_to_a_verified_bundle(plan: Path) -> None:
     assert told["p_value"] == pytest.approx(release.p_value(), rel=1e-5)
     assert told["rejected"] == (release.p_value() <= 0.05)
     assert abs(release.count - 40) < 40  # e^-40 beyond
-    low, high = release.odds_interval(0.9)
+    low, high = release.interval(0.9)
     assert low <= high
     assert 0 < release.power(2) < release.power(4) < 1
     assert "epsilon = 1" in run("ledger", "show", plan.parent / "ledger.sqlite")

@@ -61,3 +61,12 @@ def test_only_exact_samplers_have_exact_laws_of_error(name, simulated):
     target = Guarantee.pure(4, under=SemiAdjacent(figures))
     law = one_cell(calibrate(name, target, schema.names))
     assert isinstance(law, SimulatedLaw) == simulated
+
+
+def test_the_upper_rank_is_the_one_of_the_binomial_law():
+    from scipy import stats
+
+    from congenial.mechanisms.error_laws import FALSE_ALARM, upper_rank
+
+    for n, level in ((10, 0.5), (400, 0.9), (2000, 0.95), (10_000, 0.998)):
+        assert upper_rank(level, n) == int(stats.binom.isf(FALSE_ALARM, n, level)) + 1

@@ -89,12 +89,14 @@ def echelon(matrix: sp.csr_matrix) -> dict[int, Row]:
 def rational_kernel(matrix: sp.csr_matrix) -> sp.csr_matrix:
     """Integer vectors, one per row, that span { z : matrix @ z = 0 } over the rationals."""
     form = echelon(matrix)
-    rows: list[Row] = []
-    for free in sorted(set(range(matrix.shape[1])) - set(form)):
-        rows.append({free: Fraction(1)})
-        rows[-1].update({pivot: -row[free] for pivot, row in form.items() if free in row})
+    free = sorted(set(range(matrix.shape[1])) - set(form))
+    rows: dict[int, Row] = {column: {column: Fraction(1)} for column in free}
+    for pivot, reduced in form.items():
+        for column, value in reduced.items():
+            if column != pivot:  # a reduced row has no other pivot's column
+                rows[column][pivot] = -value
     entries = []
-    for i, row in enumerate(rows):
+    for i, row in enumerate(rows.values()):
         whole = lcm(*(value.denominator for value in row.values()))
         entries += [(i, column, int(value * whole)) for column, value in row.items()]
     at = np.array(entries, dtype=np.int64).reshape(-1, 3)

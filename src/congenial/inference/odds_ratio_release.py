@@ -152,7 +152,7 @@ class OddsRatioDecision:
 @dataclass(frozen=True)
 class OddsRatioRelease(Released):
     """A test of an odds ratio: `count` is x11 + N as drawn, `uniform` the number from (0, 1) that
-    is added less one half; `p_value`, `rejected`, `odds_interval` and `power` follow from them.
+    is added less one half; `p_value`, `rejected`, `interval` and `power` follow from them.
     """
 
     kind: ClassVar[str] = "odds ratio test"
@@ -165,7 +165,7 @@ class OddsRatioRelease(Released):
     )
     usage: ClassVar[tuple[str, ...]] = (
         "release.p_value(), release.rejected",
-        "release.odds_interval(0.95), release.power(2)",
+        "release.interval(0.95), release.power(2)",
     )
     name: str
     description: Description
@@ -205,7 +205,9 @@ class OddsRatioRelease(Released):
         """Whether the question's hypothesis is rejected at its alpha."""
         return self.p_value() <= self.question.alpha
 
-    def odds_interval(self, level: float | None = None) -> tuple[float, float]:
+    def interval(  # type: ignore[override]  # its one question is the odds ratio
+        self, level: float | None = None
+    ) -> tuple[float, float]:
         """Confidence interval of the odds ratio, by default at the question's level."""
         return self.test.interval(
             self.statistic, float(self.question.level) if level is None else level
@@ -218,22 +220,12 @@ class OddsRatioRelease(Released):
         found = self.test.power(float(asked.alpha), at, float(asked.null_value), asked.alternative)
         return float(found)
 
-    def _instead(self) -> str:
-        return "Use release.p_value(), or release.odds_interval(0.95) for the odds ratio."
-
-    def to_arrow(self) -> Any:
-        """Two columns of text, as in the CSV file: what, and its value."""
-        import pyarrow as pa
-
-        (first, second), *rows = self._rows()
-        return pa.table({first: [one for one, _ in rows], second: [str(one) for _, one in rows]})
-
     # ---- files -------------------------------------------------------------------------------
 
     @cached_property
     def found(self) -> dict[str, Any]:
         """What follows from the draw, as printed."""
-        low, high = self.odds_interval()
+        low, high = self.interval()
         power = power_of(self.test, self.question)
         return {
             "p_value": rounded(self.p_value()),
@@ -241,6 +233,13 @@ class OddsRatioRelease(Released):
             "interval": [rounded(low), rounded(high)],
             "power": [{"odds_ratio": rounded(at), "power": rounded(p)} for at, p in power.items()],
         }
+
+    def to_arrow(self) -> Any:
+        """What was asked and found: a row for each, as text."""
+        import pyarrow as pa
+
+        rows = [(name, str(value)) for name, value in self._rows()]
+        return pa.table({"what": [name for name, _ in rows], "value": [value for _, value in rows]})
 
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the test."""

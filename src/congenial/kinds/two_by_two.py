@@ -75,7 +75,9 @@ class TwoByTwo(Kind[OddsRatioSection]):
     key = "test"
     name = "odds ratio test"
     section = OddsRatioSection
-    instead: ClassVar[str] = "It has p_value(), interval() and power() in Python."
+    instead: ClassVar[str] = (
+        "It has p_value(), interval() and power() in Python: see docs/how-to/test-an-odds-ratio."
+    )
 
     def build(
         self, plan: Setting, section: OddsRatioSection, figures: Invariants

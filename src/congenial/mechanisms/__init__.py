@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from congenial.mechanisms.tables_calibration import calibrate_tables
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
+    from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
+    from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
     from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
     from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 
@@ -45,6 +47,9 @@ __all__ = [
     "CongenialGaussian",
     "CongenialHierarchy",
     "ErrorLaw",
+    "EstimateRelease",
+    "EstimateSpec",
+    "GradientEstimate",
     "Interval",
     "JointTables",
     "KNorm",
@@ -78,6 +83,9 @@ _HOMES = {
     "CongenialGaussian": "mechanisms.congenial",
     "CongenialHierarchy": "mechanisms.hierarchy",
     "ErrorLaw": "mechanisms.mechanism",
+    "EstimateRelease": "mechanisms.wasserstein.gradient_estimate",
+    "EstimateSpec": "mechanisms.wasserstein.estimate_spec",
+    "GradientEstimate": "mechanisms.wasserstein.gradient_estimate",
     "Interval": "mechanisms.released",
     "JointTables": "mechanisms.joint_tables",
     "KNorm": "mechanisms.knorm",

@@ -56,7 +56,7 @@ class Released(ABC):
     | `description`, `guarantee` | the law of what was drawn; what is promised |
     | `persons` | what is promised to single persons, or None |
     | `explain()` | all of its promises in words |
-    | `interval(what, level)`, `estimate(what)` | answers with a law, or `UnansweredError` |
+    | `estimate(what)`, `interval(what, level)` | answers with a known law, or `UnansweredError` |
     | `to_arrow()`, `to_pandas()`, `to_polars()` | what was released, as a table |
     """
 
@@ -119,13 +119,11 @@ class Released(ABC):
 
     # ---- what can be asked ---------------------------------------------------------------------
 
-    def estimate(self, what: Any, level: float = LEVEL, **options: Any) -> Any:
-        """Estimates with intervals of counts, shares, ratios and more, as a table.
-
-        what: an expression (docs/reference/estimates), a function of the table, or a list of these.
-        Tables answer; see `congenial.estimate`.
+    def estimate(self, what: Any, /) -> Any:
+        """Estimates: of a table, any expression of its counts, with intervals and methods (an
+        `EstimateTable`, see `congenial.estimate`); of statistics, the value that `interval` is
+        around.
         """
-        del level, options
         raise self._unanswered(what)
 
     def interval(self, what: str, /, level: float = LEVEL) -> Interval:
@@ -138,7 +136,7 @@ class Released(ABC):
         del level
         raise self._unanswered(what)
 
-    def _unanswered(self, what: Any) -> UnansweredError:
+    def _unanswered(self, what: str) -> UnansweredError:
         """The refusal, with what can be asked instead."""
         return UnansweredError(
             f"release '{self.name}' ({self.kind}) has no law of error for {what!r}.",

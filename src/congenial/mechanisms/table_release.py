@@ -47,7 +47,7 @@ class Release(Released):
     >>> release
     Release('sex': sex; epsilon = 1)
     >>> found = release.interval("sex = 'f'", 0.90)
-    >>> found.low <= release.count("sex = 'f'") <= found.high, release.publishable
+    >>> found.low <= found.estimate <= found.high, release.publishable
     (True, False)
     """
 

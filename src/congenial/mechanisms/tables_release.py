@@ -188,7 +188,7 @@ class TablesRelease(Released):
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low), float(high), level, deviation == 0, basis)
 
-    def intervals(self, names: str | Sequence[str], level: float = DEFAULT_LEVEL) -> Any:
+    def intervals(self, names: str | Sequence[str], level: float) -> Any:
         """Intervals for every cell of a table: an Arrow table of estimate, low, high, exact."""
         import pyarrow as pa
 

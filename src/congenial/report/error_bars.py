@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Sequence
-from html import escape
+from html import escape as text
 
 WIDTH, ROW, LABELS = 640, 26, 240
 
@@ -23,7 +23,7 @@ def error_bars(rows: Sequence[tuple[str, float]]) -> str:
     for at, (label, value) in enumerate(rows):
         y = ROW * at + 4
         length = (WIDTH - LABELS - 90) * _share(value, largest)
-        lines.append(f'<text x="0" y="{y + 14}" fill="#1c2530">{escape(_short(label))}</text>')
+        lines.append(f'<text x="0" y="{y + 14}" fill="#1c2530">{text(_short(label))}</text>')
         lines.append(
             f'<rect x="{LABELS}" y="{y}" width="{length:.1f}" height="18" fill="#0072b2"/>'
         )

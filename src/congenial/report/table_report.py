@@ -24,7 +24,7 @@ from congenial.report.page import counted
 from congenial.report.pictures import Pen
 from congenial.report.promise_section import Facts
 from congenial.report.render import page
-from congenial.report.usage_section import usage_section
+from congenial.report.usage_section import fitted_tables, usage_section
 from congenial.report.values_section import values_section
 
 CONDITIONED = (
@@ -36,6 +36,10 @@ COUNTS = (
     "published figure"
 )
 INDEPENDENT = "independent noise in every cell"
+PROJECTED = (
+    "moved to the nearest table of whole, nonnegative counts with the same published sums; this "
+    "sees the draw only and costs no privacy"
+)
 FAMILY_WORDS = {
     "double_geometric": "double geometric (discrete Laplace)",
     "discrete_gaussian": "discrete Gaussian",
@@ -107,10 +111,9 @@ def _afterwards(release: Release) -> str:
             "moved to the nearest table of whole, nonnegative counts with the same published "
             f"sums; {free}"
         )
-    tables = ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)
     return (
         "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
-        f"{tables}; {free}"
+        f"{fitted_tables(release)}; {free}"
     )
 
 

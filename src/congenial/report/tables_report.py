@@ -28,11 +28,11 @@ def render(release: TablesRelease, promise: str) -> str:
         design=_design(release),
         picture=_picture(release),
         measured=_measured(release),
-        level=f"{LEVEL:.0%}",
         whole=any(one is not None for one in release.counts),
+        level=f"{LEVEL:.0%}",
         tables=[
-            (said(names), counts is None, _table(release, at))
-            for at, (names, counts) in enumerate(zip(release.tables, release.counts, strict=True))
+            (said(names), release.counts[at] is not None, _table(release, at))
+            for at, names in enumerate(release.tables)
         ],
         code=python_lines(release),
     )
@@ -53,15 +53,16 @@ def _design(release: TablesRelease) -> Facts:
 
 
 def _picture(release: TablesRelease) -> Picture:
-    rows = [
+    shown = [
         (said(names), float(np.max(one, initial=0.0)))
         for names, one in zip(release.tables, release.deviations, strict=True)
     ]
-    caption = (
+    return Picture(
+        error_bars(shown),
+        "Standard deviation of each table",
         "Standard deviation of the estimates of each table (its worst cell), on a logarithmic "
-        "scale."
+        "scale.",
     )
-    return Picture(error_bars(rows), "Standard deviation of each table", caption)
 
 
 def _measured(release: TablesRelease) -> PageTable:

@@ -6,6 +6,7 @@ from typing import Any
 
 from congenial.inference.odds_ratio_question import shown
 from congenial.inference.odds_ratio_release import OddsRatioRelease, compared
+from congenial.privacy.semantics import belief_words
 from congenial.report.page import PageColumn, PageTable, table
 from congenial.report.promise_section import Facts, promise_facts
 from congenial.report.render import page
@@ -18,18 +19,19 @@ def render(release: OddsRatioRelease, promise: str) -> str:
         "two_by_two.html",
         release=release,
         promise=promise,
-        compared=compared(release.schema, release.description.table),
+        asked=compared(release.schema, release.description.table),
         found=_found(release),
         power=_power(release),
-        belief="",
+        belief=belief_words(release.guarantee),
         promise_facts=promise_facts(release.guarantee),
         code=python_lines(release),
     )
 
 
 def _found(release: OddsRatioRelease) -> Facts:
-    asked, found, test = release.question, release.found, release.test
+    asked, found = release.question, release.found
     verdict = "rejected" if found["rejected"] else "not rejected"
+    test = release.test
     low, high = (_end(one) for one in found["interval"])
     return [
         ("Hypothesis", f"{asked.hypothesis}: {verdict} at {shown(asked.alpha)}"),

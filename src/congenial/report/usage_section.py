@@ -71,12 +71,12 @@ def usage_section(release: Release) -> dict[str, Any]:
         "code": code,
         "errors": _errors(release),
         "outlook": _outlook(release),
-        "printed_tables": _printed_tables(release),
+        "fitted_tables": fitted_tables(release),
     }
 
 
-def _printed_tables(release: Release) -> str:
-    """Tables whose sums are printed counts, where counts were fitted from coarse to fine."""
+def fitted_tables(release: Release) -> str:
+    """The tables that printed counts were fitted to, from coarse to fine; "" for cell by cell."""
     if release.raw is None or release.description.fit == "cells":
         return ""
     return ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)

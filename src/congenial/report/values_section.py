@@ -38,7 +38,7 @@ SUM_IT = "table.csv (sum {column} over the other columns)"
 
 
 @dataclass(frozen=True)
-class ValuesPiece:
+class ShownPiece:
     """One part of the section: a picture, or words in its place, and the numbers."""
 
     title: str
@@ -53,7 +53,7 @@ class ValuesSection:
 
     reading: str
     hint: bool
-    pieces: tuple[ValuesPiece, ...]
+    pieces: tuple[ShownPiece, ...]
 
 
 def values_section(release: Release, pen: Pen = pictures) -> ValuesSection:
@@ -104,7 +104,7 @@ def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
 
 def _sums(
     release: Release, names: tuple[str, ...], rows: Sequence[Shown], address: str | None
-) -> ValuesPiece:
+) -> ShownPiece:
     """One margin: its picture with the numbers folded away, or the numbers alone."""
     title, words = " and ".join(reversed(names)), _width_words(rows)
     column = "count" if release.prints(*names) else "count_as_drawn"
@@ -114,7 +114,7 @@ def _sums(
         "table below."
     )
     picture = None if address is None else Picture(address, alternative, words)
-    return ValuesPiece(f"By {title}", words, picture, numbers)
+    return ShownPiece(f"By {title}", words, picture, numbers)
 
 
 def _with_intervals(release: Release) -> str:
@@ -159,7 +159,7 @@ def _width_words(sums: Sequence[Shown]) -> str:
     return f"Intervals reach at most {amount(half)} to either side{share}."
 
 
-def _cells(release: Release, piece: View, pen: Pen) -> ValuesPiece:
+def _cells(release: Release, piece: View, pen: Pen) -> ShownPiece:
     where = held_words(release, piece)
     chosen = f"One piece of the table, {where}{chosen_words(release, piece)}. " if where else ""
     _, kinds = piece_of(release, piece)
@@ -169,10 +169,10 @@ def _cells(release: Release, piece: View, pen: Pen) -> ValuesPiece:
     )
     address = pen.draw(cells_chart, release, piece)
     caption = chosen + sums_words(release, kinds)
-    return ValuesPiece("Single cells", picture=Picture(address, alternative, caption))
+    return ShownPiece("Single cells", picture=Picture(address, alternative, caption))
 
 
-def _noise(release: Release, pen: Pen) -> ValuesPiece:
+def _noise(release: Release, pen: Pen) -> ShownPiece:
     noise = cell_noise(release)
     deviation, half = (amount(round(x, 2)) for x in (noise.standard_deviation, noise.half_width))
     words = (
@@ -186,16 +186,16 @@ def _noise(release: Release, pen: Pen) -> ValuesPiece:
     picture = None
     if pen.available():
         picture = Picture(pen.draw(noise_chart, noise), alternative, words)
-    return ValuesPiece("The law of the noise in one cell", words, picture)
+    return ShownPiece("The law of the noise in one cell", words, picture)
 
 
-def _table(release: Release, small: bool) -> ValuesPiece:
+def _table(release: Release, small: bool) -> ShownPiece:
     if small:
         cells = shown(release, release.table)
         numbers = _rows(release, release.table, cells, "table.csv")
     else:
         numbers = _first_rows(release)
-    return ValuesPiece("The protected table", numbers=numbers)
+    return ShownPiece("The protected table", numbers=numbers)
 
 
 def _first_rows(release: Release) -> PageTable:

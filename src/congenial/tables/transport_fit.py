@@ -15,7 +15,6 @@ import numpy as np
 from congenial.data.workload import Ints
 from congenial.errors import StructureError
 from congenial.tables.measurements import Floats
-from congenial.tables.transport_kernels import apportion_rows, fit, nearest_whole
 
 STEPS = 300
 GOAL = 1e-6  # largest violation of a sum at which the real fit stops
@@ -54,6 +53,8 @@ class Children:
 
 def real_fit(children: Children) -> tuple[Floats, float]:
     """The nonnegative least squares fit, and the largest violation of a sum that is left."""
+    from congenial.tables.transport_kernels import fit  # compiles: only where something is fitted
+
     order = np.argsort(children.groups, kind="stable")
     starts = np.searchsorted(children.groups[order], np.arange(children.groups.max() + 2))
     scale = float(children.p.max())
@@ -118,6 +119,8 @@ def distance(children: Children, counts: Ints) -> float:
 
 def _round(children: Children, x: Floats, allowed: Any, inside: Ints, block: int) -> Ints:
     """Nearest whole numbers in one block; sums that are not known are left open."""
+    from congenial.tables.transport_kernels import apportion_rows, nearest_whole
+
     part, free = np.ascontiguousarray(x[:, inside]), np.ascontiguousarray(allowed[:, inside])
     columns = None if children.columns is None else children.columns[inside]
     if block < 0 and columns is None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from congenial.data.workload import Ints, Margin
 from congenial.errors import MandateError, StructureError
@@ -45,6 +44,8 @@ class Rows:
 
 def public_rows(measurements: Measurements) -> Rows:
     """Figures, structural zeros and public bounds over the cells; MandateError if nothing fits."""
+    from scipy.optimize import LinearConstraint, milp
+
     if measurements.size > LARGEST:
         raise StructureError(
             f"whole counts of {measurements.size} cells need an integer programme of more than "
@@ -118,6 +119,8 @@ def margin_matrix(margin: Margin) -> Any:
 
 def _nearest(rows: Rows, matrix: Any, targets: Floats, work: Measurements) -> Ints:
     """Cells whose table is nearest to its targets in absolute distance."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     size, width = work.size, len(targets)
     eye = sp.identity(width, format="csr")
     blank = sp.csr_matrix((rows.matrix.shape[0], width))

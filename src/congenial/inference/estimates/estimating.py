@@ -89,6 +89,9 @@ def _listed(what: Any) -> list[What]:
     listed = list(what) if isinstance(what, list | tuple) else [what]
     if not listed:
         raise InferenceError("nothing is asked for.", remedy=EXAMPLE)
+    for one in listed:
+        if isinstance(one, type):
+            raise InferenceError("a class is no function of the table.", remedy=EXAMPLE)
     return listed
 
 

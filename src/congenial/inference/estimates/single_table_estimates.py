@@ -177,7 +177,7 @@ class SingleTableEstimates:
         of_group = np.arange(support.groups)
         for tie in support.ties:
             of_group[tie.groups] = tie.groups[0]
-        parts = np.where(labels >= 0, np.append(of_group, 0)[labels], -1)
+        parts = np.where(labels >= 0, np.append(of_group, 0)[np.maximum(labels, 0)], -1)
         alone = (labels == LOOSE) | (labels == FROZEN)
         parts[alone] = support.groups + np.flatnonzero(alone)
         return parts

@@ -78,8 +78,9 @@ class StatisticsRelease(RecordRelease):
         """What is promised to single persons, from the noise alone: `person_guarantee`."""
         return self.person_guarantee
 
-    def _instead(self) -> str:
-        return "Use value or interval with the name of a statistic: " + ", ".join(self.statistics)
+    def estimate(self, statistic: str) -> float:
+        """One released statistic: the true one with noise of mean zero."""
+        return self.value(statistic)
 
     def interval(self, statistic: str, level: float = LEVEL) -> Interval:
         """Confidence interval for the true statistic of these data; coverage at least `level`."""

@@ -38,8 +38,8 @@ def project(
     Published sums and bounds hold. `fit`: "nodes", from coarse to fine; "cells", the nearest table
     in least squares, its ties broken at random; None: nodes where the figures allow.
 
-    Formal guarantee: post-processing of the draw and of public figures; it costs no privacy. Cells
-    near zero become too large on average, and no law of their error is known: estimate from `raw`.
+    Formal guarantee: post-processing of the draw and of public figures; it costs no privacy. Counts
+    near zero become too large on average; estimate from `raw`.
 
     Edge cases: a draw that is nonnegative stays as it is; real values are refused.
 

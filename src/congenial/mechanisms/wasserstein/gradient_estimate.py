@@ -134,15 +134,6 @@ class EstimateRelease(RecordRelease):
         """What was estimated, with its public bounds."""
         return EstimateSpec.read(self.description.law["estimate"])
 
-    def _instead(self) -> str:
-        return "Use release.values; how far a draw may be off is told by release.description."
-
-    def to_arrow(self) -> Any:
-        """One row per number: what it is, and its value."""
-        import pyarrow as pa
-
-        return pa.table({"what": list(self.spec.names), "value": list(self.values)})
-
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism, from what the bundle says of it."""
         pairs, promised = self.guarantee.adjacency, self.guarantee.tradeoff
@@ -161,6 +152,12 @@ class EstimateRelease(RecordRelease):
             for low, high in zip(grid["low"], grid["high"], strict=True)
         ]
         return all(value in axis for value, axis in zip(self.values, axes, strict=True))
+
+    def to_arrow(self) -> Any:
+        """Names and values as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.table({"what": list(self.spec.names), "value": list(self.values)})
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""

@@ -116,6 +116,10 @@ class ValuesRelease(RecordRelease):
             return f"{told}\n\nWithout those beliefs this release promises nothing about persons."
         return f"{told}\n\nWhatever anybody believes. {self.persons.explain()}"
 
+    def estimate(self, condition: str) -> float:
+        """The number of people who meet a condition, where published figures fix it."""
+        return self.interval(condition).estimate
+
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """An interval for the number of people who meet a condition, where published figures fix
         it: it has no width. The error of other counts depends on the true table, so that no

@@ -241,7 +241,7 @@ class ConditionalNormal(Scenarios):
 
         >>> one = ConditionalNormal.given_several(5, 4, [[3, 1], [1, 2]], [1, 1], [1, "0.5"], 2)
         >>> one.coefficient
-        Fraction(6, 85)
+        Fraction(2, 17)
         """
         s2, m = rational(variance), rational(variance) / n
         a, b = ([rational(v) for v in one] for one in (with_record, with_mean))

@@ -1,0 +1,198 @@
+"""Pennsylvania 2020, 9,178 voting districts x 8 races x 2 ages: many releases of six tables.
+
+Run `python -m benchmarks tables_pennsylvania --data DIR`; DIR holds
+`census/pl94_2020_PA_vtd.csv.gz`. Exact: people per county, adults per district. The default design
+at rho = .5 and .05 and at epsilon = 1, drawn with exact integer noise from pinned seeds. Beside the
+printed counts: TopDown's two stages on the same measurements (each level fitted to its own
+measurements, then rounded), and one release of the finest table under the same promise, made
+nonnegative cell by cell and from coarse to fine. Rows "bias" give the mean error of printed cells
+by the size of the true count. A design that leaves a table out has no TopDown beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables_counts import Case, pennsylvania, topdown
+from congenial.data.workload import Workload
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.support import support
+from congenial.mechanisms.projection.node_fit import fit_nodes, node_order_of
+from congenial.mechanisms.projection.projection import project_group
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.difference_types import difference_types
+from congenial.sampling.choice import TablePart, choose
+from congenial.sampling.discrete import cell_law
+from congenial.sampling.randomness import SeededRandomness
+from congenial.tables.covariance import Covariance
+from congenial.tables.design import Design, design
+from congenial.tables.estimate import estimate
+from congenial.tables.information import Information
+from congenial.tables.intervals import TableInterval, normal
+from congenial.tables.promise import law_and_promise
+from congenial.tables.whole_counts import fit_to_targets, rehearse, targets_of
+
+PROMISES: dict[str, dict[str, Fraction]] = {
+    "rho = 1/2": {"rho": Fraction(1, 2)},
+    "rho = 1/20": {"rho": Fraction(1, 20)},
+    "epsilon = 1": {"epsilon": Fraction(1)},
+}
+METHODS = ("estimate", "printed", "topdown", "one table, cells", "one table, nodes")
+SIZES = (0, 1, 10, 100, 1000, np.inf)  # of true counts
+
+
+@dataclass
+class Sums:
+    """Squared errors by method and table, biases by method and size, and printed counts inside."""
+
+    squares: Any
+    bias: Any
+    inside: Any
+    seconds: float = 0.0
+
+
+def noise(designed: Design, known: Invariants, randomness: SeededRandomness) -> list[Any]:
+    """Exact noise of every measured table; None where nothing is drawn."""
+    found: list[Any] = []
+    for names, scale in zip(designed.workload.tables, designed.scales, strict=True):
+        labels = support(known, names).labels
+        if scale is None:
+            found.append(None)
+            continue
+        law = choose(TablePart(cell_law(designed.family, scale), labels.reshape(-1))).law
+        found.append(law.draw_many(randomness, 1).reshape(labels.shape))
+    return found
+
+
+def cell_by_cell(labels: Any, drawn: Any, randomness: SeededRandomness) -> Any:
+    """The nearest nonnegative counts inside each known sum."""
+    flat, values = labels.reshape(-1), drawn.reshape(-1).copy()
+    order = np.argsort(flat, kind="stable")
+    starts = np.searchsorted(flat[order], np.arange(int(flat.max()) + 2))
+    for group in np.unique(flat[values < 0]):
+        cells = order[starts[group] : starts[group + 1]]
+        values[cells] = project_group(values[cells], randomness)
+    return values.reshape(drawn.shape)
+
+
+def designs(case: Case, known: Invariants, promise: dict[str, Fraction]) -> tuple[Design, Design]:
+    """Of the six tables, and of the finest alone."""
+    law, value = law_and_promise(**promise)
+    found = []
+    for tables in (case.tables, case.tables[:1]):
+        work = Workload.of(case.table.schema, tables)
+        types = difference_types(SemiAdjacent(known), work)
+        found.append(design(work, types, Information.of(work, known), value, law=law))
+    return found[0], found[1]
+
+
+def releases_of(case: Case, promise: dict[str, Fraction], releases: int) -> tuple[Sums, Any, float]:
+    """Many releases, the estimates' standard deviations, and the seconds of the design."""
+    known = publish(case.table, *case.figures)
+    start = time.perf_counter()
+    many, single = designs(case, known, promise)
+    designed = time.perf_counter() - start
+    work = many.measurements(known)
+    covariance = Covariance(work, many.family)
+    deviations = [covariance.deviations(names).values for names in case.tables]
+    truth = [case.table.marginal(names).counts for names in case.tables]
+    shape = (len(METHODS), len(truth))
+    sums = Sums(np.zeros(shape), np.zeros((len(METHODS), len(SIZES) - 1)), np.zeros(len(truth)))
+    for seed in range(releases):
+        intervals: list[TableInterval] = []
+        for method, tables in one_release(case, known, (many, single), covariance, seed, sums):
+            at = METHODS.index(method)
+            for b, (values, true) in enumerate(zip(tables, truth, strict=True)):
+                sums.squares[at, b] += np.mean((values - true) ** 2) / releases
+                if method == "estimate":
+                    intervals.append(normal(values, deviations[b], 0.9))
+                if method == "printed":
+                    sums.inside[b] += np.mean(intervals[b].contains(values)) / releases
+            for size, (low, high) in enumerate(pairwise(SIZES)):
+                here = (truth[0] >= low) & (truth[0] < high)
+                sums.bias[at, size] += np.mean((tables[0] - truth[0])[here]) / releases
+    return sums, deviations, designed
+
+
+def one_release(
+    case: Case,
+    known: Invariants,
+    designs_: tuple[Design, Design],
+    covariance: Covariance,
+    seed: int,
+    sums: Sums,
+) -> Iterator[tuple[str, list[Any]]]:
+    """What each method makes of one draw: all tables."""
+    many, single = designs_
+    randomness, work = SeededRandomness(seed), covariance.measurements
+    truth = [case.table.marginal(names).counts for names in case.tables]
+    order = rehearse(work)
+    assert order is not None
+    start = time.perf_counter()
+    drawn = noise(many, known, randomness)
+    values = [None if n is None else t + n for t, n in zip(truth, drawn, strict=True)]
+    result = estimate(work, values, covariance.inverse)
+    whole = fit_to_targets(order, targets_of(result, order))
+    sums.seconds += time.perf_counter() - start
+    yield "estimate", [result.table(names) for names in case.tables]
+    yield "printed", [whole.table(names) for names in case.tables]
+    if all(value is not None for value in values):
+        rival = fit_to_targets(order, topdown(order, [v for v in values if v is not None], work))
+        yield "topdown", [rival.table(names) for names in case.tables]
+    cells = truth[0] + noise(single, known, randomness)[0]
+    names = tuple(case.tables[0])
+    labels = support(known, names).labels
+    alone = node_order_of(known, names)
+    assert alone is not None
+    for method, counts in (
+        ("one table, cells", cell_by_cell(labels, cells, randomness)),
+        ("one table, nodes", fit_nodes(alone, names, cells)),
+    ):
+        yield method, [_onto(case, counts, table) for table in case.tables]
+
+
+def _onto(case: Case, counts: Any, names: list[str]) -> Any:
+    from congenial.data.table import Table
+
+    return Table(case.table.schema, case.table.names, counts).marginal(names).counts
+
+
+def rows_of(case: Case, promise: str, releases: int) -> list[dict[str, Any]]:
+    sums, deviations, designed = releases_of(case, PROMISES[promise], releases)
+    errors = np.sqrt(sums.squares)
+    rows = []
+    for b, names in enumerate(case.tables):
+        deviation = float(np.sqrt(np.mean(deviations[b] ** 2)))
+        ratio = float(errors[1, b] / errors[0, b])
+        rows.append(
+            {
+                "promise": promise,
+                "row": " x ".join(names),
+                "sd": deviation,
+                **{m: float(errors[k, b]) for k, m in enumerate(METHODS) if errors[k].any()},
+                "ratio": ratio,
+                "rule": "kept" if ratio <= (1.05 if deviation >= 1.5 else 1.2) else "broken",
+                "inside": float(sums.inside[b]),
+                "seconds": f"{designed:.2f} + {sums.seconds / releases:.2f}",
+            }
+        )
+    for size, (low, high) in enumerate(pairwise(SIZES)):
+        found = [(k, method) for k, method in enumerate(METHODS) if errors[k].any()]
+        biases = {method: float(sums.bias[k, size]) for k, method in found}
+        rows.append({"promise": promise, "row": f"bias, {low:g} <= count < {high:g}", **biases})
+    return rows
+
+
+def run(data: str | None = None, releases: int = 200) -> list[dict[str, Any]]:
+    if data is None:
+        return [{"row": "skipped: needs --data DIR with census tables"}]
+    case = pennsylvania(Path(data))
+    return [row for promise in PROMISES for row in rows_of(case, promise, releases)]
