@@ -57,7 +57,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "tables": (Example("several", "people", 24, ("county = 'Adams'", "age = 'old'")),),
     "estimate": (Example("estimated", "age", 1, refuses=("age < 18",)),),
     "records from tables": (Example("records", "people", 900, refuses=("sex = 'f'",)),),
-    "odds ratio test": (Example("tested", "smoking", 12),),
+    "odds ratio test": (Example("tested", "smoking", 11),),
     "statistics": (
         Example("statistics-persons", "quarter", 2),
         Example("statistics-optimum", "quarter", 2, protects_persons=False),

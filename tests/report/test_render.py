@@ -86,6 +86,12 @@ def test_differences_are_told_by_section() -> None:
     assert differences(page(), more) == ["c"]
 
 
+def test_a_picture_that_is_drawn_anew_counts() -> None:
+    other = page(address="data:image/svg+xml;base64,QUJD")
+    assert differences(other, page(address="")) == []
+    assert differences(other, page()) == ["a"]
+
+
 def test_a_section_twice_is_a_difference() -> None:
     section = page()[page().index('<section id="a">') : page().index('<section id="b">')]
     assert differences(page().replace(section, section * 2), page()) != []

@@ -238,8 +238,8 @@ class OddsRatioRelease(Released):
         """What was asked and found: a row for each, as text."""
         import pyarrow as pa
 
-        rows = [(name, str(value)) for name, value in self._rows()]
-        return pa.table({"what": [name for name, _ in rows], "value": [value for _, value in rows]})
+        (first, second), *rows = self._rows()  # the first row is the heading
+        return pa.table({first: [one for one, _ in rows], second: [str(one) for _, one in rows]})
 
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the test."""

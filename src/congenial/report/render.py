@@ -110,8 +110,11 @@ def _is_base64(address: str) -> bool:
 
 
 def differences(page: str, again: str) -> list[str]:
-    """Where a page differs from the one written anew, whatever its pictures show: the sections."""
-    page, again = without_pictures(page), without_pictures(again)
+    """The sections in which a page differs from the one written anew.
+
+    Pictures may show anything where `again` leaves them empty; where it draws them, they count.
+    """
+    page = page if has_pictures(again) else without_pictures(page)
     if page == again:
         return []
     found, expected = _sections(page), _sections(again)
