@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from congenial.errors import StructureError
 from congenial.synthesis.from_tables.junction_tree import JunctionTree
-from congenial.synthesis.from_tables.maximum_entropy import LAMBDA, Target, fit
+from congenial.synthesis.from_tables.maximum_entropy import LAMBDA, FitTarget, fit
 from congenial.synthesis.from_tables.record_repair import FigureCells, repair
 from congenial.synthesis.from_tables.whole_records import Strata, draw_records
 
@@ -73,16 +73,16 @@ def test_a_clique_that_does_not_fit_is_named() -> None:
         JunctionTree.of(SIZES, SHAPES[1], largest=10)
 
 
-def _targets(rng: np.random.Generator) -> tuple[list[Target], np.ndarray]:
+def _targets(rng: np.random.Generator) -> tuple[list[FitTarget], np.ndarray]:
     """Figures and noisy tables of one made-up population of 500."""
     truth = rng.multinomial(500, rng.dirichlet(np.full(24, 0.7))).reshape(2, 3, 4)
     ab, bc = truth.sum(axis=2), truth.sum(axis=0)
     women = sp.csr_matrix(np.kron([1, 0], np.ones(3, dtype=np.int64)))
     found = [
-        Target(("a", "b"), np.array([float(ab[0].sum())]), 0.0, women),
-        Target(("b",), ab.sum(axis=0).astype(float)),
-        Target(("a", "b"), ab.reshape(-1) + rng.normal(0, 3, 6), 3.0),
-        Target(("b", "c"), bc.reshape(-1) + rng.normal(0, 2, 12), 2.0),
+        FitTarget(("a", "b"), np.array([float(ab[0].sum())]), 0.0, women),
+        FitTarget(("b",), ab.sum(axis=0).astype(float)),
+        FitTarget(("a", "b"), ab.reshape(-1) + rng.normal(0, 3, 6), 3.0),
+        FitTarget(("b", "c"), bc.reshape(-1) + rng.normal(0, 2, 12), 2.0),
     ]
     return found, truth
 
@@ -125,8 +125,8 @@ def test_fit_equals_the_dual_solved_over_all_cells() -> None:
 
 
 def test_figures_that_contradict_each_other_are_refused() -> None:
-    one = Target(("a",), np.array([30.0, 70.0]))
-    other = Target(("a",), np.array([40.0, 60.0]))
+    one = FitTarget(("a",), np.array([30.0, 70.0]))
+    other = FitTarget(("a",), np.array([40.0, 60.0]))
     with pytest.raises(StructureError, match="no distribution fits"):
         fit({"a": 2, "b": 3}, [one, other], people=100)
 

@@ -17,7 +17,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.synthesis.columns import shown
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
-from congenial.synthesis.from_tables.maximum_entropy import Fitted, Target
+from congenial.synthesis.from_tables.maximum_entropy import FitTarget, Fitted
 from congenial.synthesis.from_tables.record_repair import FigureCells
 from congenial.synthesis.from_tables.whole_records import Strata
 
@@ -86,14 +86,14 @@ class KeptFigures:
         return (*told, *(np.zeros(1, dtype=np.int64) for _ in self.rules))
 
     @cached_property
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[FitTarget, ...]:
         """Figures and rules for the fit; the number of people needs none."""
         found = []
         for statement, values in zip(self.statements, self.values, strict=True):
             cells = Cells(self.published.schema, (statement,))
             if cells.bases:
                 matrix = cells.matrix([statement], np.arange(cells.size)).astype(np.float64)
-                found.append(Target(cells.bases, values.astype(np.float64), 0.0, matrix.tocsr()))
+                found.append(FitTarget(cells.bases, values.astype(np.float64), 0.0, matrix.tocsr()))
         return tuple(found)
 
     @cached_property

@@ -32,7 +32,7 @@ STEPS = 400  # of L-BFGS
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class FitTarget:
     """What a table over `axes` should be: `matrix @ cells = values`, known up to `deviation`.
 
     Without a matrix the values are the cells themselves. `deviation` 0: an exact figure.
@@ -83,7 +83,7 @@ class Fitted:
     tree: JunctionTree
     people: float
     potentials: tuple[Reals, ...] = field(repr=False)
-    targets: tuple[Target, ...] = field(repr=False)
+    targets: tuple[FitTarget, ...] = field(repr=False)
     weights: Reals = field(repr=False)
 
     @cached_property
@@ -109,7 +109,7 @@ class Fitted:
 
 def fit(
     sizes: Mapping[str, int],
-    targets: Sequence[Target],
+    targets: Sequence[FitTarget],
     people: float,
     *,
     first: Sequence[str] = (),
@@ -122,8 +122,8 @@ def fit(
     these targets, from which to go on; `steps`: the most steps that L-BFGS takes. A StructureError
     says where figures contradict each other or a clique is too large.
 
-    >>> sex = Target(("sex",), np.array([30.0, 70.0]))
-    >>> both = Target(("sex", "ill"), np.array([20.0, 9.0, 45.0, 28.0]), deviation=2.0)
+    >>> sex = FitTarget(("sex",), np.array([30.0, 70.0]))
+    >>> both = FitTarget(("sex", "ill"), np.array([20.0, 9.0, 45.0, 28.0]), deviation=2.0)
     >>> found = fit({"sex": 2, "ill": 2}, [sex, both], people=100)
     >>> (100 * found.probabilities(("sex",))).round(6)
     array([30., 70.])
@@ -156,7 +156,7 @@ class _Dual:
     """The dual, its gradient, and where each target lives in the tree."""
 
     tree: JunctionTree
-    targets: tuple[Target, ...]
+    targets: tuple[FitTarget, ...]
     people: float
 
     @cached_property
@@ -215,7 +215,7 @@ class _Dual:
 
 
 def _proportional(
-    tree: JunctionTree, potentials: list[Reals], exact: Sequence[Target], people: float
+    tree: JunctionTree, potentials: list[Reals], exact: Sequence[FitTarget], people: float
 ) -> list[Reals]:
     """Proportional fitting: each figure's cells are scaled to it, in turn, until all agree."""
     tables = list(potentials)
@@ -233,7 +233,7 @@ def _proportional(
     return tables
 
 
-def _steps(one: Target, shown: Reals, people: float) -> Reals:
+def _steps(one: FitTarget, shown: Reals, people: float) -> Reals:
     """The log of what each cell is scaled by; cells that are not counted share what is left."""
     steps = one.back(_log_ratio(one.values, shown))
     uncounted = one.back(np.ones_like(shown)) == 0

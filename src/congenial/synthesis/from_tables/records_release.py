@@ -30,7 +30,7 @@ RECORDS = "records.parquet"
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredTable:
     """One measured table: whole numbers as drawn, discrete Gaussian noise of this variance."""
 
     axes: Axes
@@ -66,7 +66,7 @@ class TableRecordsRelease(RecordRelease):
     )
 
     records: Any = field(repr=False)
-    measured: tuple[Measured, ...] = field(repr=False)
+    measured: tuple[MeasuredTable, ...] = field(repr=False)
     moved: int = 0
 
     def to_arrow(self) -> Any:
@@ -165,10 +165,10 @@ class TableRecordsRelease(RecordRelease):
         return f"<h4>Records '{escape(self.name)}'</h4>{warning}{self.guarantee._repr_html_()}"
 
 
-def _measured(schema: Any, data: Mapping[str, Any]) -> Measured:
+def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:
     axes = tuple(str(name) for name in data["axes"])
     shape = tuple(schema.attribute(name).size for name in axes)
     values = np.array(data["values"], dtype=np.int64)
     if values.size != np.prod(shape) or [int(v) for v in data["values"]] != data["values"]:
         raise ValueError(axes)
-    return Measured(axes, fraction(str(data["variance"])), values.reshape(shape))
+    return MeasuredTable(axes, fraction(str(data["variance"])), values.reshape(shape))

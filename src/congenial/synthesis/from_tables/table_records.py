@@ -37,9 +37,9 @@ from congenial.privacy.record_description import RecordDescription
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.synthesis.from_tables.figure_targets import KeptFigures
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree
-from congenial.synthesis.from_tables.maximum_entropy import STEPS, Fitted, Target, fit
+from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
 from congenial.synthesis.from_tables.record_repair import repair
-from congenial.synthesis.from_tables.records_release import Measured, TableRecordsRelease
+from congenial.synthesis.from_tables.records_release import MeasuredTable, TableRecordsRelease
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.whole_records import draw_records
 from congenial.synthesis.record_model import generator_of
@@ -278,7 +278,7 @@ class TableRecords:
         """
         run = _Run(self, {}, n, SeededRandomness(0), lambda _: None)
         for name, size in self.sizes.items():
-            run.measured.append(Measured((name,), self.first_variance, _even(n, [size])))
+            run.measured.append(MeasuredTable((name,), self.first_variance, _even(n, [size])))
         run.records(run.fit())
 
     def made_up(self, n: int, name: str = "rehearsal") -> TableRecordsRelease:
@@ -288,7 +288,7 @@ class TableRecords:
         table = records_table(self.schema, self.names, columns, generator_of(source))
         axes = [*((one,) for one in self.names), *self.pairs[: self.rounds]]
         measured = tuple(
-            Measured(one, self.variance_of(one), _even(n, [self.sizes[a] for a in one]))
+            MeasuredTable(one, self.variance_of(one), _even(n, [self.sizes[a] for a in one]))
             for one in axes
         )
         return TableRecordsRelease(
@@ -313,7 +313,7 @@ class _Run:
     tell: Tell
 
     def __post_init__(self) -> None:
-        self.measured: list[Measured] = []
+        self.measured: list[MeasuredTable] = []
         self.generator = generator_of(self.source)
 
     def release(self, name: str) -> TableRecordsRelease:
@@ -346,14 +346,14 @@ class _Run:
         if law is None:
             return False
         drawn = law.draw(self.truths[axes], self.source, 1)[0]
-        self.measured.append(Measured(axes, law.description.scale, np.asarray(drawn)))
+        self.measured.append(MeasuredTable(axes, law.description.scale, np.asarray(drawn)))
         return True
 
     def fit(self, start: Fitted | None = None, steps: int = STEPS) -> Fitted:
         """The distribution of maximum entropy for what is measured and published."""
         kept = self.of.kept
         targets = [
-            Target(one.axes, one.values.reshape(-1).astype(np.float64), sqrt(one.variance))
+            FitTarget(one.axes, one.values.reshape(-1).astype(np.float64), sqrt(one.variance))
             for one in self.measured
         ]
         first = () if kept.strata is None else kept.strata.axes

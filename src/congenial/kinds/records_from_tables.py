@@ -13,7 +13,7 @@ from congenial.kinds.sections import NamedSection, Positive
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
-    from congenial.kinds.table_records_offer import RecordsCheck
+    from congenial.kinds.records_from_tables_offer import RecordsCheck
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
     from congenial.synthesis.from_tables.records_release import TableRecordsRelease
@@ -63,7 +63,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         self, plan: Setting, section: TableRecordsSection, figures: Invariants
     ) -> TableRecords:
         """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.table_records_offer import build
+        from congenial.kinds.records_from_tables_offer import build
 
         return build(plan, section, figures)
 
@@ -75,7 +75,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> RecordsCheck:
         """What it promises, from public parameters alone."""
-        from congenial.kinds.table_records_offer import check
+        from congenial.kinds.records_from_tables_offer import check
 
         return check(plan, section, figures)
 
@@ -89,7 +89,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         progress: Tell,
     ) -> AbstractContextManager[Offer]:
         """Read and count the data; what is left is to choose, measure and fit."""
-        from congenial.kinds.table_records_offer import offer
+        from congenial.kinds.records_from_tables_offer import offer
 
         return offer(plan, section, built, figures, randomness, progress)
 
@@ -112,13 +112,13 @@ class RecordsFromTables(Kind[TableRecordsSection]):
 
     def examine(self, checked: RecordsCheck) -> Document:
         """Columns, noise of tables, the promise, and what the ledger counts."""
-        from congenial.kinds.table_records_words import examine
+        from congenial.kinds.records_from_tables_words import examine
 
         return examine(checked)
 
     def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
         """The same for people."""
-        from congenial.kinds.table_records_words import show
+        from congenial.kinds.records_from_tables_words import show
 
         show(document, screen)
 

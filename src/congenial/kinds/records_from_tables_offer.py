@@ -10,7 +10,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, Tell, unit_words
-from congenial.kinds.table_records import TableRecordsSection
+from congenial.kinds.records_from_tables import TableRecordsSection
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.table_records_report import render

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from congenial.kinds.kind import Document, Screen
 
 if TYPE_CHECKING:
-    from congenial.kinds.table_records_offer import RecordsCheck
+    from congenial.kinds.records_from_tables_offer import RecordsCheck
 
 
 def examine(one: RecordsCheck) -> Document:
