@@ -73,6 +73,8 @@ def index_quantity(node: IndexOf, groups: CellGroups) -> Quantity:
     shape = (groups.count, count)
     if node.index == "entropy":
         return ScaledIndex(groups.source, weights, shape, entropy, _even)
+    if node.index != "gini":
+        raise NotImplementedError(node.index)  # an index of the language without a formula here
     amounts = _amounts(node, groups)
     bins = len(amounts)
     return CheckedFunction(

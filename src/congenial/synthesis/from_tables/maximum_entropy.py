@@ -27,7 +27,7 @@ from congenial.synthesis.from_tables.junction_tree import Axes, JunctionTree, Re
 
 LAMBDA = 0.003  # fixed beforehand; looking at the data to choose it would have to be paid for
 TOLERANCE = 1e-9  # of n, for figures
-ROUNDS = 2_000  # of proportional fitting
+FITTING_STEPS = 2_000  # of proportional fitting
 STEPS = 400  # of L-BFGS
 
 
@@ -219,7 +219,7 @@ def _proportional(
 ) -> list[Reals]:
     """Proportional fitting: each figure's cells are scaled to it, in turn, until all agree."""
     tables = list(potentials)
-    for _ in range(ROUNDS):
+    for _ in range(FITTING_STEPS):
         worst = 0.0
         for one in exact:
             home = tree.home(one.axes)

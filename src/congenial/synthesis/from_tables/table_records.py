@@ -47,6 +47,7 @@ from congenial.synthesis.synthetic_release import records_table
 
 FIRST = Fraction(15, 100)  # share of the promise for one-way tables
 CHOICE = Fraction(1, 10)  # share of a round for its choice
+ROUNDS_PER_COLUMN = 2
 GRID = 10**12
 LARGEST_CLIQUE = 200_000  # cells: what a fit in seconds can hold
 MOST_LEVELS = 5_000  # of one column
@@ -110,7 +111,7 @@ class TableRecords:
         """The mechanism whose promise over `adjacency` is rho; by default two rounds a column."""
         ordered = tuple(name for name in adjacency.schema.names if name in set(names))
         pairs = len(ordered) * (len(ordered) - 1) // 2
-        rounds = min(pairs, 2 * len(ordered)) if rounds is None else min(pairs, rounds)
+        rounds = min(pairs, ROUNDS_PER_COLUMN * len(ordered)) if rounds is None else min(pairs, rounds)
         a = adjacency.records
         return cls(adjacency, ordered, Fraction(int(rho / a**2 * GRID), GRID), rounds)
 
