@@ -111,9 +111,9 @@ class TableRecords:
         """The mechanism whose promise over `adjacency` is rho; by default two rounds a column."""
         ordered = tuple(name for name in adjacency.schema.names if name in set(names))
         pairs = len(ordered) * (len(ordered) - 1) // 2
-        rounds = min(pairs, ROUNDS_PER_COLUMN * len(ordered)) if rounds is None else min(pairs, rounds)
+        wanted = ROUNDS_PER_COLUMN * len(ordered) if rounds is None else rounds
         a = adjacency.records
-        return cls(adjacency, ordered, Fraction(int(rho / a**2 * GRID), GRID), rounds)
+        return cls(adjacency, ordered, Fraction(int(rho / a**2 * GRID), GRID), min(pairs, wanted))
 
     # ---- what is public ----------------------------------------------------------------------
 
