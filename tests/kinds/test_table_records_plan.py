@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import Invariants, Schema, SemiAdjacent, Table, margin, total
+from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structural_zeros, total
 from congenial.errors import CongenialError, GuaranteeError, PlanError, StructureError
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
@@ -97,6 +97,12 @@ def test_changed_records_and_measurements_are_noticed(bundle: Path) -> None:
     assert not all(fewer.checks().values())
     twice = replace(release, measured=(*release.measured, release.measured[0]))
     assert not all(twice.checks().values())
+    assert not all(replace(release, measured=()).checks().values())
+    assert not all(replace(release, moved=-7).checks().values())
+    kept = release._mechanism().kept
+    truth = np.array([one.sum() for one in np.split(kept.values[0].reshape(2, 3), 3, axis=1)])
+    assert kept.agrees_with(("region",), truth)
+    assert not kept.agrees_with(("region",), truth + 1)
     finer = replace(release.measured[0], variance=release.measured[0].variance / 2)
     assert not all(replace(release, measured=(finer, *release.measured[1:])).checks().values())
 
@@ -189,3 +195,21 @@ def test_what_cannot_be_is_refused_before_any_data(
 ) -> None:
     with pytest.raises(error, match=says):
         workflow.check(written(tmp_path, PLAN.replace(old, new)))
+
+
+def test_rules_that_tie_records_to_other_columns_are_refused() -> None:
+    """Figures on a column that the records lack would bind them unseen."""
+    schema = Schema.from_dict(
+        {"region": {"levels": ["A", "B"]}, "sex": {"levels": ["f", "m", "x"]}}
+    )
+    rule = structural_zeros("region = 'A' and sex = 'm'")
+    figures = Invariants(schema, (total(by="region"), rule), (np.array([3, 7]), None))
+    with pytest.raises(StructureError, match="Synthesise region too"):
+        TableRecords.calibrate(SemiAdjacent(figures), ("sex",), Fraction(1))
+
+
+def test_figures_of_other_columns_stay_in_the_description() -> None:
+    """Noise was drawn given them, so a price without them would be wrong."""
+    figures = Invariants(SCHEMA, (total(by="x"),), (np.array([4, 5]),))
+    made = TableRecords.calibrate(SemiAdjacent(figures), ("y",), Fraction(1))
+    assert made.description.given == figures

@@ -147,6 +147,15 @@ def test_written_and_read_back() -> None:
     assert not SeveralRows(figures, 2).covers(SeveralRows(figures, 3))
 
 
+def test_larger_units_are_not_covered() -> None:
+    """Fewer units and rows apart, but of units with more rows: other pairs."""
+    schema = Schema.from_dict({"x": {"levels": ["p", "q", "r"]}})
+    weighted = linear({"x = 'p'": 1, "x = 'q'": 2, "x = 'r'": 3})
+    small = SeveralRows(Invariants(schema, (weighted,)), 2)
+    large = SeveralRows(Invariants(schema, (weighted, total(by="x"))), 4)
+    assert not small.covers(large)
+
+
 @pytest.mark.parametrize("rows", [0, -1, 10**9])
 def test_refuses_numbers_of_rows_nobody_means(rows: int) -> None:
     """Words instead of an overflow."""

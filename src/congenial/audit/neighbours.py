@@ -24,6 +24,7 @@ from congenial.errors import StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.universe import selected
 from congenial.sampling.inversion import Floats, Ints
 
@@ -178,7 +179,10 @@ class _Search:
             (sp.hstack([self.least, 0 * self.least, 0 * self.least]), self.bounds, np.inf),
             (sp.hstack([self.least, self.least, -self.least]), self.bounds, np.inf),
         ]
-        if not rows:
+        if isinstance(self.adjacency, SeveralRows) and not self.adjacency.people_kept:
+            parts.append((np.hstack([0 * one, one, 0 * one]), 0, records))
+            parts.append((np.hstack([0 * one, 0 * one, one]), 0, records))
+        elif not rows:
             parts.append((np.hstack([0 * one, one, -one]), 0, 0))
         if self.values is not None:
             parts.append((sp.hstack([self.equal, none, none]), self.values, self.values))

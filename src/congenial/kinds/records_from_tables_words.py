@@ -49,7 +49,9 @@ def show(one: Document, screen: Screen) -> None:
     told["Deviation of a count"] = f"{number(one['one_way_deviation'])} in one-way tables" + (
         "" if one["pair_deviation"] is None else f", {number(one['pair_deviation'])} in pairs"
     )
-    told["Kept exactly"] = "; ".join(one["kept"]) or "nothing: no figure is published"
+    told["Kept exactly"] = (
+        "; ".join(one["kept"]) or "nothing: no published figure is about these columns"
+    )
     if one["not_kept"]:
         told["Not in the records"] = "; ".join(one["not_kept"]) + " (they cost, and keep nothing)"
     screen.facts(told)

@@ -76,6 +76,7 @@ class SeveralRows(PublishedPairs, Adjacency):
     def __post_init__(self) -> None:
         expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
         expect(self.max_rows, int, "max_rows", "Give a whole number, 1 or more.", MandateError)
+        expect(self.never_empty, bool, "never_empty", "Give True or False.", MandateError)
         if not 1 <= self.max_rows <= MOST_ROWS:
             raise MandateError(
                 f"max_rows = {self.max_rows} is not between 1 and {MOST_ROWS}.",
@@ -114,6 +115,8 @@ class SeveralRows(PublishedPairs, Adjacency):
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these."""
         if not isinstance(other, SeveralRows) or self.never_empty != other.never_empty:
+            return False
+        if other.max_rows > self.max_rows:  # units that these pairs do not have
             return False
         fewer = other.units <= self.units and other.slots <= self.slots
         return fewer and super().covers(other)

@@ -12,6 +12,7 @@ from typing import Any
 
 from congenial.figures.support import support
 from congenial.mechanisms.table_release import Release
+from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_gauge
 from congenial.privacy.description import HULLS
 from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
@@ -119,6 +120,12 @@ def _afterwards(release: Release) -> str:
 
 def _records_words(release: Release) -> str:
     adjacency = release.adjacency
+    if isinstance(adjacency, SeveralRows):
+        return (
+            "The two datasets compared by the promise differ in at most "
+            f"{counted(adjacency.units, 'unit')} and in at most {counted(adjacency.slots, 'row')} "
+            "added, removed or changed."
+        )
     if adjacency.metric != "replace-one":
         return (
             f"The two datasets compared by the promise differ by what one person adds: at most "

@@ -43,6 +43,15 @@ class KeptFigures:
                 "bounds.",
                 remedy="Publish the statistic exactly, or leave the bound out.",
             )
+        for rule in told.zeros if told.equalities else ():
+            bases = set(Cells(told.schema, (rule,)).bases)
+            if bases & set(self.names) and not bases <= set(self.names):
+                lost = ", ".join(sorted(bases - set(self.names)))
+                raise StructureError(
+                    f"'{rule.label}' ties a column of the records to {lost}, about which figures "
+                    "may be published: what they say of the records could not be kept.",
+                    remedy=f"Synthesise {lost} too.",
+                )
         held = {s.label for s in self.seen.statements}
         for statement in told.equalities:
             own = set(Cells(told.schema, (statement,)).bases)
@@ -95,6 +104,21 @@ class KeptFigures:
                 matrix = cells.matrix([statement], np.arange(cells.size)).astype(np.float64)
                 found.append(FitTarget(cells.bases, values.astype(np.float64), 0.0, matrix.tocsr()))
         return tuple(found)
+
+    def agrees_with(self, axes: Axes, values: Ints) -> bool:
+        """Whether a table keeps every figure that it shows, sums of figures among them; tables
+        with noise keep them too.
+        """
+        seen, schema = shown(self.published, axes), self.published.schema
+        for statement, figure in zip(seen.statements, seen.values or (), strict=True):
+            cells = Cells(schema, (statement,))
+            away = tuple(i for i, name in enumerate(axes) if name not in cells.bases)
+            kept = [name for name in axes if name in cells.bases]
+            table = np.transpose(values.sum(axis=away), [kept.index(n) for n in cells.bases])
+            matrix = cells.matrix([statement], np.arange(cells.size))
+            if not np.array_equal(matrix @ table.reshape(-1), np.asarray(figure).reshape(-1)):
+                return False
+        return True
 
     @cached_property
     def largest(self) -> Statement | None:

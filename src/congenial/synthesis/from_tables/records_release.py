@@ -114,8 +114,10 @@ class TableRecordsRelease(RecordRelease):
         try:
             told = json.loads(payload[MEASUREMENTS])
             measured = tuple(_measured(schema, one) for one in told["measured"])
-            moved = int(told["moved"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+            moved = told["moved"]
+            if type(moved) is not int:
+                raise TypeError(moved)
+        except (ArithmeticError, ValueError, KeyError, TypeError, RecursionError):
             raise BundleError(
                 f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
             ) from None
@@ -137,7 +139,8 @@ class TableRecordsRelease(RecordRelease):
         """What must be so for a bundle to be what it says, and whether it is."""
         made = self._mechanism()
         pairs = [one for one in self.measured if len(one.axes) == 2]
-        allowed: dict[Axes, Fraction] = {(name,): made.first_variance for name in made.names}
+        singles = [(name,) for name in made.names if made.law((name,)) is not None]
+        allowed: dict[Axes, Fraction] = dict.fromkeys(singles, made.first_variance)
         if made.rounds:
             allowed |= dict.fromkeys(made.pairs, made.variance)
         axes = [one.axes for one in self.measured]
@@ -147,9 +150,14 @@ class TableRecordsRelease(RecordRelease):
             "it has the columns it should have": self.names == made.names,
             "every measured table is one of its procedure, measured once, with its noise": (
                 len(set(axes)) == len(axes)
+                and set(singles) <= set(axes)
                 and len(pairs) <= made.rounds
                 and all(allowed.get(one.axes) == one.variance for one in self.measured)
             ),
+            "every measured table agrees with the figures it shows": all(
+                made.kept.agrees_with(one.axes, one.values) for one in self.measured
+            ),
+            "no more records were changed than there are": 0 <= self.moved <= self.records.num_rows,
             "every value is one the schema knows": all((one >= 0).all() for one in levels.values()),
             "the records agree with every published figure and rule they show": agrees(
                 self.published, levels, self.records.num_rows, figures=True
@@ -169,6 +177,7 @@ def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:
     axes = tuple(str(name) for name in data["axes"])
     shape = tuple(schema.attribute(name).size for name in axes)
     values = np.array(data["values"], dtype=np.int64)
-    if values.size != np.prod(shape) or [int(v) for v in data["values"]] != data["values"]:
+    whole = all(type(value) is int for value in data["values"])
+    if values.size != np.prod(shape) or not whole or len(set(axes)) != len(axes):
         raise ValueError(axes)
     return MeasuredTable(axes, fraction(str(data["variance"])), values.reshape(shape))

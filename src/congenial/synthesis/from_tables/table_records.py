@@ -90,10 +90,15 @@ class TableRecords:
                 f"public; the promise is about {self.adjacency.metric}.",
                 remedy="Use one row per person (unit without max_rows).",
             )
-        if self.rho <= 0 or self.rounds < 0:
+        if self.rho <= 0 or not 0 <= self.rounds <= len(self.pairs):
             raise GuaranteeError(
-                f"rho = {self.rho} and rounds = {self.rounds} must be positive.",
-                remedy="Give rho > 0, and rounds or none.",
+                f"rho = {self.rho} must be positive, and rounds = {self.rounds} at most the number "
+                "of pairs of columns.",
+                remedy="Give rho > 0, and fewer rounds or none.",
+            )
+        if not self.names or len(set(self.names)) != len(self.names):
+            raise GuaranteeError(
+                "records need columns, each named once.", remedy="Name the columns to synthesise."
             )
         for name in self.names:
             size = self.schema.attribute(name).size
@@ -109,6 +114,8 @@ class TableRecords:
         cls, adjacency: Adjacency, names: Sequence[str], rho: Fraction, rounds: int | None = None
     ) -> TableRecords:
         """The mechanism whose promise over `adjacency` is rho; by default two rounds a column."""
+        for name in names:
+            adjacency.schema.attribute(name)  # raises when it is unknown
         ordered = tuple(name for name in adjacency.schema.names if name in set(names))
         pairs = len(ordered) * (len(ordered) - 1) // 2
         wanted = ROUNDS_PER_COLUMN * len(ordered) if rounds is None else rounds
@@ -195,13 +202,12 @@ class TableRecords:
     def description(self) -> RecordDescription:
         """The procedure as plain data, and what replacing one record does to it."""
         figures = self.adjacency.mandates
-        kept = self.kept.statements
         return RecordDescription(
             mechanism=self.name,
             schema=self.schema,
             law=self.to_dict(),
             rho=self.spent,
-            given=figures if kept else None,
+            given=figures if figures.equalities or figures.zeros else None,
         )
 
     @property
