@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import get_args, get_type_hints
+
 import numpy as np
 import pytest
 
 import congenial as cg
 from congenial.errors import CongenialError, InferenceError, PredicateError
 from congenial.inference import CellEstimates, cell_estimates, estimate
-from congenial.inference.estimates.expression_language import parse_question
-from congenial.inference.estimates.indices import dissimilarity, entropy, gini
+from congenial.inference.estimates.expression_language import IndexOf, parse_question
+from congenial.inference.estimates.indices import INDICES, dissimilarity, entropy, gini
 
 SEED = 20260403
 SCHEMA = cg.Schema.from_dict(
@@ -386,3 +388,8 @@ def test_errors_of_several_tables_have_the_stated_covariance():
     stated = several().estimator.covariance.of(AXES, weights.reshape(2, 3, 2, 4))
     simulated = source.covariance(sp.csr_array(weights))
     assert simulated == pytest.approx(stated, rel=0.08, abs=0.08 * stated.max())
+
+
+def test_every_index_of_the_language_has_a_formula() -> None:
+    """A word without one would fail only when somebody asks for it."""
+    assert set(INDICES) == set(get_args(get_type_hints(IndexOf)["index"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, MandateError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.convex_estimate import EstimateSection
-from congenial.kinds.kind import Document, Offer, Setting, Tell, unit_words
+from congenial.kinds.kind import Document, Offer, Setting, Tell, planned
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
 from congenial.pairs.adjacency import SemiAdjacent
@@ -45,13 +45,7 @@ def build(plan: Setting, section: EstimateSection, figures: Invariants) -> Gradi
 def check(plan: Setting, section: EstimateSection, figures: Invariants) -> EstimateCheck:
     """What it promises, from public parameters alone."""
     made = build(plan, section, figures)
-    return EstimateCheck(section, made, promise(plan, made))
-
-
-def promise(plan: Setting, made: GradientEstimate) -> Guarantee:
-    """The guarantee with what the plan assumes about the data added."""
-    told = made.guarantee
-    return replace(told, assumptions=(*told.assumptions, unit_words(plan)))
+    return EstimateCheck(section, made, planned(made.guarantee, plan))
 
 
 def examine(one: EstimateCheck) -> Document:
@@ -97,7 +91,7 @@ def offer(
     yield Offer(
         section.name,
         made.description,
-        promise(plan, made),
+        planned(made.guarantee, plan),
         draw,
         lambda: made_up(made, section.name),
         render,

@@ -12,7 +12,7 @@ import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from congenial.errors import DataError, GuaranteeError, MandateError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.kinds.given_public import PriorCounts, ScenariosSection
-from congenial.kinds.kind import Offer, Setting, Tell, unit_words
+from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.mechanisms.wasserstein.base_measure import (
     Base,
     congenial,
@@ -88,7 +88,7 @@ def check(plan: Setting, section: ScenariosSection, mandates: Invariants) -> Sce
     return ScenariosCheck(
         section,
         made,
-        promise(plan, made.guarantee),
+        planned(made.guarantee, plan),
         _persons(plan, made, mandates),
         _earlier(plan, section),
     )
@@ -98,12 +98,7 @@ def _persons(plan: Setting, made: WassersteinExponential, mandates: Invariants) 
     """What is promised to anybody, whatever is believed."""
     persons = person_promise(made.description, mandates)
     assert persons is not None
-    return promise(plan, persons)
-
-
-def promise(plan: Setting, guarantee: Guarantee) -> Guarantee:
-    """A guarantee with what the plan assumes about the data added."""
-    return replace(guarantee, assumptions=(*guarantee.assumptions, unit_words(plan)))
+    return planned(persons, plan)
 
 
 @contextmanager
@@ -137,7 +132,7 @@ def offer(
     yield Offer(
         section.name,
         made.description,
-        promise(plan, made.guarantee),
+        planned(made.guarantee, plan),
         draw,
         lambda: made_up(made, section.name),
         prepared.render,

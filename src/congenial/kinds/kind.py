@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -257,6 +257,13 @@ class Kind(ABC, Generic[S]):
     def why_slow(self, release: Any) -> str:  # noqa: ARG002
         """What makes `congenial infer` slow on a release, where that is known."""
         return ""
+
+
+def planned(guarantee: Guarantee, plan: Setting, delta: Any = None) -> Guarantee:
+    """A guarantee with what the plan assumes about the data added, stated at the plan's delta."""
+    stated = guarantee.stated_delta if delta is None else float(delta)
+    assumed = (*guarantee.assumptions, unit_words(plan))
+    return replace(guarantee, assumptions=assumed, stated_delta=stated)
 
 
 def unit_words(plan: Setting) -> str:

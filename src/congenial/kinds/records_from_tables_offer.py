@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
-from congenial.kinds.kind import Offer, Setting, Tell, unit_words
+from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.records_from_tables import TableRecordsSection
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
@@ -46,15 +46,7 @@ def check(plan: Setting, section: TableRecordsSection, figures: Invariants) -> R
     made = build(plan, section, figures)
     for name in made.names:
         made.law((name,))  # refused here is what no exact sampler draws
-    return RecordsCheck(section, made, promise(plan, section, made))
-
-
-def promise(plan: Setting, section: TableRecordsSection, made: TableRecords) -> Guarantee:
-    """The guarantee with what the plan assumes about the data added."""
-    guarantee = made.guarantee
-    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
-    assumed = (*guarantee.assumptions, unit_words(plan))
-    return replace(guarantee, assumptions=assumed, stated_delta=delta)
+    return RecordsCheck(section, made, planned(made.guarantee, plan, section.delta))
 
 
 @contextmanager
@@ -68,7 +60,7 @@ def offer(
 ) -> Iterator[Offer]:
     """Read and count the data; a fit to tables of nobody is rehearsed before anything is spent."""
     progress("reading the data")
-    guarantee = promise(plan, section, made)
+    guarantee = planned(made.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         truths, n = made.fetch(data)
     progress("rehearsing the fit")

@@ -11,7 +11,7 @@ from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.figures.invariants import Invariants
 from congenial.kinds import several_tables_building
-from congenial.kinds.kind import Offer, Setting, Tell, tabulate, unit_words
+from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
 from congenial.kinds.several_tables import TablesSection
 from congenial.kinds.several_tables_accuracy import needed
 from congenial.ledger.ledger import Ledger
@@ -41,15 +41,9 @@ def check(
     """What it promises and how accurate it is, from public parameters alone."""
     mechanism = several_tables_building.build(plan, section, figures)
     wanted, unanswered = (None, "") if wish is None else needed(section, mechanism, wish)
-    return TablesCheck(section, mechanism, promise(plan, section, mechanism), wanted, unanswered)
-
-
-def promise(plan: Setting, section: TablesSection, mechanism: JointTables) -> Guarantee:
-    """The mechanism's guarantee with what the plan assumes about the data added."""
-    guarantee = mechanism.guarantee
-    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
-    assumed = (*guarantee.assumptions, unit_words(plan))
-    return replace(guarantee, assumptions=assumed, stated_delta=delta)
+    return TablesCheck(
+        section, mechanism, planned(mechanism.guarantee, plan, section.delta), wanted, unanswered
+    )
 
 
 @contextmanager
@@ -62,7 +56,7 @@ def offer(
     progress: Tell,
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw."""
-    guarantee = promise(plan, section, mechanism)
+    guarantee = planned(mechanism.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
         tables = counted(plan, data, mechanism, progress)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -22,7 +22,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, PlanError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
-from congenial.kinds.kind import Offer, Setting, Tell, unit_words
+from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.synthetic import SyntheticSection
 from congenial.ledger.ledger import Ledger
 from congenial.pairs.sensitive_values import SensitiveValues
@@ -139,13 +139,7 @@ def check(plan: Setting, section: SyntheticSection, mandates: Invariants) -> Syn
     """What it promises, from public parameters alone."""
     made = build(plan, section, mandates)
     counted = joint_loss([made.description], plan.adjacency(mandates)).epsilon
-    return SyntheticCheck(section, made, promise(plan, made), counted)
-
-
-def promise(plan: Setting, made: Synthesizer) -> Guarantee:
-    """The guarantee with what the plan assumes about the data added."""
-    guarantee = made.guarantee
-    return replace(guarantee, assumptions=(*guarantee.assumptions, unit_words(plan)))
+    return SyntheticCheck(section, made, planned(made.guarantee, plan), counted)
 
 
 @contextmanager
@@ -172,7 +166,7 @@ def offer(
     yield Offer(
         section.name,
         made.description,
-        promise(plan, made),
+        planned(made.guarantee, plan),
         draw,
         lambda: made_up(made, section.name),
         render,

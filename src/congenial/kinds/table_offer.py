@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,7 @@ from congenial.errors import BundleError, PredicateError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
 from congenial.kinds import table_building
-from congenial.kinds.kind import Offer, Setting, Tell, tabulate, unit_words
+from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
 from congenial.kinds.single_table import ReleaseSection
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import rebuild
@@ -55,7 +55,7 @@ def check(
 ) -> ReleaseCheck:
     """What it promises and how accurate it is, from public parameters alone."""
     mechanism = table_building.build(plan, section, mandates)
-    guarantee = promise(plan, section, mechanism)
+    guarantee = planned(mechanism.guarantee, plan, section.delta)
     table = mechanism.description.table
     wanted, unanswered = None, ""
     if wish is not None:
@@ -96,14 +96,6 @@ def _with(
     return table_building.build(plan, section.model_copy(update=change), mandates)
 
 
-def promise(plan: Setting, section: ReleaseSection, mechanism: Mechanism) -> Guarantee:
-    """The mechanism's guarantee with what the plan assumes about the data added."""
-    guarantee = mechanism.guarantee
-    delta = guarantee.stated_delta if section.delta is None else float(section.delta)
-    assumed = (*guarantee.assumptions, unit_words(plan))
-    return replace(guarantee, assumptions=assumed, stated_delta=delta)
-
-
 @contextmanager
 def offer(
     plan: Setting,
@@ -119,7 +111,7 @@ def offer(
         fit = rehearse(mechanism)
         description = projected(description, fit)
         reader = rebuild(description, mechanism.adjacency)
-    guarantee = promise(plan, section, mechanism)
+    guarantee = planned(mechanism.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
         draw = _ready(plan, section, mechanism, data, randomness, progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from congenial.data.tabulate import Microdata
@@ -13,7 +13,7 @@ from congenial.figures.invariants import Invariants
 from congenial.inference.odds_ratio import Alternative
 from congenial.inference.odds_ratio_question import OddsRatioQuestion
 from congenial.inference.odds_ratio_release import OddsRatioMechanism, OddsRatioRelease
-from congenial.kinds.kind import Offer, Setting, Tell, tabulate, unit_words
+from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
 from congenial.kinds.two_by_two import OddsRatioSection
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
@@ -61,13 +61,7 @@ def check(plan: Setting, section: OddsRatioSection, figures: Invariants) -> Odds
     """What it promises, from public parameters alone."""
     made = build(plan, section, figures)
     power = None if made.test is None else made.power()
-    return OddsRatioCheck(section, made, promise(plan, made), power)
-
-
-def promise(plan: Setting, made: OddsRatioMechanism) -> Guarantee:
-    """The guarantee with what the plan assumes about the data added."""
-    guarantee = made.guarantee
-    return replace(guarantee, assumptions=(*guarantee.assumptions, unit_words(plan)))
+    return OddsRatioCheck(section, made, planned(made.guarantee, plan), power)
 
 
 @contextmanager
@@ -93,7 +87,7 @@ def offer(
     yield Offer(
         section.name,
         made.description,
-        promise(plan, made),
+        planned(made.guarantee, plan),
         lambda: made.release(table, randomness, section.name),
         lambda: made_up(made, section.name),
         render,

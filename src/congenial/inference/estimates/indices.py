@@ -7,6 +7,7 @@ and as drawn (`scaled_family`), Gini by a checked bootstrap (`checked_bootstrap`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,16 +66,24 @@ def _shares(tables: Floats) -> Any:
 
 def index_quantity(node: IndexOf, groups: CellGroups) -> Quantity:
     """The index that an expression asks for."""
-    chosen = groups.selected(node.condition)
+    return INDICES[node.index](node, groups)
+
+
+def _rows(node: IndexOf, groups: CellGroups) -> tuple[Any, tuple[int, int]]:
+    """Which cells count for each level of each group, and the shape of both."""
     level, count = groups.levels_of(node.name)
-    if node.index == "dissimilarity":
-        return _dissimilarity(node, groups, chosen)
-    weights = groups.rows(chosen, groups.of_cell * count + level, groups.count * count)
-    shape = (groups.count, count)
-    if node.index == "entropy":
-        return ScaledIndex(groups.source, weights, shape, entropy, _even)
-    if node.index != "gini":
-        raise NotImplementedError(node.index)  # an index of the language without a formula here
+    chosen = groups.selected(node.condition)
+    place = groups.of_cell * count + level
+    return groups.rows(chosen, place, groups.count * count), (groups.count, count)
+
+
+def _entropy(node: IndexOf, groups: CellGroups) -> Quantity:
+    weights, shape = _rows(node, groups)
+    return ScaledIndex(groups.source, weights, shape, entropy, _even)
+
+
+def _gini(node: IndexOf, groups: CellGroups) -> Quantity:
+    weights, shape = _rows(node, groups)
     amounts = _amounts(node, groups)
     bins = len(amounts)
     return CheckedFunction(
@@ -82,7 +91,8 @@ def index_quantity(node: IndexOf, groups: CellGroups) -> Quantity:
     )
 
 
-def _dissimilarity(node: IndexOf, groups: CellGroups, chosen: Any) -> Quantity:
+def _dissimilarity(node: IndexOf, groups: CellGroups) -> Quantity:
+    chosen = groups.selected(node.condition)
     level, count = groups.levels_of(node.name)
     area, areas = groups.levels_of(node.over)
     schema = groups.table.schema
@@ -131,3 +141,10 @@ def _amounts(node: IndexOf, groups: CellGroups) -> Floats:
         else:
             found.append((float(lower) + float(upper)) / 2)
     return np.array(found, dtype=float)
+
+
+INDICES: dict[str, Callable[[IndexOf, CellGroups], Quantity]] = {
+    "dissimilarity": _dissimilarity,
+    "entropy": _entropy,
+    "gini": _gini,
+}
