@@ -47,7 +47,7 @@ def test_every_page_is_on_the_site_and_its_links_lead_somewhere(site: Path) -> N
         assert local
         for link in local:
             assert (out.parent / link.split("#")[0]).exists(), f"{out.name}: {link}"
-    assert (site / "images" / "demo.png").is_file()
+    assert (site / "images" / "sums.svg").is_file()
 
 
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
