@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import DBAPIError
@@ -65,7 +67,7 @@ def test_nobody_approves_a_plan_of_their_own(team: As) -> None:
     ann.propose(OTHER)
     with pytest.raises(LedgerError, match="'ann' proposed this plan"):
         ann.approve(OTHER)
-    with pytest.raises(LedgerError, match="'bob' is a publisher.*role reviewer"):
+    with pytest.raises(LedgerError, match=r"'bob' is a publisher.*role reviewer"):
         PlanReview(team("bob")).approve(PLAN)
     ann.approve(PLAN)  # an owner reviews what others propose
     with pytest.raises(LedgerError, match="only 'ann' approved it, who releases it"):
@@ -132,10 +134,8 @@ def test_the_last_approved_plan_is_found(team: As) -> None:
     bob.propose(OTHER, "a second plan")
     odd.approve(OTHER)
     known = team("bob").approvals
-    assert [known.last_approved().text, known.last_approved(but=OTHER).text] == [
-        "a second plan",
-        "a plan",
-    ]
+    found = [known.last_approved(), known.last_approved(but=OTHER)]
+    assert [one and one.text for one in found] == ["a second plan", "a plan"]
 
 
 FORGED = [
@@ -221,19 +221,20 @@ def test_withdrawing_and_drawing_at_once_leaves_one_winner(team: As) -> None:
         assert kinds.index("draw") < kinds.index("withdraw")
 
 
-def test_an_old_ledger_knows_no_approval(tmp_path) -> None:
+def test_an_old_ledger_knows_no_approval(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "ledger.sqlite", 10.0, "ann")
     store.path.touch()
     with store._begin(write=True) as connection:
         migrate(connection, 0, 3)
         Log(connection, (), "ann").append("open", None, opening(SCHEMA, None, None))
     ledger = Ledger.open(store.path, who="ann")
-    for deed in (
+    deeds: tuple[Callable[[], None], ...] = (
         lambda: PlanReview(ledger).require(),
         lambda: PlanReview(ledger).propose(PLAN),
         lambda: ledger.grant("bob", "reviewer"),
-    ):
-        with pytest.raises(LedgerError, match="version 3.*congenial ledger upgrade"):
+    )
+    for deed in deeds:
+        with pytest.raises(LedgerError, match=r"version 3.*congenial ledger upgrade"):
             deed()
     release(ledger)  # and is used as before
     Ledger.upgrade(store.path, who="ann")

@@ -205,9 +205,10 @@ def grant(
 ) -> None:
     """Give somebody a role; whoever gives the first one becomes an owner by it.
 
-    A reader reads, a reviewer also approves plans, a releaser reads and releases, a publisher also publishes exact figures, an owner
-    also sets the budget and grants roles. PostgreSQL enforces this by its users. In a SQLite file
-    it guards against accidents only: whoever can write the file can change it.
+    A reader reads, a reviewer also approves plans, a releaser reads and releases, a publisher also
+    publishes exact figures, an owner also sets the budget and grants roles. PostgreSQL enforces
+    this by its users. In a SQLite file it guards against accidents only: whoever can write the file
+    can change it.
     """
     ledger = _open(where)
     ledger.grant(who, role)
@@ -225,9 +226,9 @@ def grant(
 )
 def require(
     where: Where,
-    approval: Annotated[
-        bool, typer.Option("--approval/--no-approval", help="Whether plans need an approval.")
-    ] = True,
+    no_approval: Annotated[
+        bool, typer.Option("--no-approval", help="Plans no longer need an approval.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Have only approved plans published and released, or no longer; owners only.
@@ -243,9 +244,9 @@ def require(
         from congenial.publication import plan_approval
         from congenial.publication.plan import Plan
 
-        plan_approval.require(Plan.load(where), approval)
+        plan_approval.require(Plan.load(where), not no_approval)
     ledger = _open(where)
-    PlanReview(ledger).require(approval)
+    PlanReview(ledger).require(not no_approval)
     if as_json:
         emit({"ledger": ledger.where, "approval_required": ledger.approvals.required})
     else:

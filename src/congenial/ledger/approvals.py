@@ -32,7 +32,7 @@ LONGEST_PLAN = 500_000  # characters of a plan's text that the ledger keeps
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposedPlan:
     """A plan that was put up for review: its digest, its text and the digests of its files."""
 
     digest: str
@@ -58,10 +58,10 @@ class Approvals:
     """What the events about approval add up to."""
 
     required: bool = False
-    proposals: tuple[Proposal, ...] = ()
+    proposals: tuple[ProposedPlan, ...] = ()
     reviews: tuple[Review, ...] = ()
 
-    def proposal(self, digest: str) -> Proposal | None:
+    def proposal(self, digest: str) -> ProposedPlan | None:
         """The plan with this digest, as it was last proposed."""
         return next((one for one in reversed(self.proposals) if one.digest == digest), None)
 
@@ -91,7 +91,7 @@ class Approvals:
             return "approved"
         return "proposed" if self.proposal(digest) else "not proposed"
 
-    def last_approved(self, but: str = "") -> Proposal | None:
+    def last_approved(self, but: str = "") -> ProposedPlan | None:
         """The plan that was approved last and still is, another than the one with digest `but`."""
         for review in reversed(self.reviews):
             digest = review.digest
@@ -108,7 +108,7 @@ def after_event(approvals: Approvals, event: Event) -> Approvals:
     digest = _digest(payload["plan_digest"])
     if event.kind == "propose":
         text, files = _text(payload["plan"]), dict(payload["files"])
-        new = Proposal(digest, event.who, event.at, text, files)
+        new = ProposedPlan(digest, event.who, event.at, text, files)
         return replace(approvals, proposals=(*approvals.proposals, new))
     words: dict[str, Word] = {"approve": "approve", "refuse": "refuse", "withdraw": "withdraw"}
     because = _text(payload["because"])

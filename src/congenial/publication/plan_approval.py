@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from congenial.errors import LedgerError
-from congenial.ledger.approvals import Proposal, Review, Standing
+from congenial.ledger.approvals import ProposedPlan, Review, Standing
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.plan_review import PlanReview
 from congenial.publication.plan import Plan
@@ -97,7 +97,7 @@ def withdraw(
     return standing(plan, ledger), drawn
 
 
-def difference(text: str, before: Proposal | None) -> list[str]:
+def difference(text: str, before: ProposedPlan | None) -> list[str]:
     """What changed in a plan's text since another was proposed, as the lines of a diff."""
     old = "" if before is None else before.text
     lines = difflib.unified_diff(

@@ -101,7 +101,8 @@ def open_ledger(
 ) -> Ledger | None:
     """The plan's ledger; None when it does not exist yet and is not to be created.
 
-    `who` writes to it, by default the system's user. Refused where it is missing though figures beside the plan were recorded in one.
+    `who` writes to it, by default the system's user. Refused where it is missing though figures
+    beside the plan were recorded in one.
     """
     if not Ledger.exists(plan.ledger, timeout):
         refuse_fresh_start(plan)

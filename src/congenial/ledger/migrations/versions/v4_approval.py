@@ -170,9 +170,9 @@ _POSTGRESQL = (
       RETURN NEW;
     END $$
     """,
-    _again(
-        "CREATE FUNCTION events_well_formed", before._POSTGRESQL_FORM, _POSTGRESQL_FORM
-    ).replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"),
+    _again("CREATE FUNCTION events_well_formed", before._POSTGRESQL_FORM, _POSTGRESQL_FORM).replace(
+        "CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"
+    ),
     _again("CREATE OR REPLACE FUNCTION events_give", before._WRITERS, _WRITERS),
     f"""
     CREATE FUNCTION events_approved() RETURNS trigger LANGUAGE plpgsql AS $$
