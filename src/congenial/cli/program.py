@@ -22,6 +22,7 @@ from congenial.cli import (
     convert,
     curve,
     demo,
+    desk,
     estimates,
     explain,
     export,
@@ -97,6 +98,7 @@ for module in (reassess, estimates, export, infer, curve, utility, reproduce):
     module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)
+desk.add_to(app)
 
 
 def _version(wanted: bool) -> None:
