@@ -51,39 +51,45 @@ def _may_save(visit: Visit) -> bool:
 
 
 def form_of(text: str) -> dict[str, Any]:
-    """What the form shows of a plan's text."""
+    """What the form shows of a plan's text, whatever that holds."""
     plan = plan_edits.read(text)
-    releases = [one for one in plan.get("release", []) if isinstance(one, dict)]
-    schema = plan.get("schema", {})
-    publish = plan.get("publish", {})
+    data, budget = _table(plan.get("data")), _table(plan.get("budget"))
+    sections = plan.get("release")
+    releases = sections if isinstance(sections, list) else []
     return {
         "readable": bool(plan),
-        "data": plan.get("data", {}),
-        "budget": plan.get("budget", {}),
-        "columns": list(schema) if isinstance(schema, dict) else [],
+        "data": {name: str(data.get(name, "")) for name in ("source", "unit")},
+        "budget": {name: str(budget[name]) for name in ("epsilon", "rho") if name in budget},
+        "columns": list(_table(plan.get("schema"))),
         "figures": [
-            {"label": label, "words": _figure_words(entry)}
-            for label, entry in (publish.items() if isinstance(publish, dict) else ())
+            {"label": label, "words": _figure_words(_table(entry))}
+            for label, entry in _table(plan.get("publish")).items()
         ],
-        "releases": [_release(one) for one in releases],
+        "releases": [_release(_table(one)) for one in releases],
     }
 
 
-def _figure_words(entry: Any) -> str:
+def _table(value: Any) -> dict[str, Any]:
+    """A table of TOML, or nothing where something else stands."""
+    return value if isinstance(value, dict) else {}
+
+
+def _joined(names: Any, between: str) -> str:
+    return between.join(map(str, names)) if isinstance(names, list) else str(names)
+
+
+def _figure_words(entry: dict[str, Any]) -> str:
     """A figure in a few words."""
-    if not isinstance(entry, dict):
-        return "?"
     kinds = ("count", "margin", "linear", "structural_zeros")
     kind = next((one for one in kinds if one in entry), "total")
-    said = "total" if kind == "total" else f"{kind} {entry[kind]}"
-    by = f" by {', '.join(map(str, entry['by']))}" if isinstance(entry.get("by"), list) else ""
-    return f"{said}{by}"
+    said = "total" if kind == "total" else f"{kind} {_joined(entry[kind], ' x ')}"
+    return f"{said} by {_joined(entry['by'], ', ')}" if entry.get("by") else said
 
 
-def _release(one: dict[str, Any]) -> dict[str, Any]:
+def _release(one: dict[str, Any]) -> dict[str, str]:
     key = next((name for name in plan_edits.PARAMETERS if name in one), "")
     tables = one.get("tables", [one["table"]] if "table" in one else [])
-    words = [" x ".join(map(str, names)) if isinstance(names, list) else "?" for names in tables]
+    words = [_joined(names, " x ") for names in tables] if isinstance(tables, list) else []
     return {
         "name": str(one.get("name", "")),
         "parameter": key,
