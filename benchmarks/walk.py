@@ -41,7 +41,7 @@ PLAN = "plan"
 PHASES = {
     "figures/": "figures",
     "pairs/": "pairs",
-    "kinds/table_building.py:build": "build",
+    "kinds/table_offer.py:build": "build",
     "mechanisms/projection/projection.py:rehearse": "fit",
     "mechanisms/projection/projection.py:project": "fit",
     "data/tabulate.py:Microdata.open": "data",
@@ -67,7 +67,7 @@ def place_of(code: CodeType) -> str:
 
 
 class Walk:
-    """Functions of congenial in the order of their first call, and the phases they are called in."""
+    """Functions of congenial in the order of their first call, and in which phases."""
 
     def __init__(self) -> None:
         self.phases: dict[CodeType, set[str]] = {}

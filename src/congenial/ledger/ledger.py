@@ -63,8 +63,7 @@ from congenial.ledger.state import (
     opening,
     refuse_other,
 )
-from congenial.ledger.stores.place import Upgrade, store_at
-from congenial.ledger.stores.store import VERSION, Event, Log, Store
+from congenial.ledger.stores.store import VERSION, Event, Log, Store, Upgrade, store_at
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription

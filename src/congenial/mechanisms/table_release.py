@@ -16,11 +16,10 @@ from congenial.data.arguments import texts
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
-from congenial.data.selection import cell_index as cell_index  # used by those who read releases
-from congenial.data.selection import select
+from congenial.data.table import cell_index as cell_index  # used by those who read releases
+from congenial.data.table import label_columns, select
 from congenial.errors import InferenceError
 from congenial.figures.support import support
-from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description

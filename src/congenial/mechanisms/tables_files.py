@@ -14,7 +14,7 @@ import numpy as np
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
-from congenial.mechanisms.cell_labels import label_columns
+from congenial.data.table import label_columns
 
 NUMBERS = ("estimate", "sd")
 COLUMNS = ("count", *NUMBERS, "low", "high", "count_as_drawn")

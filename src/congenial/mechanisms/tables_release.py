@@ -16,17 +16,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from congenial.data.arguments import texts
-from congenial.data.selection import select
+from congenial.data.table import label_columns, select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.summed_out import summed_out
-from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, Released, check_level
 from congenial.mechanisms.table_release import Release
 from congenial.mechanisms.tables_files import TableFile, file_name
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tables_description import TablesDescription
 from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.joint_estimator import JointEstimator, ends
 from congenial.tables.measurements import Floats

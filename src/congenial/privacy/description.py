@@ -20,7 +20,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import limits
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 
 Family = Literal[
     "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"

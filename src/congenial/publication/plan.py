@@ -20,9 +20,8 @@ from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validat
 from pydantic_core import CoreSchema, core_schema
 
 from congenial.data.arguments import PATH, expect
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
-from congenial.data.unit import Unit
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import (
@@ -36,8 +35,7 @@ from congenial.figures.statements import (
     total,
 )
 from congenial.kinds import registry
-from congenial.kinds.kind import Kind
-from congenial.kinds.sections import NamedSection, Positive, Section
+from congenial.kinds.kind import Kind, NamedSection, Positive, Section
 from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
