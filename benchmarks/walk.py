@@ -67,7 +67,7 @@ def place_of(code: CodeType) -> str:
 
 
 class Walk:
-    """Functions of congenial in the order of their first call, and the phases they are called in."""
+    """Functions of congenial by first call, and the phases they are called in."""
 
     def __init__(self) -> None:
         self.phases: dict[CodeType, set[str]] = {}
