@@ -1,5 +1,5 @@
-"""A confidential table of counts that shows its shape and nothing else; conditions, margins and
-labels of the cells of any table, released or not.
+"""A confidential table of counts that shows its shape and nothing else; conditions and
+margins as sets of cells of any table, released or not.
 """
 
 from __future__ import annotations
@@ -236,19 +236,3 @@ def cell_index(schema: Schema, table: tuple[str, ...], names: tuple[str, ...]) -
         spread[i] = axes[i].size
         index = index * target.size + target.map_from(axes[i]).reshape(spread)
     return index
-
-
-def label_columns(schema: Schema, names: Sequence[str]) -> dict[str, Any]:
-    """One Arrow column of labels per axis; none for the grand total."""
-    import pyarrow as pa
-
-    axes = schema.axes(names)
-    if not axes:
-        return {}
-    grid = np.indices(tuple(axis.size for axis in axes)).reshape(len(axes), -1)
-    return {
-        axis.name: pa.DictionaryArray.from_arrays(
-            pa.array(grid[i], type=pa.int32()), pa.array(axis.levels)
-        ).cast(pa.string())
-        for i, axis in enumerate(axes)
-    }
