@@ -32,7 +32,6 @@ from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
-from congenial.ledger.compatibility import refuse_figures, refuse_release
 from congenial.ledger.pricing import (
     Preview,
     Prices,
@@ -48,6 +47,7 @@ from congenial.ledger.pricing import (
     say,
     too_weak,
 )
+from congenial.ledger.refusals import refuse_figures, refuse_release
 from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
 from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import Role, check_grant, check_role

@@ -32,9 +32,9 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate
 from congenial.kinds.registry import of_section
-from congenial.ledger.compatibility import WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.pricing import Repricing
+from congenial.ledger.refusals import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
