@@ -23,8 +23,9 @@ open, or at most that. With the precision 1 / v everything in this room applies 
 - *W falls in every t_i.* [x in L] is the mean of exp(2 pi i <w, x>) over the w modulo 1 with
   <w, y> whole for every y in L (the characters of Z^n / L). Under t the x_i are independent, so
   W(t) is the mean over these w of the product of f_i(w_i), where f_i(w) = theta(w) / theta(0) and
-  theta(w) is the sum of exp(-k^2 / (2 t_i)) cos(2 pi k w) over all integers k. By Jacobi's triple product f_i(w) is the product over n >= 1
-  of 1 - 2 (1 - cos(2 pi w)) a / (1 + a)^2, a = exp(-(2 n - 1) / (2 t_i)). Every factor is at least
+  theta(w) is the sum of exp(-k^2 / (2 t_i)) cos(2 pi k w) over all integers k. By Jacobi's
+  triple product f_i(w) is the product over n >= 1 of 1 - 2 (1 - cos(2 pi w)) a / (1 + a)^2 with
+  a = exp(-(2 n - 1) / (2 t_i)). Every factor is at least
   ((1 - a) / (1 + a))^2 > 0 and falls in t_i, because a < 1 grows with t_i and a / (1 + a)^2 with a.
   So every product falls, and their mean. (That variances are smaller on a sublattice follows: the
   derivative of log W by t_i is (E[x_i^2 | x in L] - E[x_i^2]) / (2 t_i^2).)
