@@ -20,6 +20,7 @@ from congenial.cli import (
     check,
     convert,
     curve,
+    data_command,
     demo,
     estimates,
     explain,
@@ -86,8 +87,9 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, plan_schema, check, publish, release, sign, verify, explain, audit):
+for module in (init, plan_schema, data_command, check, publish, release, sign, verify, explain):
     module.add_to(app)
+audit.add_to(app)
 app.add_typer(ledger.app, name="ledger")
 for module in (reassess, estimates, export, infer, curve, utility, reproduce):
     module.add_to(app)
