@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from congenial.errors import PlanError
-from congenial.kinds.sections import Section
+from congenial.kinds.kind import Section
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
