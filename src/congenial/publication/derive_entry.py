@@ -96,7 +96,7 @@ class DeriveEntry(Section):
         for part in ("year", "month", "age"):
             column = getattr(self, part)
             if column is not None:
-                return DatePart(name, column, part, self.at, self.format)  # type: ignore[arg-type]
+                return DatePart(name, column, part, self.at, self.format)
         makers: dict[str, Callable[[str], Derivation]] = {
             "recode": lambda column: Recoded(name, column, self._recoding(name, folder)),
             "tidy": lambda column: Tidied(name, column, self.trim, self.case, self.width),
