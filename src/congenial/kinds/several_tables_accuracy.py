@@ -15,8 +15,7 @@ from congenial.kinds.several_tables import TablesSection
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.tables_release import showing
 from congenial.privacy.conversions import zcdp_rho
-from congenial.privacy.parameter_limits import LARGEST
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import LARGEST_PARAMETER, number
 from congenial.report.accuracy import Want, least
 from congenial.tables.design import Design
 from congenial.tables.intervals import half_width
@@ -62,14 +61,14 @@ def _place(section: TablesSection, tables: Sequence[tuple[str, ...]], want: Want
 
 def refuse_beyond(section: TablesSection, found: Design) -> Design:
     """Refuse accuracies that need more than a plan may promise, and say what it can have."""
-    if found.promise <= LARGEST:
+    if found.promise <= LARGEST_PARAMETER:
         return found
-    factor = sqrt(float(found.promise) / LARGEST)
+    factor = sqrt(float(found.promise) / LARGEST_PARAMETER)
     raise PlanError(
         f"release '{section.name}': these accuracies need rho = {number(found.promise)}, and a "
-        f"plan may promise at most {LARGEST}, which protects nobody.",
-        remedy=f"With errors {factor:.3g} times as large rho = {LARGEST} is enough; ask for far "
-        "larger ones, or publish the tables exactly.",
+        f"plan may promise at most {LARGEST_PARAMETER}, which protects nobody.",
+        remedy=f"With errors {factor:.3g} times as large rho = {LARGEST_PARAMETER} is enough; ask "
+        "for far larger ones, or publish the tables exactly.",
     )
 
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from congenial.data.selection import cell_index, select
+from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, PlanError
-from congenial.privacy.parameter_limits import LARGEST
+from congenial.privacy.numbers import LARGEST_PARAMETER
 
 if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import Mechanism
@@ -144,12 +144,13 @@ def least(want: Want, error: Callable[[Fraction], float]) -> Fraction:
         return Fraction(0)
     high = Fraction(1)
     while error(high) > want.within:
-        if high == LARGEST:
+        if high == LARGEST_PARAMETER:
             raise PlanError(
-                f"--want {want.text!r} needs more than {LARGEST}, the most a plan may promise.",
+                f"--want {want.text!r} needs more than {LARGEST_PARAMETER}, the most a plan may "
+                "promise.",
                 remedy="Ask for a larger error, a coarser table, or publish the statistic exactly.",
             )
-        high = min(2 * high, Fraction(LARGEST))
+        high = min(2 * high, Fraction(LARGEST_PARAMETER))
     low = high / 2
     while low > Fraction(1, 1000) and error(low) <= want.within:
         low, high = low / 2, low

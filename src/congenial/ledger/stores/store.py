@@ -4,8 +4,8 @@ Every event carries the digest of the one before it, so an edit, a removal or a 
 noticed when the ledger is next read. What a chain cannot notice is a history cut off at its end or
 replaced by an older copy: note the last digest elsewhere where that matters.
 
-What is here is common to both databases; how each connects, locks and fails is in sqlite.py and
-postgres.py, and the tables are made in migrations/.
+What is here is common to both databases, and `store_at` tells which of them a place is; how each
+connects, locks and fails is in sqlite.py and postgres.py, and the tables are made in migrations/.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
 
+POSTGRES = ("postgresql://", "postgres://")
 VERSION = 4
 OLDEST = 2  # still read and written; 2 checks roles and not payloads, 3 knows no approval
 START = "0" * 64  # stands for the digest before the first event
@@ -231,3 +234,31 @@ def not_a_ledger(where: str) -> LedgerError:
         f"'{where}' is not a ledger of congenial, or is damaged.",
         remedy="Name the ledger itself, or restore the last good copy.",
     )
+
+
+class Upgrade(NamedTuple):
+    """What an upgrade did: versions before and after, and the file it copied, if any."""
+
+    where: str
+    before: int
+    after: int
+    backup: str
+
+
+def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store:
+    """The store at a place; `who` writes: by default the system's user, or that of the database."""
+    expect(where, PATH, "the place of the ledger", "Give a path or an address.", LedgerError)
+    expect(timeout, NUMBER, "timeout", "Give seconds.", LedgerError)
+    if str(where).startswith(POSTGRES):
+        from congenial.ledger.stores.postgres import PostgresStore
+
+        return PostgresStore(str(where), timeout, who)
+    from congenial.ledger.stores.sqlite import SqliteStore
+
+    text = str(where).removeprefix("sqlite:///")
+    if "://" in text or text.startswith(":memory:") or not text:
+        raise LedgerError(
+            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
+            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
+        )
+    return SqliteStore(Path(text).absolute(), timeout, who)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from congenial.data.csv_text import neutral
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.privacy.semantics import belief_words
 from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
@@ -59,7 +59,7 @@ def render(release: SyntheticRelease, promise: str) -> str:
         ("Numerics", "none to add: the parameters are drawn exactly"),
     )
     return page(
-        "synthetic.html",
+        "model_records.html",
         release=release,
         promise=promise,
         rows=counted(release.copies[0].num_rows, "synthetic record"),

@@ -22,15 +22,15 @@ from congenial.figures.statements import (
     total,
 )
 from congenial.ledger.budget import Budget
-from congenial.ledger.compatibility import SECRETS, WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
+from congenial.ledger.refusals import SECRETS, WHOLE_DATASET
 from congenial.mechanisms.calibrate import calibrate, rebuild
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import Loss
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Gaussian, Nothing, Pure
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, published, spend
 
