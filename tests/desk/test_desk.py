@@ -86,6 +86,19 @@ def test_faults_in_the_data_are_told_without_them(folder: Path) -> None:
     assert told["state"] == "failed"
     assert "county" in str(told["error"])
     assert MARKER not in str(told) + me.get(answer.headers["location"]).text
+    assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
+    page = me.get("/plan/plan.toml/data").text
+    assert "not in the schema" in page
+    assert MARKER not in page
+    private = folder / "data-check" / "problems.csv"
+    assert private.stat().st_mode & 0o077 == 0
+    for name in (
+        "data-check",
+        "problems.csv",
+        "data-check%2fproblems.csv",
+        "data-check:problems.csv",
+    ):
+        assert me.get(f"/plan/{name}").status_code == 404
 
 
 def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:

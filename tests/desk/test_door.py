@@ -16,7 +16,7 @@ import pytest
 from congenial.desk.access import HEADERS
 from congenial.desk.desk_app import SCREENS
 from congenial.desk.desk_settings import LARGEST_REQUEST, DeskSettings
-from congenial.desk.visit import Screen
+from congenial.desk.visit import DeskPage
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import allowed
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "desk")
 
 
-def place(screen: Screen) -> str:
+def place(screen: DeskPage) -> str:
     """An address of the screen."""
     return screen.path.format(plan="plan.toml", job="x", release="people", file="report.html")
 
@@ -43,7 +43,7 @@ def unchanged(folder: Path) -> bool:
 
 
 @EVERY
-def test_nothing_without_the_token(folder: Path, screen: Screen) -> None:
+def test_nothing_without_the_token(folder: Path, screen: DeskPage) -> None:
     _, client = single(folder)
     for headers in ({}, {"cookie": "congenial_desk=guess"}, {"X-User": "ann"}):
         answer = client.request(screen.method, place(screen), headers=headers)
@@ -69,7 +69,7 @@ def test_the_token_works_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     "screen", [one for one in SCREENS if one.method == "POST"], ids=lambda one: one.path
 )
-def test_forged_forms_do_nothing(folder: Path, screen: Screen) -> None:
+def test_forged_forms_do_nothing(folder: Path, screen: DeskPage) -> None:
     """Without the secret, with another's, from another site, and in a form it does not take."""
     me = entered(folder)
     good = {"csrf": me.csrf(), "sure": "publish", "text": "x = 1"}
@@ -92,7 +92,7 @@ def test_forged_forms_do_nothing(folder: Path, screen: Screen) -> None:
 
 
 @EVERY
-def test_every_answer_has_its_headers(folder: Path, screen: Screen) -> None:
+def test_every_answer_has_its_headers(folder: Path, screen: DeskPage) -> None:
     me = entered(folder)
     answer = me.get(place(screen)) if screen.method == "GET" else me.post(place(screen))
     for name, value in HEADERS.items():

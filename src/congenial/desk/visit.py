@@ -127,7 +127,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Screen:
+class DeskPage:
     """A page or a deed of the desk: its address, how it is asked for, and what it needs."""
 
     path: str
