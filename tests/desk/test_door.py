@@ -5,8 +5,10 @@ Screens are taken from where they are registered, so that a new one is tested wi
 
 from __future__ import annotations
 
+import asyncio
 import random
 import string
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
@@ -169,6 +171,25 @@ def test_a_large_request_is_not_read(folder: Path) -> None:
     answer = me.client.post("/plan/plan.toml/check", content=endless(), headers=kind)
     assert answer.status_code == 413
     assert unchanged(folder)
+
+
+def test_a_slow_request_and_a_slow_page_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    me = entered(folder)
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"csrf="
+        await asyncio.sleep(5)
+        yield b"x"
+
+    monkeypatch.setattr("congenial.desk.access.SLOWEST_REQUEST", 0.05)
+    answer = me.client.post("/plan/plan.toml/check", content=slow(), headers=kind)
+    assert answer.status_code == 408
+    go = threading.Event()
+    monkeypatch.setattr("congenial.desk.visit.SLOWEST_ANSWER", 0.2)
+    monkeypatch.setattr("congenial.desk.price_screen.examine", lambda *_: go.wait(10))
+    assert me.get("/plan/plan.toml/price").status_code == 503
+    go.set()
 
 
 def test_an_unforeseen_error_says_only_its_type(
