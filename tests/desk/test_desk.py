@@ -67,6 +67,10 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
     assert "sandbox" in report.headers["content-security-policy"]
     kept = me.get("/plan/plan.toml/bundle/people/table.csv")
     assert kept.headers["content-disposition"].startswith("attachment")
+    for stray in ("notes.txt", "link.csv"):  # only what the bundle lists is handed out
+        place = folder / "bundles" / "people" / stray
+        place.symlink_to(folder / "people.csv") if "link" in stray else place.write_text(MARKER)
+        assert me.get(f"/plan/plan.toml/bundle/people/{stray}").status_code == 404
     budget = me.get("/plan/plan.toml/budget").text
     assert "epsilon = 1" in budget
     pages += [price.text, bundle, report.text, kept.text, budget, me.get("/").text]
