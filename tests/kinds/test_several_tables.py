@@ -238,6 +238,13 @@ def test_accuracies_find_the_least_epsilon(tmp_path: Path, delta: str) -> None:
     assert "epsilon = " in told["promise"]
 
 
+def test_want_about_a_column_that_no_table_has_is_refused(tmp_path: Path) -> None:
+    every = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
+    plan = written(tmp_path, SECTION.replace(every, '[["age"]]'))
+    said = refused(plan, extra=("--want", "margin('sex') within 4 at 95%"))
+    assert "no release of the plan shows that" in said
+
+
 def test_want_is_answered_in_the_parameter_of_the_plan(tmp_path: Path) -> None:
     plan = written(tmp_path)
     told = run("check", plan, "--want", "margin('age') within 4 at 95%", "--json")["releases"][0]

@@ -90,6 +90,8 @@ def needed(
     Precisions keep their proportions; only the promise changes. Neither where no table shows it.
     """
     try:
+        if not _shown(made, want):
+            return None, ""
         now = _error(made.estimator, want)
     except StructureError as reason:
         return None, reason.what
@@ -106,6 +108,13 @@ def needed(
         delta = float(section.delta or 0)
         return ("epsilon", least(want, lambda x: gaussian(zcdp_rho(x, delta)))), ""
     return ("rho", least(want, lambda x: gaussian(float(x)))), ""
+
+
+def _shown(made: JointTables, want: Want) -> bool:
+    """Whether the tables have the columns that are asked about."""
+    schema = made.adjacency.schema
+    asked = {schema.axis(name).base for name in want.margin or ()}
+    return asked <= {*made.estimator.covariance.measurements.names}
 
 
 def _scaled(made: JointTables, factor: Fraction) -> JointEstimator:
