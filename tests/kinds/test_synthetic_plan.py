@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from congenial import read, verify
 from congenial.cli import app
 from congenial.cli import curve as curve_command
-from congenial.cli.check import of_check
+from congenial.publication.check_document import of_check
 from congenial.errors import BudgetError, CongenialError, DataError, MandateError, PlanError
 from congenial.kinds import synthetic_offer
 from congenial.ledger.ledger import Ledger

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from congenial._version import __version__
 from congenial.cli import (
+    approve,
     audit,
     check,
     convert,
@@ -29,6 +30,7 @@ from congenial.cli import (
     init,
     ledger,
     plan_schema,
+    propose,
     publish,
     reassess,
     release,
@@ -87,9 +89,10 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, plan_schema, data_command, check, publish, release, sign, verify, explain):
+for module in (init, plan_schema, data_command, check, propose, approve, publish, release):
     module.add_to(app)
-audit.add_to(app)
+for module in (sign, verify, explain, audit):
+    module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
 for module in (reassess, estimates, export, infer, curve, utility, reproduce):
     module.add_to(app)

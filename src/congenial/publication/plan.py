@@ -43,6 +43,7 @@ from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.publication.derive_entry import DeriveEntry
+from congenial.publication.plan_files import file_digests
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
@@ -204,17 +205,20 @@ class Plan(Section):
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read and validate a plan file; relative paths in it start at its folder."""
+        return cls.parse(cls.read(path), Path(path).parent)
+
+    @staticmethod
+    def read(path: str | Path) -> str:
+        """The text of a plan file."""
         expect(path, PATH, "the plan", "Give the path of a file.", PlanError)
-        path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8")
+            return Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
             raise PlanError(
                 f"there is no plan at '{path}'.", remedy="Try `congenial init`."
             ) from None
         except (OSError, UnicodeDecodeError) as reason:
             raise PlanError(f"'{path}' cannot be read: {reason}.") from None
-        return cls.parse(text, path.parent)
 
     @classmethod
     def parse(cls, text: str, folder: Path) -> Plan:
@@ -316,12 +320,23 @@ class Plan(Section):
         _refuse_password("budget.ledger", where)
         return where if "://" in where else str(self.folder / where)
 
-    @property
+    @cached_property
+    def file_digests(self) -> dict[str, str]:
+        """SHA-256 of the files that the plan names besides its data, by name."""
+        return file_digests(self._plain(), self.folder)
+
+    @cached_property
     def digest(self) -> str:
-        """Identity of what was planned."""
+        """Identity of what was planned, the files that the plan names included."""
+        plain = self._plain()
+        if self.file_digests:  # and the schema as it was read from them
+            plain |= {"files": self.file_digests, "levels": self.schema.digest}
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+    def _plain(self) -> dict[str, Any]:
         plain = self.model_dump(mode="json", by_alias=True, fallback=str)
         _drop_unused(plain)
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+        return plain
 
     def of(self, kind: Kind[S]) -> list[S]:
         """The sections of one kind of release."""
