@@ -75,7 +75,8 @@ def refuse_beyond(section: TablesSection, found: Design) -> Design:
         f"release '{section.name}': these accuracies need {name} = {number(found.promise)}, and a "
         f"plan may promise at most {LARGEST_PARAMETER}, which protects nobody.",
         remedy=f"With errors {sqrt(factor) if gaussian else factor:.3g} times as large "
-        f"{name} = {LARGEST_PARAMETER} is enough; ask for far larger ones, or publish the tables exactly.",
+        f"{name} = {LARGEST_PARAMETER} is enough; ask for far larger ones, or publish the tables "
+        "exactly.",
     )
 
 
