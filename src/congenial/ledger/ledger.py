@@ -388,6 +388,12 @@ class Ledger:
                 log.append("mandates", None, payload)
         return repricing
 
+    def repriced_with(self, invariants: Invariants) -> Repricing:
+        """What publishing these figures would do to the promises made; records nothing."""
+        state = self._state()
+        joined = join_mandates(state.mandates, invariants)
+        return reprice(state, replace(state, mandates=joined))
+
     def reserve(
         self, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str = ""
     ) -> Reservation:

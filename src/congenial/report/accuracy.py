@@ -51,6 +51,13 @@ def error_rows(mechanism: Mechanism, level: float = 0.95) -> list[ErrorRow]:
     return [_worst(mechanism, margin, level) for margin in wanted]
 
 
+def cell_deviation(mechanism: Mechanism) -> float | None:
+    """Standard deviation of the noisiest cell; None where errors depend on the data."""
+    if not mechanism.additive:
+        return None
+    return _worst(mechanism, mechanism.description.table, 0.95).standard_deviation
+
+
 def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> ErrorRow:
     schema = mechanism.adjacency.schema
     sums = prod(len(axis.levels) for axis in schema.axes(margin))

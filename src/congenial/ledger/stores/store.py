@@ -17,14 +17,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 POSTGRES = ("postgresql://", "postgres://")
 VERSION = 4
@@ -33,9 +35,7 @@ START = "0" * 64  # stands for the digest before the first event
 
 First = Sequence[tuple[str, Mapping[str, Any]]]
 
-_FORMAT = sa.table("ledger", sa.column("version"))
 _COLUMNS = ("id", "at", "who", "kind", "release", "payload", "previous", "digest")
-_EVENTS = sa.table("events", *(sa.column(name) for name in _COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Log:
         self.check(event)
         row = dict(vars(event))
         row["payload"] = row.pop("text")
-        self._connection.execute(_EVENTS.insert().values(row))
+        self._connection.execute(_table("events", *_COLUMNS).insert().values(row))
         self._events.append(event)
 
 
@@ -197,10 +197,12 @@ class Store(ABC):
             log.append(kind, None, payload)
 
     def _version(self, connection: sa.Connection) -> int:
+        import sqlalchemy as sa
+
         names = set(sa.inspect(connection).get_table_names())
         version = None
         if names >= {"ledger", "events"}:
-            version = connection.execute(sa.select(_FORMAT.c.version)).scalar()
+            version = connection.execute(_table("ledger", "version").select()).scalar()
         if not isinstance(version, int):
             raise not_a_ledger(self.where)
         if version > VERSION:
@@ -212,7 +214,8 @@ class Store(ABC):
         return version
 
     def _events(self, connection: sa.Connection) -> tuple[Event, ...]:
-        rows = connection.execute(sa.select(_EVENTS).order_by(_EVENTS.c.id)).all()
+        table = _table("events", *_COLUMNS)
+        rows = connection.execute(table.select().order_by(table.c.id)).all()
         events = tuple(Event(*row) for row in rows)
         previous = START
         for place, event in enumerate(events, start=1):
@@ -226,6 +229,14 @@ class Store(ABC):
         if not events:
             raise not_a_ledger(self.where)
         return events
+
+
+@cache
+def _table(name: str, *columns: str) -> sa.TableClause:
+    """A table by its name and columns. SQLAlchemy is loaded where a ledger is read, not before."""
+    import sqlalchemy as sa
+
+    return sa.table(name, *(sa.column(column) for column in columns))
 
 
 def not_a_ledger(where: str) -> LedgerError:
