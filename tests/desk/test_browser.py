@@ -280,6 +280,10 @@ def test_on_paper_the_content_is_left(desk: Served) -> None:
         assert not page.locator(hidden).first.is_visible(), hidden
     for shown in ("What is promised", "What changed", "The whole plan"):
         assert page.get_by_text(shown, exact=True).first.is_visible(), shown
+    drawn = page.get_by_label("Text of the plan").evaluate(
+        "one => one.checkVisibility({ contentVisibilityAuto: true }) && one.clientHeight"
+    )
+    assert drawn > 100  # folded on a screen, open on paper
 
 
 def test_a_page_runs_no_script_of_a_plan(desk: Served) -> None:
