@@ -37,6 +37,7 @@ from congenial.tables.design import Design, design
 from congenial.tables.estimate import estimate
 from congenial.tables.information import Information
 from congenial.tables.intervals import half_width
+from congenial.tables.node_order import NodeOrder
 from congenial.tables.promise import law_and_promise
 from congenial.tables.whole_counts import fit_to_targets, rehearse, targets_of
 
@@ -137,7 +138,7 @@ def one_release(
     randomness, work = SeededRandomness(seed), covariance.measurements
     truth = [case.table.marginal(names).counts for names in case.tables]
     order = rehearse(work)
-    assert order is not None
+    assert isinstance(order, NodeOrder)
     start = time.perf_counter()
     drawn = noise(many, known, randomness)
     values = [None if n is None else t + n for t, n in zip(truth, drawn, strict=True)]

@@ -182,6 +182,7 @@ def test_users_have_no_more_privileges_than_their_role(
     assert ledger.roles == {}
     for role, privileges in (
         ("releaser", {("events", "INSERT"), ("events", "SELECT")}),
+        ("reviewer", {("events", "INSERT"), ("events", "SELECT")}),
         ("reader", {("events", "SELECT")}),
         ("owner", {("events", "INSERT"), ("events", "SELECT")}),
         ("none", set()),

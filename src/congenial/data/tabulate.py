@@ -77,7 +77,7 @@ class Microdata:
         opened = open_source(source, columns)
         try:
             for attribute in schema.attributes:
-                _check_type(attribute, opened.types[attribute.name])
+                check_type(attribute, opened.types[attribute.name])
         except DataError:
             opened.close()
             raise
@@ -268,7 +268,8 @@ _STORED = {
 }
 
 
-def _check_type(attribute: Attribute, stored: ColumnType) -> None:
+def check_type(attribute: Attribute, stored: ColumnType) -> None:
+    """Raise DataError if a column is stored in a form that its levels cannot be found in."""
     if attribute.kind == "categorical":
         if stored.kind in ("float", "double", "nested"):
             raise DataError(

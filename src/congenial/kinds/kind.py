@@ -25,6 +25,7 @@ from congenial.errors import CongenialError
 from congenial.privacy.numbers import LIMITED, absurd
 
 if TYPE_CHECKING:
+    from congenial.data.file_format import PlannedSource
     from congenial.data.schema import Schema, Unit
     from congenial.data.table import Table
     from congenial.data.tabulate import Microdata
@@ -129,14 +130,14 @@ class Setting(Protocol):
         """Who is one person in the data."""
 
     @property
-    def source(self) -> str | Path:
+    def source(self) -> PlannedSource:
         """Where the confidential records are."""
 
     @property
     def resume(self) -> Path | None:
         """A private folder for the counts of finished files."""
 
-    def place(self, key: str, address: str) -> str | Path:
+    def place(self, key: str, address: str) -> PlannedSource:
         """Where the records are that `key` of the plan names."""
 
     def adjacency(

@@ -241,7 +241,7 @@ def _ready(
     progress: Tell,
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
-    if section.by and str(plan.source).startswith(SPARK_SCHEME):
+    if section.by and str(plan.source.address).startswith(SPARK_SCHEME):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 
         groups = ByGroup(mechanism, data, tuple(section.by))

@@ -32,9 +32,9 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate
 from congenial.kinds.registry import of_section
-from congenial.ledger.compatibility import WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.pricing import Repricing
+from congenial.ledger.refusals import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
@@ -113,10 +113,13 @@ def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
     return tuple(section.name for section in plan.release if section.name in drawn)
 
 
-def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
+def open_ledger(
+    plan: Plan, create: bool, timeout: float = 10.0, who: str | None = None
+) -> Ledger | None:
     """The plan's ledger; None when it does not exist yet and is not to be created.
 
-    Refused where it is missing though figures beside the plan were recorded in one.
+    `who` writes to it, by default the system's user. Refused where it is missing though figures
+    beside the plan were recorded in one.
     """
     if not Ledger.exists(plan.ledger, timeout):
         refuse_fresh_start(plan)
@@ -129,6 +132,7 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
         max_rows=plan.data.max_rows,
         budget=plan.budget.budget(),
         timeout=timeout,
+        who=who,
     )
     refuse_other_ledger(plan, ledger)
     return ledger
@@ -168,15 +172,20 @@ def publish(
     *,
     accept_weaker: bool = False,
     progress: Callable[[str], Any] = lambda _: None,
+    who: str | None = None,
 ) -> PublishResult:
-    """Compute the mandated figures, record them in the ledger, and write them to a folder."""
+    """Compute the mandated figures, record them in the ledger, and write them to a folder.
+
+    `who` writes to the ledger, by default the system's user.
+    """
     if not plan.statements:
         raise MandateError(
             "the plan mandates nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
     folder = plan.folder / PUBLISHED if folder is None else folder
-    before = open_ledger(plan, create=False)
+    before = open_ledger(plan, create=False, who=who)
+    _refuse_unapproved(plan, before)
     known = Invariants(plan.schema) if before is None else before.mandates
     done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
     to_come = [section for section in plan.release if section.name not in done]
@@ -195,7 +204,7 @@ def publish(
     figures = plan.invariants.evaluate(table)
     # a figure cannot be taken back: refuse what cannot work first
     _refuse_unfit(plan, to_come, known.join(figures))
-    ledger = _now_open(plan, before)
+    ledger = _now_open(plan, before, who)
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, note(plan, ledger))
     new = tuple(one for one in figures.statements if one not in known.statements)
@@ -256,12 +265,17 @@ def release(
     *,
     randomness: Randomness | None = None,
     progress: Callable[[str], Any] = lambda _: None,
+    who: str | None = None,
 ) -> ReleaseResult:
-    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
+    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails.
+
+    `who` writes to the ledger, by default the system's user.
+    """
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
     bundle.check_absent(folder)
-    before = open_ledger(plan, create=False)
+    before = open_ledger(plan, create=False, who=who)
+    _refuse_unapproved(plan, before)
     kind = of_section(section)
     figures = exact_figures(plan, before)
     built = kind.build(plan, section, figures)  # before a ledger is made
@@ -270,13 +284,19 @@ def release(
         before.refuse_company({"metric": WHOLE_DATASET})
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
-        ledger = _now_open(plan, before)  # only now: a new ledger fixes the schema
+        ledger = _now_open(plan, before, who)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
 
 
-def _now_open(plan: Plan, ledger: Ledger | None) -> Ledger:
+def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:
+    """LedgerError where the ledger requires an approval that the plan does not have."""
+    if ledger is not None and ledger.approvals.required:
+        ledger.refuse_unapproved(plan.digest)
+
+
+def _now_open(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:
     """The ledger as it was opened, or one that is made now."""
-    found = open_ledger(plan, create=True) if ledger is None else ledger
+    found = open_ledger(plan, create=True, who=who) if ledger is None else ledger
     assert found is not None
     return found
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 POSTGRES = ("postgresql://", "postgres://")
-VERSION = 3
-OLDEST = 2  # still read and written; its database checks roles and not payloads
+VERSION = 4
+OLDEST = 2  # still read and written; 2 checks roles and not payloads, 3 knows no approval
 START = "0" * 64  # stands for the digest before the first event
 
 First = Sequence[tuple[str, Mapping[str, Any]]]
@@ -156,7 +156,7 @@ class Store(ABC):
         if version < OLDEST:
             raise LedgerError(
                 f"'{self.where}' is a ledger of version {version}; this software needs version "
-                f"{OLDEST} or {VERSION}.",
+                f"{OLDEST} to {VERSION}.",
                 remedy=f"Run `congenial ledger upgrade {self.where}`; nothing was changed so far.",
             )
 
@@ -178,6 +178,11 @@ class Store(ABC):
         """All events in order, after checking the chain of digests."""
         with self._faults(), self._begin(write=False) as connection:
             return self._events(connection)
+
+    def writer(self) -> str:
+        """Who writes here."""
+        with self._faults(), self._begin(write=False) as connection:
+            return self._writer(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Log]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from congenial.kinds.kind import Document, Screen
 
 if TYPE_CHECKING:
-    from congenial.kinds.synthetic_offer import SyntheticCheck
+    from congenial.kinds.records_from_models_offer import ModelRecordsCheck
 
 
-def examine(one: SyntheticCheck) -> Document:
+def examine(one: ModelRecordsCheck) -> Document:
     """The check of one section as plain data; from public parameters alone."""
     from congenial.privacy.semantics import belief_words
 

@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 from congenial import read, verify
 from congenial.cli import app
 from congenial.cli import curve as curve_command
-from congenial.cli.check import of_check
 from congenial.errors import BudgetError, CongenialError, DataError, MandateError, PlanError
-from congenial.kinds import synthetic_offer
+from congenial.kinds import records_from_models_offer
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
+from congenial.publication.check_document import of_check
 from congenial.publication.plan import Plan
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.risk_utility import NOTE
@@ -366,7 +366,7 @@ def test_curve_needs_synthetic_records(tmp_path):
 
 def test_theta_and_model_are_one(tmp_path):
     plan = Plan.parse(PLAN, tmp_path)
-    made = synthetic_offer.build(plan, plan.release[0], plan.invariants)
+    made = records_from_models_offer.build(plan, plan.release[0], plan.invariants)
     kids = made.to_dict()["columns"][1]
     assert kids["model"]["model"]["mean"]["points"] == 20
     assert kids["model"]["share"]["high"] == 0.3

@@ -23,12 +23,12 @@ from congenial.errors import GuaranteeError, PlanError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, Tell, planned
-from congenial.kinds.synthetic import SyntheticSection
+from congenial.kinds.records_from_models import ModelRecordsSection
 from congenial.ledger.ledger import Ledger
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.synthetic_report import render
+from congenial.report.model_records_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.synthesis.certified import Records, Synthesizer
 from congenial.synthesis.columns import Column
@@ -43,16 +43,16 @@ _SEPARATORS = 4  # quotes, an apostrophe and a comma
 
 
 @dataclass(frozen=True)
-class SyntheticCheck:
+class ModelRecordsCheck:
     """What a release of synthetic records would promise, and what the ledger would count for it."""
 
-    section: SyntheticSection
+    section: ModelRecordsSection
     mechanism: Synthesizer
     guarantee: Guarantee
     counted: Fraction
 
 
-def columns(section: SyntheticSection) -> tuple[Column, ...]:
+def columns(section: ModelRecordsSection) -> tuple[Column, ...]:
     """The columns of a section with their models; `theta` is part of the model it belongs to."""
     found = []
     for name, given in section.model.items():
@@ -96,7 +96,7 @@ def _merged(model: dict[str, Any], theta: Mapping[str, Any], name: str) -> dict[
     return made
 
 
-def pairs_of(plan: Setting, section: SyntheticSection, mandates: Invariants) -> Records:
+def pairs_of(plan: Setting, section: ModelRecordsSection, mandates: Invariants) -> Records:
     """What must look alike: the plan's pairs, or with public columns one person's other values.
 
     The latter needs figures that a single value cannot break, those about no synthesised column;
@@ -110,7 +110,7 @@ def pairs_of(plan: Setting, section: SyntheticSection, mandates: Invariants) -> 
     return SensitiveValues(mandates, tuple(name for name in plan.schema.names if name in known))
 
 
-def build(plan: Setting, section: SyntheticSection, mandates: Invariants) -> Synthesizer:
+def build(plan: Setting, section: ModelRecordsSection, mandates: Invariants) -> Synthesizer:
     """The synthesizer of one section over the databases that agree with `mandates`."""
     pairs = pairs_of(plan, section, mandates)
     try:
@@ -135,17 +135,17 @@ def build(plan: Setting, section: SyntheticSection, mandates: Invariants) -> Syn
         ) from None
 
 
-def check(plan: Setting, section: SyntheticSection, mandates: Invariants) -> SyntheticCheck:
+def check(plan: Setting, section: ModelRecordsSection, mandates: Invariants) -> ModelRecordsCheck:
     """What it promises, from public parameters alone."""
     made = build(plan, section, mandates)
     counted = joint_loss([made.description], plan.adjacency(mandates)).epsilon
-    return SyntheticCheck(section, made, planned(made.guarantee, plan), counted)
+    return ModelRecordsCheck(section, made, planned(made.guarantee, plan), counted)
 
 
 @contextmanager
 def offer(
     plan: Setting,
-    section: SyntheticSection,
+    section: ModelRecordsSection,
     made: Synthesizer,
     mandates: Invariants,
     randomness: Randomness | None,

@@ -21,14 +21,14 @@ from congenial.kinds.kind import (
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
-    from congenial.kinds.synthetic_offer import SyntheticCheck
+    from congenial.kinds.records_from_models_offer import ModelRecordsCheck
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
     from congenial.synthesis.certified import Synthesizer
     from congenial.synthesis.synthetic_release import SyntheticRelease
 
 
-class SyntheticSection(NamedSection):
+class ModelRecordsSection(NamedSection):
     """[[release]] with `model`: synthetic records, drawn column by column from models.
 
     `model` has one entry per column, in the order they are drawn; `theta` the values each model's
@@ -45,7 +45,7 @@ class SyntheticSection(NamedSection):
     basis: Literal["theorem"] | None = None
 
     @model_validator(mode="after")
-    def _possible(self) -> SyntheticSection:
+    def _possible(self) -> ModelRecordsSection:
         if self.M is None and self.epsilon is None:
             raise ValueError("must have M or epsilon")
         if self.delta is not None:
@@ -62,47 +62,49 @@ class SyntheticSection(NamedSection):
         return self
 
 
-class SyntheticRecords(Kind[SyntheticSection]):
+class RecordsFromModels(Kind[ModelRecordsSection]):
     """Records drawn column by column from models with certified weights."""
 
     key = "model"
     name = "synthetic records"
-    section = SyntheticSection
+    section = ModelRecordsSection
     instead: ClassVar[str] = "Combine the copies: see docs/how-to/synthetic-records."
 
-    def build(self, plan: Setting, section: SyntheticSection, figures: Invariants) -> Synthesizer:
+    def build(
+        self, plan: Setting, section: ModelRecordsSection, figures: Invariants
+    ) -> Synthesizer:
         """The synthesizer over the databases that agree with the figures."""
-        from congenial.kinds.synthetic_offer import build
+        from congenial.kinds.records_from_models_offer import build
 
         return build(plan, section, figures)
 
     def check(
         self,
         plan: Setting,
-        section: SyntheticSection,
+        section: ModelRecordsSection,
         figures: Invariants,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
-    ) -> SyntheticCheck:
+    ) -> ModelRecordsCheck:
         """What it promises, from public parameters alone."""
-        from congenial.kinds.synthetic_offer import check
+        from congenial.kinds.records_from_models_offer import check
 
         return check(plan, section, figures)
 
     def offer(
         self,
         plan: Setting,
-        section: SyntheticSection,
+        section: ModelRecordsSection,
         built: Synthesizer,
         figures: Invariants,
         randomness: Randomness | None,
         progress: Tell,
     ) -> AbstractContextManager[Offer]:
         """Read and check the data and work out the laws; what is left is to draw."""
-        from congenial.kinds.synthetic_offer import offer
+        from congenial.kinds.records_from_models_offer import offer
 
         return offer(plan, section, built, figures, randomness, progress)
 
-    def shown(self, section: SyntheticSection) -> Sequence[str]:
+    def shown(self, section: ModelRecordsSection) -> Sequence[str]:
         """The columns of a record, drawn or copied."""
         return (*section.public, *section.model)
 
@@ -115,21 +117,21 @@ class SyntheticRecords(Kind[SyntheticSection]):
 
     def report(self, release: SyntheticRelease, promise: str) -> str:
         """The report of the records and their models."""
-        from congenial.report.synthetic_report import render
+        from congenial.report.model_records_report import render
 
         return render(release, promise)
 
-    def examine(self, checked: SyntheticCheck) -> Document:
+    def examine(self, checked: ModelRecordsCheck) -> Document:
         """Columns with their models and weights, the promise, and what the ledger counts."""
-        from congenial.kinds.synthetic_words import examine
+        from congenial.kinds.records_from_models_words import examine
 
         return examine(checked)
 
     def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
         """The same for people."""
-        from congenial.kinds.synthetic_words import show
+        from congenial.kinds.records_from_models_words import show
 
         show(document, screen)
 
 
-SYNTHETIC = SyntheticRecords()
+MODEL_RECORDS = RecordsFromModels()

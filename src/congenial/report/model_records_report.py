@@ -59,7 +59,7 @@ def render(release: SyntheticRelease, promise: str) -> str:
         ("Numerics", "none to add: the parameters are drawn exactly"),
     )
     return page(
-        "synthetic.html",
+        "model_records.html",
         release=release,
         promise=promise,
         rows=counted(release.copies[0].num_rows, "synthetic record"),

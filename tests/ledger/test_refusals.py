@@ -22,8 +22,8 @@ from congenial.figures.statements import (
     total,
 )
 from congenial.ledger.budget import Budget
-from congenial.ledger.compatibility import SECRETS, WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
+from congenial.ledger.refusals import SECRETS, WHOLE_DATASET
 from congenial.mechanisms.calibrate import calibrate, rebuild
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.pairs.pairs import Pairs
