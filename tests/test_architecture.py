@@ -28,6 +28,7 @@ ORDER = (
     "publication",
     "exports",
     "papers",
+    "desk",
     "cli",
 )
 EVERYWHERE = ("errors", "_exports", "_notebook", "_version")

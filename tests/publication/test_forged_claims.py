@@ -22,7 +22,7 @@ from congenial.mechanisms.record_release import FOLLOWS
 from congenial.publication import workflow
 from congenial.publication.bundle import as_json, sha256
 from congenial.publication.plan import Plan
-from congenial.publication.rerender import persons_of
+from congenial.publication.rerender import further_promise_of
 from congenial.report import statistics_report
 from congenial.report.given_public_report import CAPTIONS
 from congenial.report.render import basis_of
@@ -83,7 +83,7 @@ def failed(bundle: Path) -> set[str]:
 def told(bundle: Path) -> list[str]:
     """The paragraphs that state a promise: the release's own, and the one about persons."""
     release = read(bundle)
-    persons = persons_of(release)
+    persons = further_promise_of(release)
     return [release.guarantee.explain(), "" if persons is None else persons.explain()]
 
 

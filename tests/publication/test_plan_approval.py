@@ -115,7 +115,7 @@ def test_a_difference_is_shown_by_lines(plan: Path, be) -> None:
     before = open_ledger(Plan.load(plan), create=False).approvals.proposals[-1]
     assert before.text == ledger_text
     assert list(before.files) == ["sexes.csv"]
-    changed = difference(ledger_text.replace("epsilon = 1\n", "epsilon = 1.5\n"), before)
+    changed = difference(before.text, ledger_text.replace("epsilon = 1\n", "epsilon = 1.5\n"))
     assert "-epsilon = 1" in changed
     assert "+epsilon = 1.5" in changed
-    assert difference(ledger_text, before) == []
+    assert difference(before.text, ledger_text) == []

@@ -57,6 +57,11 @@ def clean(value: object) -> str:
     )
 
 
+def on_terminal() -> bool:
+    """Whether a person reads the output and can answer; scripts and pipes get everything."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def console(*, stderr: bool = False) -> Console:
     """Where people read; colours and the real width on a terminal only."""
     from rich.console import Console

@@ -295,8 +295,10 @@ class Kind(ABC, Generic[S]):
         """
         return self.report(release, promise)
 
-    def persons(self, release: Any) -> Guarantee | None:  # noqa: ARG002
-        """What the report says about persons besides the promise of the release."""
+    def further_promise(self, release: Any) -> Guarantee | None:  # noqa: ARG002
+        """A promise that the report states besides `release.guarantee`: the one about persons, of a
+        release that promises something else. None: there is no other.
+        """
         return None
 
     # ---- telling people ------------------------------------------------------------------------

@@ -34,6 +34,11 @@ def limits_of(section: TablesSection, workload: Workload) -> dict[int, float]:
     return found
 
 
+def finds_pure(section: TablesSection) -> bool:
+    """Whether the least epsilon without a delta is asked for."""
+    return section.find == "epsilon" and section.delta is None
+
+
 def _read(section: TablesSection, text: str) -> Want:
     try:
         want = Want.parse(text)
@@ -63,12 +68,15 @@ def refuse_beyond(section: TablesSection, found: Design) -> Design:
     """Refuse accuracies that need more than a plan may promise, and say what it can have."""
     if found.promise <= LARGEST_PARAMETER:
         return found
-    factor = sqrt(float(found.promise) / LARGEST_PARAMETER)
+    gaussian = found.law == "gaussian"
+    factor = float(found.promise) / LARGEST_PARAMETER
+    name = "rho" if gaussian else "epsilon"
     raise PlanError(
-        f"release '{section.name}': these accuracies need rho = {number(found.promise)}, and a "
+        f"release '{section.name}': these accuracies need {name} = {number(found.promise)}, and a "
         f"plan may promise at most {LARGEST_PARAMETER}, which protects nobody.",
-        remedy=f"With errors {factor:.3g} times as large rho = {LARGEST_PARAMETER} is enough; ask "
-        "for far larger ones, or publish the tables exactly.",
+        remedy=f"With errors {sqrt(factor) if gaussian else factor:.3g} times as large "
+        f"{name} = {LARGEST_PARAMETER} is enough; ask for far larger ones, or publish the tables "
+        "exactly.",
     )
 
 
@@ -83,6 +91,8 @@ def needed(
     Precisions keep their proportions; only the promise changes. Neither where no table shows it.
     """
     try:
+        if not _shown(made, want):
+            return None, ""
         now = _error(made.estimator, want)
     except StructureError as reason:
         return None, reason.what
@@ -95,10 +105,17 @@ def needed(
 
     if made.description.family == "double_geometric":
         return ("epsilon", least(want, lambda x: _error(_scaled(made, x / promise), want))), ""
-    if section.epsilon is not None:
+    if section.epsilon is not None or section.find == "epsilon":
         delta = float(section.delta or 0)
         return ("epsilon", least(want, lambda x: gaussian(zcdp_rho(x, delta)))), ""
     return ("rho", least(want, lambda x: gaussian(float(x)))), ""
+
+
+def _shown(made: JointTables, want: Want) -> bool:
+    """Whether the tables have the columns that are asked about."""
+    schema = made.adjacency.schema
+    asked = {schema.axis(name).base for name in want.margin or ()}
+    return asked <= {*made.estimator.covariance.measurements.names}
 
 
 def _scaled(made: JointTables, factor: Fraction) -> JointEstimator:

@@ -10,13 +10,13 @@ from congenial.errors import PlanError, SchemaError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
 from congenial.kinds.several_tables import TablesSection
-from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
+from congenial.kinds.several_tables_accuracy import finds_pure, limits_of, refuse_beyond
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.tables_calibration import TablesProblem
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_for_cells import design_for_cells
 from congenial.tables.joint_estimator import NOT_YET
-from congenial.tables.promise import law_and_promise
+from congenial.tables.promise import Law, law_and_promise
 from congenial.tables.whole_general import LARGEST
 
 Tables = tuple[tuple[str, ...], ...]
@@ -43,7 +43,9 @@ def _designed(section: TablesSection, asked: TablesProblem) -> Design:
     workload, types, model = asked.workload, asked.types, asked.model
     if section.accuracy is not None:
         limits, figures = limits_of(section, workload), asked.adjacency.mandates
-        return refuse_beyond(section, design_for_cells(workload, types, model, limits, figures))
+        kept_by: Law = "geometric" if finds_pure(section) else "gaussian"
+        found = design_for_cells(workload, types, model, limits, figures, kept_by)
+        return refuse_beyond(section, found)
     law, promise = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
     return design(workload, types, model, promise, _aim(section, workload), law)
 

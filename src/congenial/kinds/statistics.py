@@ -204,7 +204,7 @@ class StatisticsKind(Kind[StatisticsSection]):
 
         return expected_report(release, promise, page)
 
-    def persons(self, release: StatisticsRelease) -> Guarantee | None:
+    def further_promise(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""
         return release.person_guarantee
 

@@ -87,7 +87,8 @@ class TwoByTwo(Kind[OddsRatioSection]):
     name = "odds ratio test"
     section = OddsRatioSection
     instead: ClassVar[str] = (
-        "It has p_value(), interval() and power() in Python: see docs/how-to/test-an-odds-ratio."
+        "It has p_value(), odds_interval() and power() in Python: see "
+        "docs/how-to/test-an-odds-ratio."
     )
 
     def build(

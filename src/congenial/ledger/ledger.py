@@ -115,8 +115,9 @@ class Ledger:
 
         It is started when it is absent, `schema` is given and `create` is true: "replace-one"
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
-        Events are written in the name of `who`, by default the system's user; on PostgreSQL always
-        in that of the database user. Format 1 is refused until `upgrade`; format 2 is used as is.
+        Events are written in the name of `who`, by default the system's user; on PostgreSQL in that
+        of the database user, or of a user whom the login is a member of. Format 1 is refused until
+        `upgrade`; formats 2 and 3 are used as they are.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
@@ -386,6 +387,12 @@ class Ledger:
                 payload = invariants.to_dict() | {"plan_digest": plan_digest}
                 log.append("mandates", None, payload)
         return repricing
+
+    def repriced_with(self, invariants: Invariants) -> Repricing:
+        """What publishing these figures would do to the promises made; records nothing."""
+        state = self._state()
+        joined = join_mandates(state.mandates, invariants)
+        return reprice(state, replace(state, mandates=joined))
 
     def reserve(
         self, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str = ""

@@ -41,6 +41,8 @@ from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
 
 if TYPE_CHECKING:
+    from congenial.data.table import Table
+    from congenial.publication.publish_preview import PublishPreview
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
 PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
@@ -48,6 +50,8 @@ RIGHT_LEDGER = (
     "Name the ledger that recorded them in the plan (the file says where it was, under "
     "recorded_in), restoring it if need be; for another population, use another folder."
 )
+
+FEWER_THAN = 3  # people that a figure may be about before it is pointed out
 
 
 @dataclass(frozen=True)
@@ -173,19 +177,63 @@ def publish(
     accept_weaker: bool = False,
     progress: Callable[[str], Any] = lambda _: None,
     who: str | None = None,
+    confirm: Callable[[PublishPreview], object] | None = None,
 ) -> PublishResult:
     """Compute the mandated figures, record them in the ledger, and write them to a folder.
 
-    `who` writes to the ledger, by default the system's user.
+    `who` writes to the ledger, by default the system's user. `confirm` is shown what would be
+    public before it is recorded, and raises to stop there.
+    """
+    folder = plan.folder / PUBLISHED if folder is None else folder
+    before = open_ledger(plan, create=False, who=who)
+    _refuse_unapproved(plan, before)
+    figures, table = _compute(plan, before, progress)
+    if confirm is not None:
+        confirm(_preview(figures, table, before, FEWER_THAN))
+    known = Invariants(plan.schema) if before is None else before.mandates
+    ledger = _now_open(plan, before, who)
+    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
+    _write_published(figures, folder, note(plan, ledger))
+    new = tuple(one for one in figures.statements if one not in known.statements)
+    return PublishResult(figures, folder, repricing, new)
+
+
+def preview(
+    plan: Plan,
+    *,
+    fewer_than: int = FEWER_THAN,
+    progress: Callable[[str], Any] = lambda _: None,
+) -> PublishPreview:
+    """What `publish` would make public; records and writes nothing. CONFIDENTIAL.
+
+    `fewer_than`: figures about fewer people than this are pointed out.
+    """
+    before = open_ledger(plan, create=False)
+    return _preview(*_compute(plan, before, progress), before, fewer_than)
+
+
+def _preview(
+    figures: Invariants, table: Table, ledger: Ledger | None, fewer_than: int
+) -> PublishPreview:
+    from congenial.publication.publish_preview import PublishPreview, warnings
+
+    known = () if ledger is None else ledger.mandates.statements
+    new = tuple(one for one in figures.statements if one not in known)
+    repricing = None if ledger is None else ledger.repriced_with(figures)
+    return PublishPreview(figures, new, warnings(figures, table, fewer_than), repricing)
+
+
+def _compute(
+    plan: Plan, before: Ledger | None, progress: Callable[[str], Any]
+) -> tuple[Invariants, Table]:
+    """CONFIDENTIAL: the mandated figures, and the table they come from; refuses what cannot be
+    published, or would leave a release of the plan that cannot be drawn.
     """
     if not plan.statements:
         raise MandateError(
             "the plan mandates nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
-    folder = plan.folder / PUBLISHED if folder is None else folder
-    before = open_ledger(plan, create=False, who=who)
-    _refuse_unapproved(plan, before)
     known = Invariants(plan.schema) if before is None else before.mandates
     done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
     to_come = [section for section in plan.release if section.name not in done]
@@ -204,11 +252,7 @@ def publish(
     figures = plan.invariants.evaluate(table)
     # a figure cannot be taken back: refuse what cannot work first
     _refuse_unfit(plan, to_come, known.join(figures))
-    ledger = _now_open(plan, before, who)
-    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
-    _write_published(figures, folder, note(plan, ledger))
-    new = tuple(one for one in figures.statements if one not in known.statements)
-    return PublishResult(figures, folder, repricing, new)
+    return figures, table
 
 
 def _released_bases(plan: Plan) -> set[str]:
