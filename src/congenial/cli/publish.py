@@ -24,7 +24,7 @@ from congenial.cli.output import (
 if TYPE_CHECKING:
     from congenial.publication.plan import Plan
 
-SHOWN = 12  # figures per mandate on the screen; published.csv has them all
+SHOWN = 12  # figures per figure on the screen; published.csv has them all
 
 
 def add_to(app: typer.Typer) -> None:

@@ -56,7 +56,7 @@ class Mechanism(ABC):
     noise_family: ClassVar[NoiseFamily]  # its row; fills in the next two
     family: ClassVar[Family]
     targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
-    conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
+    conditions: ClassVar[bool]  # whether it keeps figures by conditioning on them
     citation: ClassVar[str]
     basis: ClassVar[Basis] = "theorem"
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
@@ -149,7 +149,7 @@ class Mechanism(ABC):
             raise StructureError(
                 f"nothing is left to protect in the table over {', '.join(names)}: the published "
                 "figures fix every cell.",
-                remedy="Publish the table exactly, or drop a mandate.",
+                remedy="Publish the table exactly, or drop a figure.",
             )
         return adjacency
 

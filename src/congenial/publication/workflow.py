@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanCheck:
-    """Result of `check`: structure of the mandates, adjacency, and every release."""
+    """Result of `check`: structure of the figures, adjacency, and every release."""
 
     plan: Plan
     mandates: Invariants
@@ -155,7 +155,7 @@ def publish(
     """Compute the mandated figures, record them in the ledger, and write them to a folder."""
     if not plan.statements:
         raise MandateError(
-            "the plan mandates nothing: there is no [publish] section.",
+            "the plan publishes nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
     folder = plan.folder / PUBLISHED if folder is None else folder
@@ -226,7 +226,7 @@ def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     missing = [s.label for s in plan.statements if s not in mandates.statements]
     if missing:
         raise MandateError(
-            f"mandated but not yet published: {'; '.join(missing)}.",
+            f"in the plan but not yet published: {'; '.join(missing)}.",
             remedy="Run `congenial publish` first.",
         )
     return mandates

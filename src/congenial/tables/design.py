@@ -14,7 +14,7 @@ From a promise to estimates, whatever it is stated in:
 
     law, promise = law_and_promise(rho=rho, epsilon=epsilon, delta=delta)
     designed = design(workload, types, model, promise, aim, law)
-    work = designed.measurements(mandates)              # precisions of the noise given the figures
+    work = designed.measurements(figures)               # precisions of the noise given the figures
     deviations = Covariance(work, designed.family)      # before anything is drawn
     ... draw table b with noise of `designed.family`, parameter `designed.scales[b]`; None: do not
     estimates = estimate(work, values)
