@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -148,13 +147,6 @@ class SyntheticRelease(RecordRelease):
         columns = ", ".join(self.copies[0].column_names)
         promise = self.guarantee.tradeoff.words
         return f"SyntheticRelease({self.name!r}: {len(self.copies)} x ({columns}); {promise})"
-
-    def _repr_html_(self) -> str:
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return (
-            f"<h4>Synthetic records '{escape(self.name)}': {len(self.copies)} copies</h4>{warning}"
-            f"{self.guarantee._repr_html_()}"
-        )
 
 
 def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:
