@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 from congenial.cli import output, publish
-from congenial.cli.check import examine
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
 from congenial.kinds import table_verification, table_words
 from congenial.publication import bundle, workflow
+from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness

@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 from congenial import read, verify
 from congenial.cli import app
 from congenial.cli import curve as curve_command
-from congenial.cli.check import of_check
 from congenial.errors import BudgetError, CongenialError, DataError, MandateError, PlanError
 from congenial.kinds import records_from_models_offer
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
+from congenial.publication.check_document import of_check
 from congenial.publication.plan import Plan
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.risk_utility import NOTE

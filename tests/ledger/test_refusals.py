@@ -29,8 +29,8 @@ from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import Loss
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Gaussian, Nothing, Pure
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, published, spend
 

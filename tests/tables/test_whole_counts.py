@@ -168,7 +168,7 @@ def test_bounds_and_weighted_figures_of_small_tables_use_a_programme():
     )
     tables = [["county", "sex", "age"], ["age"]]
     work = Measurements(Workload.of(PEOPLE, tables), (1.0, 1.0), known)
-    assert rehearse(work) is None
+    assert isinstance(rehearse(work), whole_general.PublicProgramme)
     values = [counts + rng.normal(0, 1, counts.shape), counts.sum(axis=(0, 1)) + 0.0]
     whole = fit_whole_counts(estimate(work, values))
     assert whole.order is None
@@ -183,7 +183,7 @@ def test_a_bound_that_nothing_meets_fails_closed():
     )
     work = Measurements(Workload.of(PEOPLE, [["county", "sex"]]), (1.0,), both)
     with pytest.raises(CongenialError, match="no whole counts"):
-        whole_general.public_rows(work)
+        whole_general.PublicProgramme.of(work)
 
 
 # ---- nodes -----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from congenial.errors import DataError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.fit import groups, numpy_generator, subsets
 from congenial.pairs.properties import Scenario
-from congenial.privacy.rounding_words import percent
+from congenial.privacy.numbers import percent
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.randomness import Randomness, SystemRandomness
 

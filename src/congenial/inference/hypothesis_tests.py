@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.mechanisms.table_release import Release
 from congenial.sampling.sums import Pmf

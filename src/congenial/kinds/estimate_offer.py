@@ -17,7 +17,7 @@ from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.report.estimate_report import render
 from congenial.sampling.randomness import Randomness
 

@@ -20,7 +20,7 @@ from congenial.privacy.composition import conditions, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.report.accuracy import error_rows
+from congenial.report.accuracy import cell_deviation
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,13 @@ def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
     """The cost of every figure and bound, in the order they were written."""
     mandates = mechanism.adjacency.mandates
     told = [one for one in mandates.statements if one.relation != "zero"]
-    return [_cost(mechanism, mandates, statement) for statement in told]
+    deviation = cell_deviation(mechanism) if told else None
+    return [_cost(mechanism, statement, deviation) for statement in told]
 
 
-def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> MandateCost:
+def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> MandateCost:
     tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
-    loss, deviation = _parameter(tradeoff), _deviation(mechanism)
+    loss, mandates = _parameter(tradeoff), mechanism.adjacency.mandates
     try:
         adjacency = _given(mechanism.adjacency, _without(mandates, statement))
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
@@ -65,7 +66,7 @@ def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> M
             loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
     except CongenialError:
         return MandateCost(statement.label, loss, None, deviation, None)
-    return MandateCost(statement.label, loss, before, deviation, _deviation(other))
+    return MandateCost(statement.label, loss, before, deviation, cell_deviation(other))
 
 
 def _comparable(
@@ -108,9 +109,3 @@ def _parameter(tradeoff: Tradeoff) -> float:
     if isinstance(tradeoff, Gaussian):
         return float(tradeoff.mu)
     return float(tradeoff.eps) if isinstance(tradeoff, Pure | Approximate) else float("nan")
-
-
-def _deviation(mechanism: Mechanism) -> float | None:
-    """Standard deviation of the noisiest cell."""
-    rows = error_rows(mechanism)
-    return rows[-1].standard_deviation if rows else None

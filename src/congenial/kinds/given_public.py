@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive, exact
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+    exact,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants

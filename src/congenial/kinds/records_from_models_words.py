@@ -55,7 +55,7 @@ def _for(one: Document) -> str:
 
 def show(one: Document, screen: Screen) -> None:
     """The check of one section for people."""
-    from congenial.privacy.rounding_words import number
+    from congenial.privacy.numbers import number
 
     screen.heading(f"Release '{one['name']}': synthetic records")
     rows = "as many as people in the data" if one["records"] is None else one["records"]

@@ -12,10 +12,9 @@ from typing import Any
 from congenial.errors import BundleError
 from congenial.kinds.convex_estimate import ESTIMATE
 from congenial.kinds.given_public import GIVEN_PUBLIC
-from congenial.kinds.kind import Kind
+from congenial.kinds.kind import Kind, NamedSection
 from congenial.kinds.records_from_models import MODEL_RECORDS
 from congenial.kinds.records_from_tables import TABLE_RECORDS
-from congenial.kinds.sections import NamedSection
 from congenial.kinds.several_tables import SEVERAL_TABLES
 from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.kinds.statistics import STATISTICS

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive
+from congenial.kinds.kind import (
+    Check,
+    Document,
+    Files,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+)
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
 
@@ -85,7 +95,7 @@ class SingleTable(Kind[ReleaseSection]):
 
     def build(self, plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechanism:
         """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.table_building import build
+        from congenial.kinds.table_offer import build
 
         return build(plan, section, figures)
 

@@ -1,4 +1,6 @@
-"""Protected tables from a plan: say what the mechanism promises, and get ready to draw."""
+"""Protected tables from a plan: the mechanism that a section asks for, or why there is none; what
+it promises; and getting ready to draw.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,26 @@ import numpy as np
 
 from congenial.data.source import SPARK_SCHEME
 from congenial.data.tabulate import Microdata
-from congenial.errors import BundleError, PredicateError, StructureError
+from congenial.errors import (
+    BundleError,
+    GuaranteeError,
+    MandateError,
+    PlanError,
+    PredicateError,
+    StructureError,
+)
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
-from congenial.kinds import table_building
 from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
 from congenial.kinds.single_table import ReleaseSection
 from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.calibrate import rebuild
+from congenial.mechanisms.acceptance_pilot import refuse_hopeless
+from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
-from congenial.mechanisms.projection.projection import project, projected, rehearse
+from congenial.mechanisms.projection.projection import project, rehearse
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import Supremum
 from congenial.privacy.composition import largest_gauge
@@ -32,6 +42,78 @@ from congenial.privacy.normaliser import Price
 from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
 from congenial.report.table_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
+
+
+def build(plan: Setting, section: ReleaseSection, mandates: Invariants) -> Mechanism:
+    """The mechanism of one release section over the databases that agree with `mandates`."""
+    if section.reading == "literal":
+        raise PlanError(
+            f"release '{section.name}': reading = 'literal' may leave some people without any "
+            "promise; it is for studies only.",
+            remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
+        )
+    target = section.target(plan.adjacency(mandates, section.reading))
+    mechanism = _calibrated(section, target)
+    if mandates.equalities and not mechanism.conditions:
+        raise MandateError(
+            f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
+            remedy="Use mechanism = 'auto'.",
+        )
+    if mandates.bounds and section.nonnegative == "no":
+        raise PlanError(
+            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and "
+            "nonnegative = 'no' keeps no bounds.",
+            remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
+        )
+    if isinstance(mechanism, CongenialCounts):
+        refuse_hopeless(mechanism)
+    if section.nonnegative == "project" and mechanism.description.continuous:
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
+            f"'{mechanism.name}' draws real numbers.",
+            remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
+        )
+    if section.basis is not None and mechanism.guarantee.basis != section.basis:
+        raise GuaranteeError(
+            f"release '{section.name}' asks for basis = '{section.basis}'; "
+            f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
+        )
+    return mechanism
+
+
+def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
+    if section.levels is None:
+        return calibrate(_asked(section), target, section.table)
+    if section.mechanism not in (AUTO, CongenialHierarchy.name) or section.by:
+        raise PlanError(
+            f"release '{section.name}': levels goes with mechanism = 'auto' and without by.",
+            remedy="Leave the other key out.",
+        )
+    if section.nonnegative == "condition":
+        raise PlanError(
+            f"release '{section.name}': what nonnegative = 'condition' costs with levels is not "
+            "proved.",
+            remedy="Use nonnegative = 'project', which is free.",
+        )
+    try:
+        return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
+    except StructureError as reason:
+        raise StructureError(
+            f"release '{section.name}': {reason.what}", remedy=reason.remedy
+        ) from None
+
+
+def _asked(section: ReleaseSection) -> str:
+    """The mechanism a release section asks for: conditioning on signs is a law of its own."""
+    if section.nonnegative != "condition":
+        return section.mechanism
+    if section.mechanism not in (AUTO, CongenialCounts.name):
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'condition' does not go with mechanism = "
+            f"'{section.mechanism}'.",
+            remedy="Use mechanism = 'auto', or nonnegative = 'project'.",
+        )
+    return CongenialCounts.name
 
 
 @dataclass(frozen=True)
@@ -54,7 +136,7 @@ def check(
     plan: Setting, section: ReleaseSection, mandates: Invariants, wish: Want | None = None
 ) -> ReleaseCheck:
     """What it promises and how accurate it is, from public parameters alone."""
-    mechanism = table_building.build(plan, section, mandates)
+    mechanism = build(plan, section, mandates)
     guarantee = planned(mechanism.guarantee, plan, section.delta)
     table = mechanism.description.table
     wanted, unanswered = None, ""
@@ -93,7 +175,7 @@ def _sensitivity(mechanism: Mechanism) -> Supremum:
 def _with(
     plan: Setting, section: ReleaseSection, mandates: Invariants, change: dict[str, Fraction]
 ) -> Mechanism:
-    return table_building.build(plan, section.model_copy(update=change), mandates)
+    return build(plan, section.model_copy(update=change), mandates)
 
 
 @contextmanager
@@ -106,11 +188,10 @@ def offer(
     progress: Tell,
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw, while the data are open."""
-    description, reader, fit = mechanism.description, mechanism, None
+    reader, fit = mechanism, None
     if section.nonnegative == "project":
         fit = rehearse(mechanism)
-        description = projected(description, fit)
-        reader = rebuild(description, mechanism.adjacency)
+        reader = mechanism.projected(fit)
     guarantee = planned(mechanism.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
@@ -123,11 +204,11 @@ def offer(
 
         def holds(now: Ledger) -> bool:
             figures = now.mandates
-            return figures == mandates or table_building.build(plan, section, figures) == mechanism
+            return figures == mandates or build(plan, section, figures) == mechanism
 
         yield Offer(
             section.name,
-            description,
+            reader.description,
             guarantee,
             finished,
             lambda: made_up(reader, section.name).made_by(reader, guarantee),
@@ -160,7 +241,7 @@ def _ready(
     progress: Tell,
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
-    if section.by and str(plan.source).startswith(SPARK_SCHEME):
+    if section.by and str(plan.source.address).startswith(SPARK_SCHEME):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 
         groups = ByGroup(mechanism, data, tuple(section.by))

@@ -139,7 +139,7 @@ def _bounds_kept(one: ReleaseCheck) -> Document | None:
 
 def show(one: Document, screen: Screen, want: str | None = None) -> None:
     """The same for people."""
-    from congenial.privacy.rounding_words import number
+    from congenial.privacy.numbers import number
 
     screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
     sensitivity = one["sensitivity"]
@@ -183,7 +183,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
 
 def _price_words(one: Document) -> Document:
     """The two prices apart, where counts are conditioned to be nonnegative."""
-    from congenial.privacy.rounding_words import number
+    from congenial.privacy.numbers import number
 
     price = one["normaliser_price"]
     if price is None:

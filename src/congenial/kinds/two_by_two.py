@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, model_validator
 
-from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive, exact
+from congenial.kinds.kind import (
+    Check,
+    Document,
+    Files,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+    exact,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants

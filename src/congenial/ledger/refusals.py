@@ -18,7 +18,7 @@ from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.ledger.state import LedgerState
-from congenial.pairs.reading_pairs import stored_pairs_compose
+from congenial.pairs.pairs import stored_pairs_compose
 
 WHOLE_DATASET = "pairs of distributions"
 SECRETS = "secret pairs"

@@ -18,7 +18,7 @@ from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.parameter_limits import refuse_absurd
+from congenial.privacy.numbers import refuse_absurd
 
 AUTO = "auto"
 # What "auto" takes, the first that fits: exact integer noise before noise on the reals. A mechanism

@@ -14,11 +14,9 @@ from typing import Any, Literal
 from congenial._notebook import facts
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
-from congenial.pairs.pairs import Pairs
-from congenial.pairs.reading_pairs import read_pairs
+from congenial.pairs.pairs import Pairs, read_pairs
 from congenial.pairs.universe import Universe
-from congenial.privacy.parameter_limits import refuse_absurd
-from congenial.privacy.rounding_words import number, odds, small
+from congenial.privacy.numbers import number, odds, refuse_absurd, small
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
 Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]

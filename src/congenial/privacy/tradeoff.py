@@ -40,12 +40,13 @@ from congenial.privacy.numbers import (
     add_up,
     group_size,
     multiply_up,
+    number,
     parameter,
     probability,
+    small,
     smallest,
     stored,
 )
-from congenial.privacy.rounding_words import number, small
 
 if TYPE_CHECKING:
     from congenial.privacy.piecewise import PiecewiseLinear

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from congenial.data.csv_text import neutral
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.privacy.semantics import belief_words
 from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table

@@ -41,8 +41,8 @@ from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.synthesis.column_kernels import ColumnKernel, SettledKernel
