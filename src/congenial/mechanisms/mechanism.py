@@ -283,7 +283,11 @@ M = TypeVar("M", bound=type[Mechanism])
 
 
 def register(mechanism: M) -> M:
-    """Class decorator: enter a mechanism under its name; the contract suite then tests it."""
+    """Class decorator: enter a mechanism under its name; the contract suite then tests it.
+
+    `calibrate(name, ...)`, plans and bundles know it from then on. A second mechanism of the same
+    name is a TypeError: bundles name theirs.
+    """
     if mechanism.name in REGISTRY:
         raise TypeError(f"two mechanisms are called '{mechanism.name}'")
     REGISTRY[mechanism.name] = mechanism

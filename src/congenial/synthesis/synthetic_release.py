@@ -31,7 +31,12 @@ DICTIONARY = "dictionary.csv"
 
 @dataclass(frozen=True)
 class SyntheticRelease(RecordRelease):
-    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own."""
+    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own.
+
+    The promise covers all copies together. Analyse each copy and put the results together with
+    `congenial.synthesis.combine`: one copy alone hides how uncertain the models are. Rows are
+    nobody's; columns the plan copied because they are published are everybody's.
+    """
 
     kind: ClassVar[str] = "synthetic records"
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
