@@ -266,7 +266,7 @@ def _within(value: float) -> str:
 
 
 def _show_costs(one: Document, screen: Screen) -> None:
-    """One line a mandate: what it costs in the promise and in error."""
+    """One line a figure: what it costs in the promise and in error."""
     if not one["mandate_costs"]:
         return
     rows = []
@@ -279,10 +279,10 @@ def _show_costs(one: Document, screen: Screen) -> None:
     parameter = kinds.get(one["guarantee"]["tradeoff"]["kind"], "epsilon")
     screen.paragraph("")
     screen.table(
-        ("mandate", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows
+        ("figure", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows
     )
     screen.paragraph(
-        "What each mandate costs, as without it -> with it: the promise of the same noise, and the "
+        "What each figure costs, as without it -> with it: the promise of the same noise, and the "
         "standard deviation of a cell at the same promise."
     )
 
