@@ -145,7 +145,7 @@ def _show_mandates(document: Document) -> None:
             )
             for one in document["mandates"]
         ]
-        table(("mandate", "by", "figures", "because", "note"), rows, numbers="figures")
+        table(("figure", "by", "numbers", "because", "note"), rows, numbers="numbers")
     paragraph("")
     facts(
         {
@@ -160,7 +160,7 @@ def _show_mandates(document: Document) -> None:
 
 
 def _note(mandate: Document) -> str:
-    """What a mandate is, where it is not a figure that says something new."""
+    """What a published statement is, where it is no figure that says something new."""
     if mandate["bound"]:
         return f"public bound: {mandate['bound']}"
     if mandate["relation"] == "zero":

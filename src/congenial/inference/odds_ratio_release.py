@@ -139,7 +139,11 @@ class OddsRatioMechanism:
 
 @dataclass(frozen=True)
 class OddsRatioDecision:
-    """One bit about an odds ratio, with what the ledger needs to count it (`Ledger.record`)."""
+    """One bit about an odds ratio, with what the ledger needs to count it (`Ledger.record`).
+
+    It promises and costs what the whole release would: the law behind it is the same, and the
+    noisy count was thrown away. `rejected` is p <= question.alpha.
+    """
 
     name: str
     description: Description

@@ -1,7 +1,7 @@
-"""What each mandate costs: the release as planned, beside the same release without that mandate.
+"""What each figure costs: the release as planned, beside the same release without that figure.
 
-At equal noise, a mandate that lets more records differ makes the promise weaker; at equal promise,
-it takes more noise. Both are worked out from public inputs, one mandate at a time.
+At equal noise, a figure that lets more records differ makes the promise weaker; at equal promise,
+it takes more noise. Both are worked out from public inputs, one figure at a time.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from congenial.report.accuracy import cell_deviation
 
 @dataclass(frozen=True)
 class MandateCost:
-    """One mandate of one release, with and without it.
+    """One figure of one release, with and without it.
 
-    `loss`: what the same noise promises with the mandate published, `loss_without` if it were not,
+    `loss`: what the same noise promises with the figure published, `loss_without` if it were not,
     both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
-    the noisiest cell, at equal promise. None where the release cannot be built without the mandate,
+    the noisiest cell, at equal promise. None where the release cannot be built without the figure,
     or where errors depend on the data.
     """
 
@@ -72,7 +72,7 @@ def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -
 def _comparable(
     law: Description, pairs: Adjacency, other: Description, others: Adjacency
 ) -> tuple[float, float]:
-    """Losses of counts with and without a mandate: both enumerated, or both by the proved bound."""
+    """Losses of counts with and without a figure: both enumerated, or both by the proved bound."""
     given, without = conditions(law, pairs), conditions(other, others)
     if given.enumerated is None or without.enumerated is None:
         given, without = (replace(one, enumerated=None) for one in (given, without))

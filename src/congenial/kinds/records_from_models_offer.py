@@ -1,7 +1,7 @@
 """Synthetic records from a plan: read the models, price them, and get ready to draw.
 
 Only certified synthesis can be released: its promise is a theorem. The pairs are those of the
-plan's mandates, so that with exact figures a copy costs 2 M a*; with public columns they are
+plan's figures, so that with figures a copy costs 2 M a*; with public columns they are
 datasets in which one person's other values differ, and a copy costs 2 M. The ledger counts whole
 records in either case, because that is what its other releases promise. Nothing here depends on
 the confidential data until `offer` reads them.

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
@@ -224,10 +223,8 @@ class TablesRelease(Released):
 
         return pl.from_arrow(self.to_arrow(*names))
 
-    def _repr_html_(self) -> str:
-        tables = "; ".join(escape(_said(names)) for names in self.tables)
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return f"<h4>{escape(self.name)}: {tables}</h4>{warning}{self.guarantee._repr_html_()}"
+    def _title(self) -> str:
+        return f"Release '{self.name}': {'; '.join(_said(names) for names in self.tables)}"
 
     # ---- files -------------------------------------------------------------------------------
 

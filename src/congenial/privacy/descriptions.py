@@ -95,7 +95,7 @@ class RecordDescription:
             epsilon=fraction(loss["epsilon"]),
             rho=fraction(loss["rho"]),
             added=None if loss["added"] is None else fraction(loss["added"]),
-            persons=data["persons"],
+            persons=bool(data["persons"]),
             given=_given(schema, data.get("support")),
         )
 
@@ -195,7 +195,10 @@ _KINDS: dict[str, type[AnyDescription]] = {
 
 
 def read_description(schema: Schema, data: Mapping[str, Any]) -> AnyDescription:
-    """The description that `to_dict` wrote, of whichever kind."""
+    """The description that `to_dict` wrote, of whichever kind.
+
+    `kind` in the data says which; a table's has none. What is no description is a BundleError.
+    """
     expect(schema, Schema, "the schema", "Give a Schema.", BundleError)
     expect(data, Mapping, "the description", "Give what to_dict wrote.", BundleError)
     return _KINDS.get(data.get("kind", ""), Description).from_dict(schema, data)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from congenial._notebook import facts
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Pairs, read_pairs
@@ -232,17 +233,17 @@ class Guarantee:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
+        return facts("", self.summary(), self.explain())
 
-        rows = [
+    def summary(self) -> tuple[tuple[str, str], ...]:
+        """What is promised to whom, item by item."""
+        return (
             ("Domain", self.domain),
             ("Universe", self.universe.words),
             ("Adjacent", self.adjacency.words),
             ("Promise", self.tradeoff.words),
             ("Basis", f"{self.basis}: {BASIS_WORDS[self.basis]}"),
-        ]
-        body = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
-        return f"<table>{body}</table><p>{escape(self.explain())}</p>"
+        )
 
     # ---- plain data --------------------------------------------------------------------------
 

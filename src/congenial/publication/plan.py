@@ -101,7 +101,7 @@ class PublishEntry(Section):
         return self
 
     def statement(self, label: str) -> Statement:
-        """The mandate this entry stands for."""
+        """The figure this entry stands for."""
         if self.total is not None:
             made = total(self.by)
         elif self.margin is not None:
@@ -246,12 +246,12 @@ class Plan(Section):
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The mandates, in the order of the file."""
+        """The figures, in the order of the file."""
         return tuple(entry.statement(label) for label, entry in self.publish.items())
 
     @cached_property
     def invariants(self) -> Invariants:
-        """The mandates without values; contradictory ones are refused."""
+        """The figures without values; contradictory ones are refused."""
         planned = Invariants(self.schema, self.statements)
         planned.refuse_clash()
         return planned

@@ -56,7 +56,7 @@ FEWER_THAN = 3  # people that a figure may be about before it is pointed out
 
 @dataclass(frozen=True)
 class PlanCheck:
-    """Result of `check`: structure of the mandates, adjacency, and every release."""
+    """Result of `check`: structure of the figures, adjacency, and every release."""
 
     plan: Plan
     mandates: Invariants
@@ -231,7 +231,7 @@ def _compute(
     """
     if not plan.statements:
         raise MandateError(
-            "the plan mandates nothing: there is no [publish] section.",
+            "the plan publishes nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
     known = Invariants(plan.schema) if before is None else before.mandates
@@ -296,7 +296,7 @@ def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     missing = [s.label for s in plan.statements if s not in mandates.statements]
     if missing:
         raise MandateError(
-            f"mandated but not yet published: {'; '.join(missing)}.",
+            f"in the plan but not yet published: {'; '.join(missing)}.",
             remedy="Run `congenial publish` first.",
         )
     return mandates

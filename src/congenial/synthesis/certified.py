@@ -337,7 +337,7 @@ class Synthesizer:
         )
 
     def fetch(self, data: Table | Microdata) -> tuple[list[Ints], int]:
-        """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the mandates."""
+        """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the figures."""
         expect(data, (Table, Microdata), "the data", "Give a Table or Microdata.", DataError)
         mandates = self.adjacency.mandates
         if mandates.statements:

@@ -10,7 +10,7 @@ from congenial.kinds.kind import Document, Screen
 from congenial.kinds.want_words import show_want
 
 if TYPE_CHECKING:
-    from congenial.kinds.table_offer import ReleaseCheck
+    from congenial.kinds.single_table_offer import ReleaseCheck
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _PRINTED = ("what", "sums", "drawn", "sparse", "even")
@@ -266,7 +266,7 @@ def _within(value: float) -> str:
 
 
 def _show_costs(one: Document, screen: Screen) -> None:
-    """One line a mandate: what it costs in the promise and in error."""
+    """One line a figure: what it costs in the promise and in error."""
     if not one["mandate_costs"]:
         return
     rows = []
@@ -279,10 +279,10 @@ def _show_costs(one: Document, screen: Screen) -> None:
     parameter = kinds.get(one["guarantee"]["tradeoff"]["kind"], "epsilon")
     screen.paragraph("")
     screen.table(
-        ("mandate", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows
+        ("figure", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows
     )
     screen.paragraph(
-        "What each mandate costs, as without it -> with it: the promise of the same noise, and the "
+        "What each figure costs, as without it -> with it: the promise of the same noise, and the "
         "standard deviation of a cell at the same promise."
     )
 
