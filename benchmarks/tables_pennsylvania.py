@@ -3,10 +3,11 @@
 Run `python -m benchmarks tables_pennsylvania --data DIR`; DIR holds
 `census/pl94_2020_PA_vtd.csv.gz`. Exact: people per county, adults per district. The default design
 at rho = .5 and .05 and at epsilon = 1, and `aim = "even"` at epsilon = 1, drawn with exact integer
-noise from pinned seeds. Beside the printed counts: TopDown's two stages on the same
-measurements (each level fitted to its own measurements, then rounded), and one release of the finest
-table under the same promise, made nonnegative cell by cell and from coarse to fine. Rows "bias" give the mean error of printed cells
-by the size of the true count. A design that leaves a table out has no TopDown beside it.
+noise from pinned seeds. Beside the printed counts: TopDown's two stages on the same measurements
+(each level fitted to its own measurements, then rounded), and one release of the finest table under
+the same promise, made nonnegative cell by cell and from coarse to fine. Rows "bias" give the mean
+error of printed cells by the size of the true count. A design that leaves a table out has no
+TopDown beside it.
 """
 
 from __future__ import annotations

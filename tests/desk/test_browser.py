@@ -31,7 +31,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-STEPS = ("", "/price?of=sex&within=5&without=Population", "/review", "/release", "/budget")
+STEPS = ("", "/data", "/price?of=sex&within=5&without=Population", "/review", "/release", "/budget")
 WAIT = 30_000  # milliseconds; machines of automatic runs are slow
 
 
@@ -110,7 +110,10 @@ def test_from_a_folder_to_a_published_bundle(desk: Served) -> None:
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert "epsilon = 2   # per person" in (desk.folder / "plan.toml").read_text()
 
-    page.get_by_role("link", name="Next: what it costs").click()
+    page.get_by_role("link", name="Next: check the data").click()
+    page.get_by_role("button", name="Check the records").click()
+    expect(page.get_by_text("every record fitted the plan")).to_be_visible()
+    page.get_by_role("link", name="Next: what the plan costs").click()
     page.get_by_label("within (people)").fill("6")
     page.locator("select[name=of]").select_option("sex")
     page.get_by_label("Women").check()

@@ -67,6 +67,10 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
     assert "sandbox" in report.headers["content-security-policy"]
     kept = me.get("/plan/plan.toml/bundle/people/table.csv")
     assert kept.headers["content-disposition"].startswith("attachment")
+    for stray in ("notes.txt", "link.csv"):  # only what the bundle lists is handed out
+        place = folder / "bundles" / "people" / stray
+        place.symlink_to(folder / "people.csv") if "link" in stray else place.write_text(MARKER)
+        assert me.get(f"/plan/plan.toml/bundle/people/{stray}").status_code == 404
     budget = me.get("/plan/plan.toml/budget").text
     assert "epsilon = 1" in budget
     pages += [price.text, bundle, report.text, kept.text, budget, me.get("/").text]
@@ -86,6 +90,19 @@ def test_faults_in_the_data_are_told_without_them(folder: Path) -> None:
     assert told["state"] == "failed"
     assert "county" in str(told["error"])
     assert MARKER not in str(told) + me.get(answer.headers["location"]).text
+    assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
+    page = me.get("/plan/plan.toml/data").text
+    assert "not in the schema" in page
+    assert MARKER not in page
+    private = folder / "data-check" / "problems.csv"
+    assert private.stat().st_mode & 0o077 == 0
+    for name in (
+        "data-check",
+        "problems.csv",
+        "data-check%2fproblems.csv",
+        "data-check:problems.csv",
+    ):
+        assert me.get(f"/plan/{name}").status_code == 404
 
 
 def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:

@@ -5,8 +5,10 @@ Screens are taken from where they are registered, so that a new one is tested wi
 
 from __future__ import annotations
 
+import asyncio
 import random
 import string
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
@@ -16,7 +18,7 @@ import pytest
 from congenial.desk.access import HEADERS
 from congenial.desk.desk_app import SCREENS
 from congenial.desk.desk_settings import LARGEST_REQUEST, DeskSettings
-from congenial.desk.visit import Screen
+from congenial.desk.visit import DeskPage
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import allowed
@@ -32,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "desk")
 
 
-def place(screen: Screen) -> str:
+def place(screen: DeskPage) -> str:
     """An address of the screen."""
     return screen.path.format(plan="plan.toml", job="x", release="people", file="report.html")
 
@@ -43,7 +45,7 @@ def unchanged(folder: Path) -> bool:
 
 
 @EVERY
-def test_nothing_without_the_token(folder: Path, screen: Screen) -> None:
+def test_nothing_without_the_token(folder: Path, screen: DeskPage) -> None:
     _, client = single(folder)
     for headers in ({}, {"cookie": "congenial_desk=guess"}, {"X-User": "ann"}):
         answer = client.request(screen.method, place(screen), headers=headers)
@@ -69,7 +71,7 @@ def test_the_token_works_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     "screen", [one for one in SCREENS if one.method == "POST"], ids=lambda one: one.path
 )
-def test_forged_forms_do_nothing(folder: Path, screen: Screen) -> None:
+def test_forged_forms_do_nothing(folder: Path, screen: DeskPage) -> None:
     """Without the secret, with another's, from another site, and in a form it does not take."""
     me = entered(folder)
     good = {"csrf": me.csrf(), "sure": "publish", "text": "x = 1"}
@@ -92,7 +94,7 @@ def test_forged_forms_do_nothing(folder: Path, screen: Screen) -> None:
 
 
 @EVERY
-def test_every_answer_has_its_headers(folder: Path, screen: Screen) -> None:
+def test_every_answer_has_its_headers(folder: Path, screen: DeskPage) -> None:
     me = entered(folder)
     answer = me.get(place(screen)) if screen.method == "GET" else me.post(place(screen))
     for name, value in HEADERS.items():
@@ -169,6 +171,25 @@ def test_a_large_request_is_not_read(folder: Path) -> None:
     answer = me.client.post("/plan/plan.toml/check", content=endless(), headers=kind)
     assert answer.status_code == 413
     assert unchanged(folder)
+
+
+def test_a_slow_request_and_a_slow_page_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    me = entered(folder)
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"csrf="
+        await asyncio.sleep(5)
+        yield b"x"
+
+    monkeypatch.setattr("congenial.desk.access.SLOWEST_REQUEST", 0.05)
+    answer = me.client.post("/plan/plan.toml/check", content=slow(), headers=kind)
+    assert answer.status_code == 408
+    go = threading.Event()
+    monkeypatch.setattr("congenial.desk.visit.SLOWEST_ANSWER", 0.2)
+    monkeypatch.setattr("congenial.desk.price_screen.examine", lambda *_: go.wait(10))
+    assert me.get("/plan/plan.toml/price").status_code == 503
+    go.set()
 
 
 def test_an_unforeseen_error_says_only_its_type(
@@ -250,10 +271,9 @@ def test_a_team_is_known_by_its_proxy_only(folder: Path, ledger: Ledger) -> None
 def test_the_form_of_one_person_is_not_anothers(folder: Path, ledger: Ledger) -> None:
     team = Team(folder)
     stolen = team.visitor("owner").csrf()
-    answer = team.visitor("releaser").client.post(
-        "/plan/plan.toml/propose", data={"csrf": stolen}, follow_redirects=False
-    )
-    assert answer.status_code == 403
+    fields = {"csrf": stolen, "digest": Plan.load(folder / "plan.toml").digest}
+    answer = team.visitor("releaser").client.post("/plan/plan.toml/propose", data=fields)
+    assert (answer.status_code, "not from a page of this desk" in answer.text) == (403, True)
     assert not ledger.approvals.proposals
 
 

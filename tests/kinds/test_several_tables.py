@@ -385,3 +385,10 @@ def test_figures_of_areas_that_no_table_shows(tmp_path: Path) -> None:
     release = congenial.read(plan.parent / "bundles" / "people")
     assert [int(one.sum()) for one in release.counts] == [900, 900]
     assert release.count("") == 900
+
+
+def test_a_table_that_is_not_printed_is_refused_in_words(bundle: Path) -> None:
+    release = congenial.read(bundle, TablesRelease)
+    with pytest.raises(InferenceError, match="the table over sex is not one of this release"):
+        release.to_arrow("sex")
+    assert release.to_arrow("sex", "county").num_rows == 6

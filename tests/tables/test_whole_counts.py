@@ -19,6 +19,7 @@ from congenial.tables.covariance import Covariance
 from congenial.tables.estimate import estimate
 from congenial.tables.intervals import half_width
 from congenial.tables.measurements import Measurements
+from congenial.tables.node_order import node_order
 from congenial.tables.whole_counts import fit_whole_counts, rehearse
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, TREE, confidential, dense, measurements
 from tests.tables.test_estimate import drawn
@@ -197,6 +198,13 @@ def test_tables_are_nodes_where_they_nest():
     assert roles[("district", "race")] == "group sums"
     assert roles[("state", "race")] == "group sums"
     assert roles[("urban", "race")] == "sum"
+
+
+def test_figures_that_cross_make_no_tree():
+    """Counties and urban districts: neither is a part of the other, so another axis is the tree."""
+    known = publish(confidential(), margin("county"), margin("urban"))
+    work = Measurements(Workload.of(SCHEMA, TREE), (1.0,) * len(TREE), known)
+    assert work.names[node_order(work).tree] != "district"
 
 
 def test_a_named_partition_becomes_a_node():

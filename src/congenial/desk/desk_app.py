@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from congenial.desk import (
     bundle_screen,
+    data_screen,
     overview,
     plan_editor,
     price_screen,
@@ -22,29 +23,31 @@ from congenial.desk import (
 )
 from congenial.desk.access import Door
 from congenial.desk.desk_settings import DeskSettings
-from congenial.desk.visit import Desk, Screen
+from congenial.desk.visit import Desk, DeskPage
 
 SCREENS = (
-    Screen("/", "GET", overview.show_overview),
-    Screen("/plans", "POST", overview.make_plan),
-    Screen("/job/{job}", "GET", overview.show_job),
-    Screen("/plan/{plan}", "GET", plan_editor.show_plan, "read"),
-    Screen("/plan/{plan}/check", "POST", plan_editor.check_plan, "read"),
-    Screen("/plan/{plan}/edit", "POST", plan_editor.edit_plan, "read"),
-    Screen("/plan/{plan}/save", "POST", plan_editor.save_plan, "propose"),
-    Screen("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
-    Screen("/plan/{plan}/review", "GET", review_screen.show_review, "read"),
-    Screen("/plan/{plan}/propose", "POST", review_screen.propose_plan, "propose"),
-    Screen("/plan/{plan}/approve", "POST", review_screen.approve_plan, "approve"),
-    Screen("/plan/{plan}/refuse", "POST", review_screen.refuse_plan, "refuse"),
-    Screen("/plan/{plan}/withdraw", "POST", review_screen.withdraw_word, "withdraw"),
-    Screen("/plan/{plan}/require", "POST", review_screen.require_approval, "require"),
-    Screen("/plan/{plan}/release", "GET", publication_screen.show_release, "read"),
-    Screen("/plan/{plan}/publish", "POST", publication_screen.publish_figures, "mandates"),
-    Screen("/plan/{plan}/draw", "POST", publication_screen.draw_release, "reserve"),
-    Screen("/plan/{plan}/budget", "GET", publication_screen.show_budget, "read"),
-    Screen("/plan/{plan}/bundle/{release}", "GET", bundle_screen.show_bundle, "read"),
-    Screen("/plan/{plan}/bundle/{release}/{file}", "GET", bundle_screen.send_file, "read"),
+    DeskPage("/", "GET", overview.show_overview),
+    DeskPage("/plans", "POST", overview.make_plan),
+    DeskPage("/job/{job}", "GET", overview.show_job),
+    DeskPage("/plan/{plan}", "GET", plan_editor.show_plan, "read"),
+    DeskPage("/plan/{plan}/check", "POST", plan_editor.check_plan, "read"),
+    DeskPage("/plan/{plan}/edit", "POST", plan_editor.edit_plan, "read"),
+    DeskPage("/plan/{plan}/save", "POST", plan_editor.save_plan, "propose"),
+    DeskPage("/plan/{plan}/data", "GET", data_screen.show_data, "read"),
+    DeskPage("/plan/{plan}/data/check", "POST", data_screen.check_records, "reserve"),
+    DeskPage("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
+    DeskPage("/plan/{plan}/review", "GET", review_screen.show_review, "read"),
+    DeskPage("/plan/{plan}/propose", "POST", review_screen.propose_plan, "propose"),
+    DeskPage("/plan/{plan}/approve", "POST", review_screen.approve_plan, "approve"),
+    DeskPage("/plan/{plan}/refuse", "POST", review_screen.refuse_plan, "refuse"),
+    DeskPage("/plan/{plan}/withdraw", "POST", review_screen.withdraw_word, "withdraw"),
+    DeskPage("/plan/{plan}/require", "POST", review_screen.require_approval, "require"),
+    DeskPage("/plan/{plan}/release", "GET", publication_screen.show_release, "read"),
+    DeskPage("/plan/{plan}/publish", "POST", publication_screen.publish_figures, "mandates"),
+    DeskPage("/plan/{plan}/draw", "POST", publication_screen.draw_release, "reserve"),
+    DeskPage("/plan/{plan}/budget", "GET", publication_screen.show_budget, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}", "GET", bundle_screen.show_bundle, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}/{file}", "GET", bundle_screen.send_file, "read"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.responses import Response
@@ -14,7 +15,7 @@ from congenial.errors import CongenialError, PlanError
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import difference
 
-EDITS = {
+EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...]]] = {
     "set": (plan_edits.set_value, ("section", "field", "value")),
     "parameter": (plan_edits.set_parameter, ("release", "value")),
     "add-figure": (plan_edits.add_figure, ("label", "by", "because", "condition")),
@@ -118,11 +119,12 @@ def check_plan(visit: Visit) -> Response:
 def edit_plan(visit: Visit) -> Response:
     """Apply an edit of the form to the text in the page; nothing is saved by it."""
     text = visit.form.get("text", "")
-    edit, names = EDITS.get(visit.form.get("edit", ""), (None, ()))
-    if edit is None:
+    name = visit.form.get("edit", "")
+    if name not in EDITS:
         raise PlanError("there is no such edit.", remedy="Open the page again.")
+    edit, names = EDITS[name]
     try:
-        text = edit(text, *(visit.form.get(name, "") for name in names))
+        text = edit(text, *(visit.form.get(field, "") for field in names))
     except CongenialError as error:
         return as_json({"state": "problem", "words": str(error), "text": None, "form": None})
     return as_json(problem_of(visit, text) | {"text": text, "form": _form_html(visit, text)})

@@ -32,7 +32,11 @@ def show_release(visit: Visit) -> Response:
         figures=[one.label for one in plan.statements],
         left=left,
         releases=[
-            {"name": one.name, "entry": entries.get(one.name), "bundle": _has_bundle(visit, one)}
+            {
+                "name": one.name,
+                "entry": entries.get(one.name),
+                "bundle": _has_bundle(visit, one.name),
+            }
             for one in plan.release
         ],
         may_publish=visit.may("mandates"),
@@ -41,8 +45,8 @@ def show_release(visit: Visit) -> Response:
     )
 
 
-def _has_bundle(visit: Visit, section: Any) -> bool:
-    return (visit.path.parent / "bundles" / section.name / "release.json").is_file()
+def _has_bundle(visit: Visit, name: str) -> bool:
+    return (visit.path.parent / "bundles" / name / "release.json").is_file()
 
 
 def _confirmed(visit: Visit, word: str) -> None:
@@ -65,7 +69,7 @@ def publish_figures(visit: Visit) -> Response:
         tell("reading the data")
         workflow.publish(visit.plan, accept_weaker=weaker, progress=tell, who=visit.who)
 
-    return _start(
+    return start_job(
         visit, "Publishing the exact figures", work, address("plan", visit.key, "release")
     )
 
@@ -79,10 +83,11 @@ def draw_release(visit: Visit) -> Response:
         tell("reading the data")
         workflow.release(visit.plan, name, progress=tell, who=visit.who)
 
-    return _start(visit, f"Releasing '{name}'", work, address("plan", visit.key, "bundle", name))
+    return start_job(visit, f"Releasing '{name}'", work, address("plan", visit.key, "bundle", name))
 
 
-def _start(visit: Visit, title: str, work: Work, then: str) -> Response:
+def start_job(visit: Visit, title: str, work: Work, then: str) -> Response:
+    """Run work for the plan, and send the visitor to its progress."""
     job = visit.desk.jobs.start(title, visit.key, visit.name, then, work)
     return visit.go("job", job.id)
 

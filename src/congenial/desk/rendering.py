@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from congenial._version import __version__
+from congenial.privacy.numbers import number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -23,7 +24,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"version": __version__, "address": address}
+    made.globals |= {"version": __version__, "address": address, "number": number}
     return made
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from starlette.concurrency import run_in_threadpool
+from anyio import to_thread
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -47,7 +48,7 @@ class Desk:
 
     settings: DeskSettings
     jobs: Jobs = field(default_factory=Jobs)
-    seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    seats: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
 
     @property
     def workspace(self) -> Workspace:
@@ -127,7 +128,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Screen:
+class DeskPage:
     """A page or a deed of the desk: its address, how it is asked for, and what it needs."""
 
     path: str
@@ -146,22 +147,22 @@ class Screen:
             await _form(request),
         )
         try:
-            async with asyncio.timeout(SLOWEST_ANSWER), desk.seats:
-                return await run_in_threadpool(self._answer, visit)
+            async with asyncio.timeout(SLOWEST_ANSWER):
+                return await to_thread.run_sync(self._answer, visit, abandon_on_cancel=True)
         except TimeoutError:
-            return visit.page(
-                "error.html",
-                503,
-                what="This takes longer than a page may.",
-                remedy="Use `congenial check` in a terminal, or make the plan smaller.",
-            )
+            return _too_slow(visit)
 
     def _answer(self, visit: Visit) -> Response:
+        """In a thread, and with a seat until it really ends, also when nobody waits any more."""
+        if not visit.desk.seats.acquire(timeout=SLOWEST_ANSWER):
+            return _too_slow(visit)
         try:
             self._refuse(visit)
             return self.handler(visit)
         except CongenialError as error:
             return _told(visit, error)
+        finally:
+            visit.desk.seats.release()
 
     def _refuse(self, visit: Visit) -> None:
         """Whether the visitor may, by their role; a plan without a readable ledger is for whoever
@@ -185,6 +186,15 @@ class Screen:
                 f"'{visit.name}' has no role in the ledger of this plan.",
                 remedy="Ask an owner of the ledger for one.",
             )
+
+
+def _too_slow(visit: Visit) -> Response:
+    return visit.page(
+        "error.html",
+        503,
+        what="This takes longer than a page may. It may still be done: look again later.",
+        remedy="Use the command in a terminal, or make the plan smaller.",
+    )
 
 
 def _told(visit: Visit, error: CongenialError) -> Response:

@@ -20,6 +20,7 @@ from congenial.errors import PlanError
 DEPTH = 2  # folders below the desk's own that are looked into
 MOST_FILES = 2000
 DATA = (".csv", ".parquet")
+RESULTS = ("bundles", "published", "data-check")  # folders that the program writes
 NOT_PLANS = ("pyproject.toml", "mkdocs.toml")
 
 
@@ -53,7 +54,7 @@ class Workspace:
             here = Path(place)
             depth = len(here.relative_to(self.folder).parts)
             folders[:] = sorted(
-                one for one in folders if not _hidden(one) and depth < DEPTH and one != "bundles"
+                one for one in folders if not _hidden(one) and depth < DEPTH and one not in RESULTS
             )
             for name in sorted(names):
                 seen += 1

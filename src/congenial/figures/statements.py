@@ -103,7 +103,7 @@ class Statement:
             terms=tuple((str(condition), weight) for condition, weight in data["terms"]),
             by=tuple(data["by"]),
             relation=data["relation"],
-            bound=data["bound"],
+            bound=None if data["bound"] is None else int(data["bound"]),
             because=data["because"],
         )
 

@@ -241,7 +241,7 @@ by a, eps_1 = 0.2'
             scale=fraction(_parameter(data)),
             support=_support(schema, json.dumps(data["support"])),
             post_processing=data["post_processing"],
-            nonnegative=data.get("nonnegative", False),
+            nonnegative=bool(data.get("nonnegative", False)),
             levels=tuple(
                 (tuple(one["table"]), fraction(one["eps"])) for one in data.get("levels", ())
             ),

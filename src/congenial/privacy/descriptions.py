@@ -95,7 +95,7 @@ class RecordDescription:
             epsilon=fraction(loss["epsilon"]),
             rho=fraction(loss["rho"]),
             added=None if loss["added"] is None else fraction(loss["added"]),
-            persons=data["persons"],
+            persons=bool(data["persons"]),
             given=_given(schema, data.get("support")),
         )
 

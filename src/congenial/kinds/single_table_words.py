@@ -10,7 +10,7 @@ from congenial.kinds.kind import Document, Screen
 from congenial.kinds.want_words import show_want
 
 if TYPE_CHECKING:
-    from congenial.kinds.table_offer import ReleaseCheck
+    from congenial.kinds.single_table_offer import ReleaseCheck
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _PRINTED = ("what", "sums", "drawn", "sparse", "even")
