@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import CALL, SEVERAL, one_of, optional, takes
 from congenial.data.attribute import Attribute
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
@@ -86,6 +87,15 @@ def level_quantile(attribute: Attribute, counts: Ints, at: float) -> float:
     return float(low[place] + (high[place] - low[place]) * min(max(inside, 0.0), 1.0))
 
 
+@takes(
+    DataError,
+    synthesizer=Synthesizer,
+    data=one_of(Table, Microdata),
+    measure=Measure,
+    replicates=SEVERAL,
+    randomness=optional(Randomness),
+    progress=optional(CALL),
+)
 def risk_utility_curve(
     synthesizer: Synthesizer,
     data: Table | Microdata,

@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from congenial.data.argument_rules import NAMES, takes
 from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
 from congenial.tables.estimate import Estimates, in_order
@@ -50,6 +51,7 @@ class LevelTargets:
     q: Floats
 
 
+@takes(measurements=Measurements, keep=NAMES)
 def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder | None:
     """Whether whole counts can be fitted, from public figures alone: call it before a draw.
 
@@ -99,6 +101,7 @@ def _refuse_unattainable(order: NodeOrder, level: int) -> None:
         )
 
 
+@takes(estimates=Estimates, keep=NAMES)
 def fit_whole_counts(estimates: Estimates, keep: Sequence[str] = ()) -> WholeCounts:
     """Whole counts near all estimates. `keep` names partitions that become nodes of the fit."""
     order = rehearse(estimates.measurements, keep)

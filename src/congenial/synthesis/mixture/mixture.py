@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import SEVERAL, TEXT, check_fields
 from congenial.errors import DataError, GuaranteeError
 from congenial.synthesis.local import LocalEstimate, synthesize_locally
 from congenial.synthesis.mixture import likelihood_kernels
@@ -64,10 +65,9 @@ class MixtureRegression:
     run: Run = field(default_factory=Run)
 
     def __post_init__(self) -> None:
-        if self.components < 1:
-            raise GuaranteeError(
-                f"{self.components} components make no mixture.", remedy="Give 1 or more."
-            )
+        check_fields(
+            self, GuaranteeError, components=SEVERAL, scale=TEXT, prior=MixturePrior, run=Run
+        )
         if self.scale not in SCALES:
             raise GuaranteeError(
                 f"scale {self.scale!r} is not known.", remedy=f"Use one of {', '.join(SCALES)}."
