@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import congenial as api
 from congenial import audit, inference, privacy, synthesis
 from congenial.inference import projected
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.synthesis.models import NormalColumn
+from congenial.synthesis.models import NormalColumn, PoissonColumn
 from congenial.synthesis.record_model import Grid
 from tests.contracts.hostile_packages import PEOPLE, SCHEMA, SEEDED, TABLE, Call
 
@@ -34,6 +35,8 @@ def inference_calls() -> Iterator[tuple[str, Call]]:
     yield "equality_test", (inference.equality_test, shares)
     trend = {"release": DRAWN, "condition": "sex = 'f'", "name": "age", "where": ""}
     yield "trend_test", (inference.trend_test, trend)
+    run = {"chains": 2, "warmup": 5, "check": True, "progress": lambda *_: None}
+    yield "Chain", (inference.Chain, run)
     yield "cell_estimates", (inference.cell_estimates, {"release": DRAWN})
     prior, spread = inference.GaussianPrior(0, 1), inference.HalfNormal(1)
     known = {"people": 50, "sd": 1.0, "prior": prior}
@@ -91,6 +94,16 @@ def local_calls() -> Iterator[tuple[str, Call]]:
     target = api.Guarantee.pure(8, under=api.ReplaceOne(SCHEMA))
     columns = (synthesis.Column("smoker", synthesis.MultinomialColumn(floor=0.1)),)
     made = synthesis.Synthesizer.calibrate(target, columns, records=5)
+    curve = {"synthesizer": made, "data": TABLE, "measure": synthesis.Measure("smoker")}
+    curve |= {"bounds": ("1",), "local": (), "replicates": 1, "results": None}
+    yield "risk_utility_curve", (synthesis.risk_utility_curve, curve | {"randomness": SEEDED})
+    asked = {"model": PoissonColumn(Grid(1, 9, 3)), "records": [4.0, 2.0], "bound": 1}
+    yield "certified_law", (synthesis.certified_law, asked)
+    named = {"columns": [["a", "b"]], "levels": [("a", "b")]}
+    yield "indicators", (synthesis.indicators, named)
+    frame = pa.table({"smoker": ["yes", "no"], "ill": ["no", "no"]})
+    both = {"original": frame, "synthetic": frame, "schema": SCHEMA, "regression": None}
+    yield "utility_report", (synthesis.utility_report, both)
     yield "record_risk", (synthesis.record_risk, {"synthesizer": made, "data": TABLE})
 
 

@@ -190,11 +190,11 @@ EXCUSED: dict[str, str] = {
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "takes no argument at all": "Even Largest",
+    "built by `calibrate_tables`, `Workload.of`, `share` and `cell_estimates`, which are called": """
+        JointTables Margin Property ScaledLaw TablesDescription TablesRelease""",
     "open: takes types of its own; a wrong one may raise Python's own error": """
-        ScaledLaw JointTables TablesDescription TablesRelease BoundedCounts
-        ConditionalNormal DistributionPairs FiniteScenarios Property StatedContinuous
-        StatedLaws Conditions PiecewiseLinear Margin WassersteinGradient WassersteinReals
-        prior_congenial NumpyroModel certified_law indicators log_likelihood_of
-        risk_utility_curve utility_report Chain Linear Logistic Normal Proposal coverage
-        draw_shadows property_inference""",
+        BoundedCounts DistributionPairs FiniteScenarios StatedContinuous StatedLaws
+        Conditions PiecewiseLinear WassersteinGradient WassersteinReals prior_congenial
+        NumpyroModel log_likelihood_of Linear Logistic Normal Proposal coverage draw_shadows
+        property_inference""",
 }

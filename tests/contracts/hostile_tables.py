@@ -78,6 +78,8 @@ def belief_calls() -> Iterator[tuple[str, Call]]:
             {"n": 5, "z0": Fraction(1, 4), "z1": Fraction(1, 2)},
         ),
     )
+    spreads = {"variance": 1, "public_variance": 1, "with_record": "1/9", "with_mean": "1/9"}
+    yield "ConditionalNormal", (pairs.ConditionalNormal, {"n": 5, **spreads, "diameter": 1})
     discrete = {"points": np.array([1.0, 2.0]), "masses": np.array([1, 1]), "empirical": False}
     yield "StatedDiscrete", (pairs.StatedDiscrete, discrete)
 

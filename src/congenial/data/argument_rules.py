@@ -50,6 +50,13 @@ def _exact(value: Any) -> bool:
     return _is(value, EXACT_KINDS) and _finite(value) and bool(value > 0)
 
 
+def _rational(value: Any) -> bool:
+    try:
+        return _is(value, (str, *EXACT_KINDS)) and Fraction(value) > 0
+    except (ValueError, ZeroDivisionError):
+        return False
+
+
 def _range(value: Any) -> bool:
     """Whether it is two finite numbers."""
     return isinstance(value, list | tuple) and len(value) == 2 and all(map(_finite, value))
@@ -77,6 +84,7 @@ CALL = Rule("a function", lambda one: callable(one) and not isinstance(one, type
 FINITE = Rule("a finite number", _finite)
 POSITIVE = Rule("a finite number above 0", lambda one: _finite(one) and one > 0)
 EXACT = Rule("a positive fraction or whole number", _exact)
+RATIONAL = Rule("a positive fraction, such as 1/2", _rational)
 REAL = Rule("a number", lambda one: _is(one, NUMBER) and one == one)  # may be infinite
 NOT_NEGATIVE = Rule("a finite number, 0 or more", lambda one: _finite(one) and one >= 0)
 SHARE = Rule("a number between 0 and 1", lambda one: _finite(one) and 0 < one < 1)

@@ -24,7 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import CALL, SEVERAL, one_of, optional, takes
+from congenial.data.argument_rules import (
+    CALL,
+    RANGE,
+    RATIONAL,
+    SEVERAL,
+    listed,
+    one_of,
+    optional,
+    takes,
+)
 from congenial.data.attribute import Attribute
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
@@ -92,7 +101,10 @@ def level_quantile(attribute: Attribute, counts: Ints, at: float) -> float:
     synthesizer=Synthesizer,
     data=one_of(Table, Microdata),
     measure=Measure,
+    bounds=listed(RATIONAL),
+    local=listed(RANGE),
     replicates=SEVERAL,
+    results=optional(Path),
     randomness=optional(Randomness),
     progress=optional(CALL),
 )

@@ -207,6 +207,7 @@ class ConditionalNormal(Scenarios):
     kind: ClassVar[str] = "conditional normal"
 
     def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, n=SEVERAL)
         names = ("variance", "public_variance", "with_record", "with_mean", "diameter")
         for name in names:
             object.__setattr__(self, name, rational(getattr(self, name)))
