@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from congenial.data.argument_rules import NAMES, listed, optional, takes
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.joint_tables import JointTables
@@ -14,12 +15,13 @@ from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
-from congenial.tables.design import Aim, Design, Keep, design
+from congenial.tables.design import AIM, Aim, Design, Keep, design
 from congenial.tables.design_document import document, variance_model
 from congenial.tables.information import Information
 from congenial.tables.promise import Law, law_and_promise
 
 
+@takes(target=Guarantee, tables=listed(NAMES), aim=optional(AIM), keep=NAMES)
 def calibrate_tables(
     target: Guarantee,
     tables: Sequence[Sequence[str]],
