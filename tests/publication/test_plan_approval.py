@@ -105,7 +105,7 @@ def test_the_digest_covers_the_files_a_plan_names(plan: Path) -> None:
 def test_the_digest_covers_recodings(plan: Path) -> None:
     recodings = plan.parent / "codes.csv"
     recodings.write_text("found,wanted\n1,f\n2,m\n")
-    plan.write_text(PLAN + '[derive.gender]\nrecode = "sex"\nfile = "codes.csv"\n')
+    plan.write_text(PLAN + '[derive.gender]\nrecode = "sex"\nto_file = "codes.csv"\n')
     before = Plan.load(plan).digest_with_files
     recodings.write_text("found,wanted\n1,m\n2,f\n")
     assert Plan.load(plan).digest_with_files != before

@@ -330,7 +330,7 @@ class Plan(Section):
 
     @cached_property
     def digest_with_files(self) -> str:
-        """Identity of what was planned, the files that the plan names included: what is approved."""
+        """Identity of what was planned, its files included: what is approved."""
         if not self.file_digests:
             return self.digest
         files = {
