@@ -238,6 +238,13 @@ def test_accuracies_find_the_least_epsilon(tmp_path: Path, delta: str) -> None:
     assert "epsilon = " in told["promise"]
 
 
+def test_want_about_a_column_that_no_table_has_is_refused(tmp_path: Path) -> None:
+    every = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
+    plan = written(tmp_path, SECTION.replace(every, '[["age"]]'))
+    said = refused(plan, extra=("--want", "margin('sex') within 4 at 95%"))
+    assert "no release of the plan shows that" in said
+
+
 def test_want_is_answered_in_the_parameter_of_the_plan(tmp_path: Path) -> None:
     plan = written(tmp_path)
     told = run("check", plan, "--want", "margin('age') within 4 at 95%", "--json")["releases"][0]
@@ -367,12 +374,6 @@ epsilon = 1
     assert "levels and shares are the words of older plans" in " ".join(run("check", plan).split())
 
 
-def test_an_axis_called_like_a_column_is_refused(tmp_path: Path) -> None:
-    plan = written(tmp_path, SECTION.replace('"age"]', '"sd"]'))
-    plan.write_text(plan.read_text().replace("[schema.age]", "[schema.sd]"))
-    assert "another name" in refused(plan, "check", PlanError.exit_code)
-
-
 def test_figures_of_areas_that_no_table_shows(tmp_path: Path) -> None:
     """People by county are published, and tables are of the nation: they see the total."""
     tables = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
@@ -384,3 +385,10 @@ def test_figures_of_areas_that_no_table_shows(tmp_path: Path) -> None:
     release = congenial.read(plan.parent / "bundles" / "people")
     assert [int(one.sum()) for one in release.counts] == [900, 900]
     assert release.count("") == 900
+
+
+def test_a_table_that_is_not_printed_is_refused_in_words(bundle: Path) -> None:
+    release = congenial.read(bundle, TablesRelease)
+    with pytest.raises(InferenceError, match="the table over sex is not one of this release"):
+        release.to_arrow("sex")
+    assert release.to_arrow("sex", "county").num_rows == 6

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive
+from congenial.kinds.kind import (
+    Check,
+    Document,
+    Files,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
