@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from congenial.data.argument_rules import NAMES, takes
 from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
 from congenial.tables.crossing_rounding import nearer
@@ -55,6 +56,7 @@ class LevelTargets:
     q: Floats
 
 
+@takes(measurements=Measurements, keep=NAMES)
 def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> Way:
     """How whole counts will be fitted, from public figures alone: call it before a draw.
 
@@ -104,6 +106,7 @@ def _refuse_unattainable(order: NodeOrder, level: int) -> None:
         )
 
 
+@takes(estimates=Estimates, keep=NAMES)
 def fit_whole_counts(
     estimates: Estimates, keep: Sequence[str] = (), way: Way | None = None
 ) -> WholeCounts:
