@@ -20,7 +20,7 @@ from congenial.cli.output import clean
 COMMANDS = (
     *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
     *("audit", "sign", "utility", "reproduce", "convert", "demo", "estimate", "export"),
-    *("propose", "approve"),
+    *("propose", "approve", "compare"),
     "data",
 )
 LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "repair", "upgrade")
