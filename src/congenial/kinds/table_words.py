@@ -169,7 +169,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
         {
             "Cells": f"{one['cells']}: {one['groups']}",
             "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
-            f"({sensitivity['footing']})",
+            f"({sensitivity['footing']}): the most that the tables of two look-alikes differ by",
             "Mechanism": f"{one['mechanism']}: {one['law']}",
             "Drawn by": one["sampler"],
             **scale,

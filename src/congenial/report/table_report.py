@@ -128,8 +128,8 @@ def _records_words(release: Release) -> str:
             f"{counted(adjacency.records, 'row')}."
         )
     words = (
-        f"a* = {adjacency.records}: the two datasets compared by the promise differ in at most "
-        f"{counted(adjacency.records, 'record')}"
+        "The two datasets compared by the promise differ in at most "
+        f"{counted(adjacency.records, 'record')} (a* in the papers)"
     )
     if adjacency.records > 1 and adjacency.mandates.equalities:
         others = "another person's answer" if adjacency.records == 2 else "other people's answers"
