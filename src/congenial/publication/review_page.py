@@ -63,7 +63,7 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
     left = budget["left"] if budget["allowed"] else "not enough: a release will be refused"
     asked = f"{budget['asked']} of {budget['limit']}"
     return ReviewContent(
-        name,
+        plan.schema.about.title or name,
         lead,
         any(isinstance(getattr(one, "modelling", None), Fraction) for one in plan.release),
         tuple(_in_short(plan, one) for one in document["releases"]),

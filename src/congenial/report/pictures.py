@@ -98,7 +98,7 @@ def _exactness(release: Release, rows: Sequence[Shown]) -> list[str]:
 
 def margin_chart(release: Release, name: str, rows: Sequence[Shown]) -> Any:
     """Points with intervals for one axis."""
-    levels = list(release.schema.axis(name).levels)
+    levels = list(release.schema.shown_levels(name))
     points = _points(rows, _exactness(release, rows), panelled=False)
     return styled(_panel(points, levels, WIDTH, _domain(points)))
 
@@ -119,11 +119,12 @@ def cells_chart(release: Release, piece: View) -> Any:
 def _panels(release: Release, piece: View, points: list[dict[str, Any]]) -> Any:
     """Panels side by side; axes run the same way in all of them."""
     alt = altair()
-    levels = list(release.schema.axis(piece.rows).levels)
+    levels = list(release.schema.shown_levels(piece.rows))
     domain = _domain(points)
     if piece.panels is None:
         return _panel(points, levels, WIDTH, domain)
-    columns = release.schema.axis(piece.panels).levels
+    columns = release.schema.shown_levels(piece.panels)
+    title = release.schema.shown(piece.panels)
     parts = []
     for i, column in enumerate(columns):
         part = _panel(
@@ -134,7 +135,7 @@ def _panels(release: Release, piece: View, points: list[dict[str, Any]]) -> Any:
             labelled=i == 0,
             kinds=list(dict.fromkeys(point["kind"] for point in points)),
         )
-        parts.append(part.properties(title=alt.Title(f"{piece.panels}: {column}", anchor="middle")))
+        parts.append(part.properties(title=alt.Title(f"{title}: {column}", anchor="middle")))
     return alt.hconcat(*parts, spacing=16)
 
 

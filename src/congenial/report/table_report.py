@@ -72,8 +72,9 @@ def render(release: Release, promise: str, pen: Pen = pictures) -> str:
 
 
 def _axes(release: Release) -> str:
-    axes = release.schema.axes(release.table)
-    return " × ".join(f"{axis.name} ({len(axis.levels)})" for axis in axes) or "total"
+    schema = release.schema
+    axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.table]
+    return " × ".join(axes) or "total"
 
 
 def _agreeing(release: Release) -> str:
