@@ -11,10 +11,9 @@ from congenial.data.data_check import check_data
 from congenial.data.data_problems import DataCheck
 from congenial.data.derive import DatePart
 from congenial.data.file_format import FileFormat, PlannedSource
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.suggestions import for_dates, for_levels, for_numbers
 from congenial.data.tabulate import Microdata
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 SCHEMA = Schema.from_dict(

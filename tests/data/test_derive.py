@@ -21,9 +21,8 @@ from congenial.data.derive import (
     used,
 )
 from congenial.data.file_format import FileFormat, PlannedSource
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 WHOLE = {"integers": [-5, 120]}

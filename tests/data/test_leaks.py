@@ -13,9 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import tabulate
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 MARK = "S3CR3T-9137"

@@ -23,10 +23,9 @@ from congenial.data.derive import (
     used,
 )
 from congenial.data.file_format import PlannedSource
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import open_source
 from congenial.data.tabulate import Microdata
-from congenial.data.unit import Unit
 from tests.engines.conftest import ENGINES
 
 BORN = [date(1990, 2, 28), date(1990, 3, 2), None, date(2004, 2, 29), date(2020, 3, 1)] * 3

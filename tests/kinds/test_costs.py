@@ -10,7 +10,7 @@ from congenial.data.table import Table
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
-from congenial.kinds import table_words
+from congenial.kinds import single_table_words
 from congenial.kinds.figure_costs import cost_of_all, mandate_costs
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
@@ -47,12 +47,12 @@ def test_figures_that_tell_each_other_cost_something_together():
     mandates = publish(TABLE, total(by="county"), *halves)
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
     assert all(one.trivial and one.told_by_others for one in mandate_costs(mechanism))
-    together = cost_of_all(mechanism)
+    together = cost_of_all(mechanism, mandate_costs(mechanism))
     assert (together.loss_without, together.loss) == (0.5, 1)
     assert together.deviation > together.deviation_without
     alone = publish(TABLE, total(by="county"))
     lone = calibrate("auto", Guarantee.pure(1, SemiAdjacent(alone)), SCHEMA.names)
-    assert cost_of_all(lone) is None
+    assert cost_of_all(lone, mandate_costs(lone)) is None
     assert not mandate_costs(lone)[0].told_by_others
 
 
@@ -60,7 +60,7 @@ def test_a_figure_that_seems_to_help_is_explained():
     mandates = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
     notes = [
-        table_words._cost_note(vars(one) | {"trivial": one.trivial})
+        single_table_words._cost_note(vars(one) | {"trivial": one.trivial})
         for one in mandate_costs(mechanism)
     ]
     helps = "less noise, less protected"

@@ -102,6 +102,15 @@ def test_the_digest_covers_the_files_a_plan_names(plan: Path) -> None:
         _ = Plan.load(plan).digest
 
 
+def test_the_digest_covers_recodings(plan: Path) -> None:
+    recodings = plan.parent / "codes.csv"
+    recodings.write_text("found,wanted\n1,f\n2,m\n")
+    plan.write_text(PLAN + '[derive.gender]\nrecode = "sex"\nfile = "codes.csv"\n')
+    before = Plan.load(plan).digest
+    recodings.write_text("found,wanted\n1,m\n2,f\n")
+    assert Plan.load(plan).digest != before
+
+
 def test_the_digest_of_a_plan_that_names_no_files_is_as_it_was(plan: Path) -> None:
     text = PLAN.replace('{ levels_file = "sexes.csv" }', '{ levels = ["f", "m"] }')
     expected = "9e7f081edf2a4c07e0a530a3b29cdc2eb3626971aea30318a779d8352db5e120"
@@ -115,7 +124,7 @@ def test_a_difference_is_shown_by_lines(plan: Path, be) -> None:
     before = open_ledger(Plan.load(plan), create=False).approvals.proposals[-1]
     assert before.text == ledger_text
     assert list(before.files) == ["sexes.csv"]
-    changed = difference(ledger_text.replace("epsilon = 1\n", "epsilon = 1.5\n"), before)
+    changed = difference(before.text, ledger_text.replace("epsilon = 1\n", "epsilon = 1.5\n"))
     assert "-epsilon = 1" in changed
     assert "+epsilon = 1.5" in changed
-    assert difference(ledger_text, before) == []
+    assert difference(before.text, ledger_text) == []

@@ -44,7 +44,7 @@ def emit(document: Document) -> None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
-        from congenial.privacy.rounding_words import number
+        from congenial.privacy.numbers import number
 
         return float(number(value))
     return str(value)

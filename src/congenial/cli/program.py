@@ -24,6 +24,7 @@ from congenial.cli import (
     curve,
     data_command,
     demo,
+    desk,
     estimates,
     explain,
     export,
@@ -99,6 +100,7 @@ for module in (reassess, estimates, export, infer, curve, utility, reproduce):
     module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)
+desk.add_to(app)
 
 
 def _version(wanted: bool) -> None:

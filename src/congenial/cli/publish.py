@@ -36,7 +36,7 @@ CONFIDENTIAL = (
     "CONFIDENTIAL until they are published: these figures are computed from the records. Nothing "
     "was recorded or written."
 )
-SHOWN = 12  # figures per mandate on the screen; published.csv has them all
+SHOWN = 12  # numbers per figure on the screen; published.csv has them all
 
 
 def add_to(app: typer.Typer) -> None:

@@ -20,11 +20,10 @@ from congenial.data.derive import DatePart, derived, needed, used
 from congenial.data.engines.duckdb_source import DuckDBSource, open_files
 from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.file_problems import FilesFound, look_at_files
-from congenial.data.schema import Schema, closest
+from congenial.data.schema import Schema, Unit, closest
 from congenial.data.source import Source, guarded, open_source
 from congenial.data.sql import ColumnType, Refusal
 from congenial.data.tabulate import check_type
-from congenial.data.unit import Unit
 from congenial.data.value_problems import (
     ROW,
     OpenedRecords,

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute, Axis
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import Source, guarded, open_source
 from congenial.data.sql import ColumnType, Refusal, rows_per_unit, tabulation
 from congenial.data.table import Table
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 if TYPE_CHECKING:

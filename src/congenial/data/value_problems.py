@@ -12,11 +12,10 @@ from typing import Any
 from congenial.data.attribute import Attribute
 from congenial.data.data_problems import DataProblem, Example, PlanLine, ProblemKind
 from congenial.data.derive import NO_DATE, DatePart, Derivation, derived
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import Source
 from congenial.data.sql import ColumnType, Refusal, coded
 from congenial.data.suggestions import Suggestion, for_dates, for_levels, for_numbers
-from congenial.data.unit import Unit
 
 ROW = "congenial_row"  # a column with the number of each record, where records have an order
 MOST_VALUES = 1000  # values of one column that are looked at

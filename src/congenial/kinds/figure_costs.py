@@ -1,7 +1,7 @@
-"""What each mandate costs: the release as planned, beside the same release without that mandate.
+"""What each figure costs: the release as planned, beside the same release without that figure.
 
-At equal noise, a mandate that lets more records differ makes the promise weaker; at equal promise,
-it takes more noise. Both are worked out from public inputs, one mandate at a time, and for all of
+At equal noise, a figure that lets more records differ makes the promise weaker; at equal promise,
+it takes more noise. Both are worked out from public inputs, one figure at a time, and for all of
 them together. A figure can also make both numbers smaller: what it fixes needs no noise, and fewer
 datasets agree with it, so that the promise is about less. That is no gain in privacy.
 """
@@ -23,18 +23,18 @@ from congenial.privacy.composition import conditions, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.report.accuracy import error_rows
+from congenial.report.accuracy import cell_deviation
 
 ALL_TOGETHER = "all figures together"
 
 
 @dataclass(frozen=True)
 class MandateCost:
-    """One mandate of one release, or all of them, with and without it.
+    """One figure of one release, or all of them, with and without it.
 
-    `loss`: what the same noise promises with the mandate published, `loss_without` if it were not,
+    `loss`: what the same noise promises with the figure published, `loss_without` if it were not,
     both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
-    the noisiest cell, at equal promise. None where the release cannot be built without the mandate,
+    the noisiest cell, at equal promise. None where the release cannot be built without the figure,
     or where errors depend on the data. `told_by_others`: the other figures tell it as well, so that
     leaving it out alone changes nothing.
     """
@@ -57,32 +57,37 @@ def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
     """The cost of every figure and bound, in the order they were written."""
     mandates = mechanism.adjacency.mandates
     told = [one for one in mandates.statements if one.relation != "zero"]
-    return [_cost(mechanism, mandates, statement) for statement in told]
+    deviation = cell_deviation(mechanism) if told else None
+    return [_cost(mechanism, statement, deviation) for statement in told]
 
 
-def cost_of_all(mechanism: Mechanism) -> MandateCost | None:
+def cost_of_all(mechanism: Mechanism, costs: Sequence[MandateCost]) -> MandateCost | None:
     """The cost of all figures and bounds together; None where there is at most one.
 
     Costs of single figures do not add up: of two figures that tell the same, each looks free.
+    `costs` are these.
     """
+    if len(costs) < 2:
+        return None
     mandates = mechanism.adjacency.mandates
     told = [one for one in mandates.statements if one.relation != "zero"]
-    if len(told) < 2:
-        return None
-    return _compared(mechanism, ALL_TOGETHER, _without(mandates, told))
+    return _compared(mechanism, ALL_TOGETHER, _without(mandates, told), costs[0].deviation)
 
 
-def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> MandateCost:
+def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> MandateCost:
+    mandates = mechanism.adjacency.mandates
     others = _without(mandates, [statement])
-    found = _compared(mechanism, statement.label, others)
+    found = _compared(mechanism, statement.label, others, deviation)
     figure = statement.relation == "="
     return replace(found, told_by_others=figure and others.rank == mandates.rank)
 
 
-def _compared(mechanism: Mechanism, label: str, figures: Invariants) -> MandateCost:
+def _compared(
+    mechanism: Mechanism, label: str, figures: Invariants, deviation: float | None
+) -> MandateCost:
     """The release as planned beside the same release under fewer figures."""
     tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
-    loss, deviation = _parameter(tradeoff), _deviation(mechanism)
+    loss = _parameter(tradeoff)
     try:
         adjacency = _given(mechanism.adjacency, figures)
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
@@ -92,13 +97,13 @@ def _compared(mechanism: Mechanism, label: str, figures: Invariants) -> MandateC
             loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
     except CongenialError:
         return MandateCost(label, loss, None, deviation, None)
-    return MandateCost(label, loss, before, deviation, _deviation(other))
+    return MandateCost(label, loss, before, deviation, cell_deviation(other))
 
 
 def _comparable(
     law: Description, pairs: Adjacency, other: Description, others: Adjacency
 ) -> tuple[float, float]:
-    """Losses of counts with and without a mandate: both enumerated, or both by the proved bound."""
+    """Losses of counts with and without a figure: both enumerated, or both by the proved bound."""
     given, without = conditions(law, pairs), conditions(other, others)
     if given.enumerated is None or without.enumerated is None:
         given, without = (replace(one, enumerated=None) for one in (given, without))
@@ -135,9 +140,3 @@ def _parameter(tradeoff: Tradeoff) -> float:
     if isinstance(tradeoff, Gaussian):
         return float(tradeoff.mu)
     return float(tradeoff.eps) if isinstance(tradeoff, Pure | Approximate) else float("nan")
-
-
-def _deviation(mechanism: Mechanism) -> float | None:
-    """Standard deviation of the noisiest cell."""
-    rows = error_rows(mechanism)
-    return rows[-1].standard_deviation if rows else None

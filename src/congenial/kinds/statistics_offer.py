@@ -239,8 +239,8 @@ def stream(section: StatisticsSection, purpose: str) -> SeededRandomness:
 
 def _modelling(plan: Setting, address: str) -> Microdata:
     where = plan.place("release.modelling", address)
-    address, own = where.address, plan.source.address
-    if isinstance(address, Path) and address.resolve() == Path(own).resolve():
+    found, own = where.address, plan.source.address
+    if isinstance(found, Path) and found.resolve() == Path(own).resolve():
         raise DataError(
             "modelling data and released data are the same file.",
             remedy="Give other people's data, or a share of the data to keep apart.",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
     from congenial.ledger.reservation import Reservation
     from congenial.ledger.state import Entry
-    from congenial.ledger.stores.place import Upgrade
+    from congenial.ledger.stores.store import Upgrade
 
 __all__ = [
     "Approvals",
@@ -46,7 +46,7 @@ _HOMES = {
     "Preview": "ledger.pricing",
     "Reassessed": "ledger.reassessment",
     "Reservation": "ledger.reservation",
-    "Upgrade": "ledger.stores.place",
+    "Upgrade": "ledger.stores.store",
     "reassess": "ledger.reassessment",
     "suppose": "ledger.reassessment",
 }

@@ -35,7 +35,6 @@ from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import Approvals, refuse_old, refuse_unapproved
 from congenial.ledger.budget import Budget
-from congenial.ledger.compatibility import refuse_figures, refuse_release
 from congenial.ledger.pricing import (
     Preview,
     Prices,
@@ -51,6 +50,7 @@ from congenial.ledger.pricing import (
     say,
     too_weak,
 )
+from congenial.ledger.refusals import refuse_figures, refuse_release
 from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
 from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import Role, check_grant, check_role
@@ -66,8 +66,7 @@ from congenial.ledger.state import (
     opening,
     refuse_other,
 )
-from congenial.ledger.stores.place import Upgrade, store_at
-from congenial.ledger.stores.store import VERSION, Event, Log, Store
+from congenial.ledger.stores.store import VERSION, Event, Log, Store, Upgrade, store_at
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
@@ -116,8 +115,9 @@ class Ledger:
 
         It is started when it is absent, `schema` is given and `create` is true: "replace-one"
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
-        Events are written in the name of `who`, by default the system's user; on PostgreSQL always
-        in that of the database user. Format 1 is refused until `upgrade`; format 2 is used as is.
+        Events are written in the name of `who`, by default the system's user; on PostgreSQL in that
+        of the database user, or of a user whom the login is a member of. Format 1 is refused until
+        `upgrade`; formats 2 and 3 are used as they are.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for

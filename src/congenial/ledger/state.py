@@ -257,7 +257,7 @@ def check_figures(figures: Invariants) -> None:
     Beside an empty universe every release would cost nothing.
     """
     if figures.values is None:
-        raise MandateError("the mandates have no figures yet.", remedy="Publish them first.")
+        raise MandateError("the figures have no values yet.", remedy="Publish them first.")
     if figures.clash:
         labels = "; ".join(figures.clash)
         raise MandateError(

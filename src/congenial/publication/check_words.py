@@ -132,7 +132,7 @@ def _show_mandates(document: Document, screen: Screen) -> None:
             )
             for one in document["mandates"]
         ]
-        screen.table(("mandate", "by", "figures", "because", "note"), rows, numbers="figures")
+        screen.table(("figure", "by", "numbers", "because", "note"), rows, numbers="numbers")
     screen.paragraph("")
     apart = f"at most {adjacency['records']} between look-alikes (a*, {adjacency['metric']})"
     screen.facts(
@@ -148,7 +148,7 @@ def _show_mandates(document: Document, screen: Screen) -> None:
 
 
 def _note(mandate: Document) -> str:
-    """What a mandate is, where it is not a figure that says something new."""
+    """What a published statement is, where it is no figure that says something new."""
     if mandate["bound"]:
         return f"public bound: {mandate['bound']}"
     if mandate["relation"] == "zero":

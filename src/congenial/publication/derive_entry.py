@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from congenial.errors import PlanError
-from congenial.kinds.sections import Section
+from congenial.kinds.kind import Section
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
@@ -96,7 +96,7 @@ class DeriveEntry(Section):
         for part in ("year", "month", "age"):
             column = getattr(self, part)
             if column is not None:
-                return DatePart(name, column, part, self.at, self.format)  # type: ignore[arg-type]
+                return DatePart(name, column, part, self.at, self.format)
         makers: dict[str, Callable[[str], Derivation]] = {
             "recode": lambda column: Recoded(name, column, self._recoding(name, folder)),
             "tidy": lambda column: Tidied(name, column, self.trim, self.case, self.width),

@@ -24,9 +24,8 @@ from pydantic_core import CoreSchema, core_schema
 from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
 from congenial.data.file_format import FileFormat, PlannedSource
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
-from congenial.data.unit import Unit
 from congenial.errors import DataError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import (
@@ -40,8 +39,7 @@ from congenial.figures.statements import (
     total,
 )
 from congenial.kinds import registry
-from congenial.kinds.kind import Kind
-from congenial.kinds.sections import NamedSection, Positive, Section
+from congenial.kinds.kind import Kind, NamedSection, Positive, Section
 from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
@@ -120,7 +118,7 @@ class PublishEntry(Section):
         return self
 
     def statement(self, label: str) -> Statement:
-        """The mandate this entry stands for."""
+        """The figure this entry stands for."""
         if self.total is not None:
             made = total(self.by)
         elif self.margin is not None:
@@ -266,12 +264,12 @@ class Plan(Section):
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The mandates, in the order of the file."""
+        """The figures, in the order of the file."""
         return tuple(entry.statement(label) for label, entry in self.publish.items())
 
     @cached_property
     def invariants(self) -> Invariants:
-        """The mandates without values; contradictory ones are refused."""
+        """The figures without values; contradictory ones are refused."""
         planned = Invariants(self.schema, self.statements)
         planned.refuse_clash()
         return planned

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from congenial.errors import LedgerError
-from congenial.ledger.approvals import ProposedPlan, Review, Standing
+from congenial.ledger.approvals import Review, Standing
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.plan_review import PlanReview
 from congenial.publication.plan import Plan
@@ -97,13 +97,10 @@ def withdraw(
     return standing(plan, ledger), drawn
 
 
-def difference(text: str, before: ProposedPlan | None) -> list[str]:
-    """What changed in a plan's text since another was proposed, as the lines of a diff."""
-    old = "" if before is None else before.text
-    lines = difflib.unified_diff(
-        old.splitlines(), text.splitlines(), "approved before", "this plan", lineterm="", n=3
-    )
-    return list(lines)
+def difference(old: str, new: str) -> list[str]:
+    """What changed from one plan's text to another, as the lines of a diff without its head."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
+    return list(lines)[2:]
 
 
 def _open(plan: Plan, who: str | None) -> Ledger:

@@ -3,6 +3,10 @@
 
 The order of a release, so that a crash never under-counts, is in `drawing`. Whatever was marked as
 drawn stays spent.
+
+A plan that names another ledger than the one that counts would get a fresh budget. published.json
+therefore notes the ledger that recorded the figures, by the digest of its first event, which no two
+share, not by the spelling of a path or URL, so that a ledger may be moved or renamed.
 """
 
 from __future__ import annotations
@@ -16,38 +20,43 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, MandateError, PlanError, StructureError
+from congenial.errors import (
+    BudgetError,
+    CongenialError,
+    LedgerError,
+    MandateError,
+    PlanError,
+    StructureError,
+)
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.kinds.kind import Checked, tabulate
+from congenial.kinds.kind import Checked, NamedSection, tabulate
 from congenial.kinds.registry import of_section
-from congenial.kinds.sections import NamedSection
-from congenial.ledger.compatibility import WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.pricing import Repricing
+from congenial.ledger.refusals import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
-from congenial.publication.recorded import (
-    PUBLISHED,
-    note,
-    refuse_fresh_start,
-    refuse_other_ledger,
-)
-from congenial.report.accuracy import Want
 
 if TYPE_CHECKING:
     from congenial.data.table import Table
     from congenial.publication.publish_preview import PublishPreview
+    from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
+PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
+RIGHT_LEDGER = (
+    "Name the ledger that recorded them in the plan (the file says where it was, under "
+    "recorded_in), restoring it if need be; for another population, use another folder."
+)
 
 FEWER_THAN = 3  # people that a figure may be about before it is pointed out
 
 
 @dataclass(frozen=True)
 class PlanCheck:
-    """Result of `check`: structure of the mandates, adjacency, and every release."""
+    """Result of `check`: structure of the figures, adjacency, and every release."""
 
     plan: Plan
     mandates: Invariants
@@ -79,9 +88,7 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
     ledger = open_ledger(plan, create=False)
     mandates = exact_figures(plan, ledger)
     published = bool(plan.statements) and mandates.values is not None
-    wish = None if want is None else Want.parse(want)
-    if wish is not None and wish.condition:
-        parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
+    wish = None if want is None else _wish(want, plan)
     done = () if again or wish is not None else _made(plan, ledger)
     open_sections = [one for one in plan.release if one.name not in done]
     rows = [of_section(one).check(plan, one, mandates, wish) for one in open_sections]
@@ -91,6 +98,16 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
             remedy="Ask about the axes of a released table, or coarser ones.",
         )
     return PlanCheck(plan, mandates, published, rows, ledger, done)
+
+
+def _wish(text: str, plan: Plan) -> Want:
+    """An accuracy that is asked for; a condition in it that cannot be read says so itself."""
+    from congenial.report.accuracy import Want
+
+    wish = Want.parse(text)
+    if wish.condition:
+        parse(wish.condition, plan.schema)
+    return wish
 
 
 def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
@@ -216,7 +233,7 @@ def _compute(
     """
     if not plan.statements:
         raise MandateError(
-            "the plan mandates nothing: there is no [publish] section.",
+            "the plan publishes nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
     known = Invariants(plan.schema) if before is None else before.mandates
@@ -281,7 +298,7 @@ def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     missing = [s.label for s in plan.statements if s not in mandates.statements]
     if missing:
         raise MandateError(
-            f"mandated but not yet published: {'; '.join(missing)}.",
+            f"in the plan but not yet published: {'; '.join(missing)}.",
             remedy="Run `congenial publish` first.",
         )
     return mandates
@@ -351,3 +368,59 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
             "Nothing was drawn.",
             remedy="Ask for less, or draw some of them with --name.",
         )
+
+
+def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
+    """Where the figures are recorded: as the plan spells a file, a URL without its secrets."""
+    spelled = plan.budget.ledger
+    place = ledger.where if "://" in ledger.where else spelled
+    return {"recorded_in": place, "ledger": ledger.identity}
+
+
+def refuse_fresh_start(plan: Plan) -> None:
+    """A ledger that went missing must not become a fresh budget."""
+    if _recorded(plan) is not None:
+        raise LedgerError(
+            f"there is no ledger at '{plan.ledger}', but '{_file(plan)}' was recorded in "
+            "a ledger: what was spent is unknown.",
+            remedy=RIGHT_LEDGER,
+        )
+
+
+def refuse_other_ledger(plan: Plan, ledger: Ledger) -> None:
+    """Figures beside the plan that another ledger recorded were not counted in this one.
+
+    Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this ledger.
+    """
+    recorded = _recorded(plan)
+    if recorded is None:
+        return
+    identity = recorded.get("ledger")
+    same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
+    if not same:
+        raise LedgerError(
+            f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
+            "on these data is counted there.",
+            remedy=RIGHT_LEDGER,
+        )
+
+
+def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
+    try:
+        figures = Invariants.from_dict(ledger.schema, recorded)
+    except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return set(figures.statements) <= set(ledger.mandates.statements)
+
+
+def _file(plan: Plan) -> Path:
+    return plan.folder / PUBLISHED / "published.json"
+
+
+def _recorded(plan: Plan) -> dict[str, Any] | None:
+    """What published.json says, if it is there and names a ledger."""
+    try:
+        read = json.loads(_file(plan).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return read if isinstance(read, dict) and read.get("recorded_in") is not None else None
