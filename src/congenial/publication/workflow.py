@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +149,8 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     if ledger is None:
         return plan.invariants
     known = ledger.mandates
+    if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
+        known = replace(known, schema=plan.schema)  # the same population in other words
     return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
 
 

@@ -124,18 +124,19 @@ def _labels(release: TablesRelease, at: int) -> list[str]:
 
 
 def _table(release: TablesRelease, at: int) -> PageTable:
-    axes = release.schema.axes(release.tables[at])
+    names, schema = release.tables[at], release.schema
+    levels = [schema.shown_levels(name) for name in names]
     estimates, deviations = release.estimates[at], release.deviations[at]
     low, high = ends(estimates, deviations, LEVEL)
     counts = release.counts[at]
     rows = []
     for cell in list(np.ndindex(*estimates.shape))[:LARGEST_TABLE]:
-        labels = [axis.levels[i] for axis, i in zip(axes, cell, strict=True)]
+        labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]
         printed = [] if counts is None else [f"{int(counts[cell]):,}"]
         interval = f"{int(low[cell]):,} to {int(high[cell]):,}"
         rows.append([*labels, *printed, f"{estimates[cell]:,.1f}", interval])
     columns = [
-        *(PageColumn(axis.name) for axis in axes),
+        *(PageColumn(schema.shown(name)) for name in names),
         *([] if counts is None else [PageColumn("count", number=True)]),
         PageColumn("estimate", number=True),
         PageColumn(f"{LEVEL:.0%} interval", number=True),
