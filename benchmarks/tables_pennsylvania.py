@@ -36,7 +36,7 @@ from congenial.tables.covariance import Covariance
 from congenial.tables.design import Design, design
 from congenial.tables.estimate import estimate
 from congenial.tables.information import Information
-from congenial.tables.intervals import TableInterval, normal
+from congenial.tables.intervals import half_width
 from congenial.tables.promise import law_and_promise
 from congenial.tables.whole_counts import fit_to_targets, rehearse, targets_of
 
@@ -107,15 +107,17 @@ def releases_of(case: Case, promise: dict[str, Fraction], releases: int) -> tupl
     shape = (len(METHODS), len(truth))
     sums = Sums(np.zeros(shape), np.zeros((len(METHODS), len(SIZES) - 1)), np.zeros(len(truth)))
     for seed in range(releases):
-        intervals: list[TableInterval] = []
+        estimates: list[Any] = []
         for method, tables in one_release(case, known, (many, single), covariance, seed, sums):
             at = METHODS.index(method)
             for b, (values, true) in enumerate(zip(tables, truth, strict=True)):
                 sums.squares[at, b] += np.mean((values - true) ** 2) / releases
                 if method == "estimate":
-                    intervals.append(normal(values, deviations[b], 0.9))
+                    estimates.append(values)
                 if method == "printed":
-                    sums.inside[b] += np.mean(intervals[b].contains(values)) / releases
+                    half = half_width(0.9) * deviations[b]
+                    low, high = np.floor(estimates[b] - half), np.ceil(estimates[b] + half)
+                    sums.inside[b] += np.mean((low <= values) & (values <= high)) / releases
             for size, (low, high) in enumerate(pairwise(SIZES)):
                 here = (truth[0] >= low) & (truth[0] < high)
                 sums.bias[at, size] += np.mean((tables[0] - truth[0])[here]) / releases

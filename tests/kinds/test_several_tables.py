@@ -351,12 +351,6 @@ epsilon = 1
     assert "levels and shares are the words of older plans" in " ".join(run("check", plan).split())
 
 
-def test_an_axis_called_like_a_column_is_refused(tmp_path: Path) -> None:
-    plan = written(tmp_path, SECTION.replace('"age"]', '"sd"]'))
-    plan.write_text(plan.read_text().replace("[schema.age]", "[schema.sd]"))
-    assert "another name" in refused(plan, "check", PlanError.exit_code)
-
-
 def test_figures_of_areas_that_no_table_shows(tmp_path: Path) -> None:
     """People by county are published, and tables are of the nation: they see the total."""
     tables = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'

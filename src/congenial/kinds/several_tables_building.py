@@ -13,7 +13,6 @@ from congenial.kinds.several_tables import TablesSection
 from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.tables_calibration import TablesProblem
-from congenial.mechanisms.tables_files import COLUMNS
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_for_cells import design_for_cells
 from congenial.tables.promise import law_and_promise
@@ -68,12 +67,10 @@ def named_tables(schema: Schema, section: TablesSection) -> Tables:
     """The axes of every table of a section, each table once."""
     if section.tables == "auto":
         assert section.table is not None
-        _refuse_names(section, section.table)
         return automatic(schema, section.table)
     tables = tuple(tuple(names) for names in section.tables)
     for at, names in enumerate(tables):
         schema.axes(names)  # raises when an axis is unknown, or shown twice
-        _refuse_names(section, names)
         if any(set(names) == set(other) for other in tables[:at]):
             raise PlanError(
                 f"release '{section.name}': the table over {', '.join(names) or 'nothing'} is "
@@ -81,17 +78,6 @@ def named_tables(schema: Schema, section: TablesSection) -> Tables:
                 remedy="Name it once.",
             )
     return tables
-
-
-def _refuse_names(section: TablesSection, names: Sequence[str]) -> None:
-    """An axis must not be called like a column of numbers."""
-    for name in names:
-        if name in COLUMNS:
-            raise PlanError(
-                f"release '{section.name}': an axis is called '{name}', and so is a column of "
-                "numbers in the bundle.",
-                remedy="Give the attribute another name.",
-            )
 
 
 def automatic(schema: Schema, table: Sequence[str]) -> Tables:

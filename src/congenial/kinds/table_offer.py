@@ -18,11 +18,10 @@ from congenial.kinds import table_building
 from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
 from congenial.kinds.single_table import ReleaseSection
 from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
-from congenial.mechanisms.projection.projection import project, projected, rehearse
+from congenial.mechanisms.projection.projection import project, rehearse
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import Supremum
 from congenial.privacy.composition import largest_gauge
@@ -106,11 +105,10 @@ def offer(
     progress: Tell,
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw, while the data are open."""
-    description, reader, fit = mechanism.description, mechanism, None
+    reader, fit = mechanism, None
     if section.nonnegative == "project":
         fit = rehearse(mechanism)
-        description = projected(description, fit)
-        reader = rebuild(description, mechanism.adjacency)
+        reader = mechanism.projected(fit)
     guarantee = planned(mechanism.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         progress("reading the data")
@@ -127,7 +125,7 @@ def offer(
 
         yield Offer(
             section.name,
-            description,
+            reader.description,
             guarantee,
             finished,
             lambda: made_up(reader, section.name).made_by(reader, guarantee),

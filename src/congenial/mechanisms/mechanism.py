@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -24,7 +25,7 @@ from congenial.mechanisms.families import NoiseFamily
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import Description, Family
+from congenial.privacy.description import Description, Family, Fit
 from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.law import IntegerLaw
@@ -188,6 +189,12 @@ class Mechanism(ABC):
         return Guarantee(
             self.adjacency, loss.tradeoff, self.basis, assumptions, citation=self.citation
         )
+
+    def projected(self, fit: Fit) -> Self:
+        """The same law, whose draws are then made nonnegative this way: nothing is built again."""
+        same = copy(self)
+        object.__setattr__(same, "description", self.description.projected(fit))
+        return same
 
     @property
     def shape(self) -> tuple[int, ...]:

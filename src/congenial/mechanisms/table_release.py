@@ -20,7 +20,7 @@ from congenial.data.selection import cell_index as cell_index  # used by those w
 from congenial.data.selection import select
 from congenial.errors import InferenceError
 from congenial.figures.support import support
-from congenial.mechanisms.cell_labels import label_columns
+from congenial.mechanisms.cell_labels import label_columns, label_names
 from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
@@ -29,6 +29,8 @@ from congenial.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
     from congenial.tables.node_order import NodeOrder
+
+INTERVAL = ("estimate", "low", "high", "exact")  # columns of intervals, and parts of `Interval`
 
 
 @dataclass(frozen=True)
@@ -210,8 +212,8 @@ class Release(Released):
             _around(value, law, half[id(law)], level)
             for value, law in zip(estimate, laws, strict=True)
         ]
-        columns = label_columns(self.schema, tuple(names))
-        for part in ("estimate", "low", "high", "exact"):
+        columns = label_columns(self.schema, tuple(names), INTERVAL)
+        for part in INTERVAL:
             columns[part] = pa.array([getattr(one, part) for one in found])
         return pa.table(columns)
 
@@ -240,7 +242,7 @@ class Release(Released):
         """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
         import pyarrow as pa
 
-        columns = label_columns(self.schema, self.table)
+        columns = label_columns(self.schema, self.table, _counts(self.description))
         columns["count"] = pa.array(self.values.reshape(-1))
         if self.raw is not None:
             columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))
@@ -290,7 +292,8 @@ def expected_table(schema: Schema, description: Description) -> Expected:
 
     axes = schema.axes(description.table)
     number = pa.float64() if description.continuous else pa.int64()
-    columns = [(axis.name, pa.string()) for axis in axes]
+    labels = label_names([axis.name for axis in axes], _counts(description))
+    columns = [(label, pa.string()) for label in labels]
     columns += [(name, number) for name in _counts(description)]
     longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
     cells = math.prod(axis.size for axis in axes)

@@ -23,7 +23,7 @@ from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, Released, check_level
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tables_description import TablesDescription
@@ -196,7 +196,7 @@ class TablesRelease(Released):
         axes = _flat([names])
         estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
         low, high = ends(estimates, deviations, level)
-        columns = label_columns(self.schema, axes)
+        columns = label_columns(self.schema, axes, INTERVAL)
         for name, values in (("estimate", estimates), ("low", low), ("high", high)):
             columns[name] = pa.array(values.reshape(-1))
         return pa.table(columns | {"exact": pa.array((deviations == 0).reshape(-1))})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from congenial.privacy.descriptions import read_description
     from congenial.privacy.guarantee import Guarantee
     from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell, normaliser_price
-    from congenial.privacy.piecewise import PiecewiseLinear
+    from congenial.privacy.piecewise import PiecewiseLinear, tradeoff_between
     from congenial.privacy.record_description import RecordDescription
     from congenial.privacy.semantics import belief, belief_words, neighbourhood
     from congenial.privacy.tables_description import TablesDescription
@@ -58,6 +58,7 @@ __all__ = [
     "neighbourhood",
     "normaliser_price",
     "read_description",
+    "tradeoff_between",
 ]
 
 _HOMES = {
@@ -86,6 +87,7 @@ _HOMES = {
     "neighbourhood": "privacy.semantics",
     "normaliser_price": "privacy.normaliser",
     "read_description": "privacy.descriptions",
+    "tradeoff_between": "privacy.piecewise",
 }
 
 load_on_first_use(__name__, _HOMES)

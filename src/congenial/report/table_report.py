@@ -37,10 +37,6 @@ COUNTS = (
     "published figure"
 )
 INDEPENDENT = "independent noise in every cell"
-PROJECTED = (
-    "moved to the nearest table of whole, nonnegative counts with the same published sums; this "
-    "sees the draw only and costs no privacy"
-)
 FAMILY_WORDS = {
     "double_geometric": "double geometric (discrete Laplace)",
     "discrete_gaussian": "discrete Gaussian",

@@ -147,7 +147,8 @@ def conditioned_epsilon(epsilon: Fraction | float, bound: DistanceBound) -> Frac
     """Loss of an epsilon-private release of a database that is conditioned on being possible.
 
     2 eps Delta_H, with Delta_H the distance of the databases given either secret, in records;
-    2 eps only if that is 1 (Lemma 8 as printed is false: n eps is reached).
+    2 eps only if that is 1 (Lemma 8 as printed is false: n eps is reached). A bound at level
+    "query", or an infinite one, is refused.
     """
     if bound.level != "database":
         raise GuaranteeError(
