@@ -166,7 +166,7 @@ class PartedTables:
 
     def _refuse_tables(self) -> None:
         base = self.parts.attribute.name
-        below = [names for names in self.tables if self.parts.is_below(names)]
+        below = [self.tables[at] for at in self.below]
         shown = {self.schema.axis(name).base for names in self.tables for name in names}
         whole = [names for names in below if {self.schema.axis(n).base for n in names} == shown]
         finest = [names for names in whole if base in names]
@@ -203,6 +203,11 @@ class PartedTables:
         """The scale of each table's noise; None where nothing is drawn."""
         known = {one.table: one.scale for one in self.description.measured}
         return tuple(known.get(names) for names in self.tables)
+
+    @cached_property
+    def below(self) -> tuple[int, ...]:
+        """The tables that show areas finer than the parts."""
+        return tuple(at for at, one in enumerate(self.tables) if self.parts.is_below(one))
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -245,23 +250,27 @@ class PartedTables:
         """What is drawn and estimated in one part."""
         figures = of_part(self.mandates, self.parts, number)
         refuse_emptier_areas(figures, number, self.parts)
-        scales = [
-            scale if self.parts.is_below(names) else None
-            for names, scale in zip(self.tables, self.scales, strict=True)
-        ]
+        scales = [scale if at in self.below else None for at, scale in enumerate(self.scales)]
         return self._share(self.parts.attribute.name, figures, self.tables, scales)
 
     @cached_property
     def upper(self) -> Share:
         """What is drawn and estimated above the parts: tables below them are summed to parts."""
         scales: dict[Names, Fraction | None] = {}
-        for names, scale in zip(self.tables, self.scales, strict=True):
-            if self.parts.is_below(names):
+        for at, (names, scale) in enumerate(zip(self.tables, self.scales, strict=True)):
+            if at in self.below:
                 scales.setdefault(self.summed(names))
             else:
                 scales[names] = scale
         figures = above_parts(self.mandates, self.parts)
         return self._share(self.parts.parts, figures, tuple(scales), list(scales.values()))
+
+    @property
+    def counted(self) -> Names:
+        """The attributes over which records are counted, in the order of the schema."""
+        seen = {*self.mandates.bases}
+        seen |= {self.schema.axis(name).base for names in self.tables for name in names}
+        return tuple(name for name in self.schema.names if name in seen)
 
     def summed(self, names: Names) -> Names:
         """A table below the parts, summed to the parts."""

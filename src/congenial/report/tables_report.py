@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
 import numpy as np
 
+from congenial.data.schema import Axis
 from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import LEVEL, TablesRelease
 from congenial.privacy.semantics import belief_words
@@ -87,11 +92,18 @@ def _measured(release: TablesRelease) -> PageTable:
 
 def _table(release: TablesRelease, at: int) -> PageTable:
     axes = release.schema.axes(release.tables[at])
-    estimates, deviations = release.estimates[at], release.deviations[at]
+    file = f"{file_name(release.tables, at)}.csv"
+    numbers = (release.estimates[at], release.deviations[at], release.counts[at])
+    return table_rows(axes, *numbers, file)
+
+
+def table_rows(
+    axes: Sequence[Axis], estimates: Any, deviations: Any, counts: Any, file: str
+) -> PageTable:
+    """One row per cell: labels, printed count if there is one, estimate and interval."""
     low, high = ends(estimates, deviations, LEVEL)
-    counts = release.counts[at]
     rows = []
-    for cell in list(np.ndindex(*estimates.shape))[:LARGEST_TABLE]:
+    for cell in islice(np.ndindex(*estimates.shape), LARGEST_TABLE):
         labels = [axis.levels[i] for axis, i in zip(axes, cell, strict=True)]
         printed = [] if counts is None else [f"{int(counts[cell]):,}"]
         interval = f"{int(low[cell]):,} to {int(high[cell]):,}"
@@ -102,5 +114,4 @@ def _table(release: TablesRelease, at: int) -> PageTable:
         PageColumn("estimate", number=True),
         PageColumn(f"{LEVEL:.0%} interval", number=True),
     ]
-    file = f"{file_name(release.tables, at)}.csv"
     return folded_table(columns, rows, estimates.size, file)

@@ -131,7 +131,7 @@ class TreeInverse:
                 if self.settled(margin, contrasts):
                     continue
                 at = self.separation.level(margin) - part.leaf
-                here = self._contrast(margin, values, contrasts)
+                here = self.contrast(margin, values, contrasts)
                 before = given[at]
                 given[at] = here if before is None else before + here
         return given
@@ -154,7 +154,7 @@ class TreeInverse:
             raise not_determined(self.measurements.names, margin)
         return True
 
-    def _contrast(self, margin: Margin, values: Floats, contrasts: Contrasts) -> Floats:
+    def contrast(self, margin: Margin, values: Floats, contrasts: Contrasts) -> Floats:
         """The information a table's vector holds on u_A: shaped (batch x A, nodes, core)."""
         separation = self.separation
         others = [1 + at for at in separation.shown(margin) if at not in contrasts]
