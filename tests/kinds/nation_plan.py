@@ -37,7 +37,7 @@ rho = 0.5
 """
 BUDGET = """
 [budget]
-rho = 0.6
+rho = 1.2
 """
 
 

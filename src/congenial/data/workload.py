@@ -35,13 +35,14 @@ class Partition:
     blocks: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if sorted(set(self.blocks)) != list(range(self.size)):
+        array = self.array
+        if not array.size or array.min() < 0 or not np.bincount(array).all():
             raise ValueError("blocks must be numbered 0, 1, ... without a gap")
 
     @classmethod
     def of(cls, blocks: Sequence[int] | Ints) -> Partition:
         """The partition with these block numbers, one per level."""
-        return cls(tuple(int(block) for block in blocks))
+        return cls(tuple(np.asarray(blocks, dtype=np.int64).tolist()))
 
     @classmethod
     def whole(cls, levels: int) -> Partition:
@@ -56,7 +57,7 @@ class Partition:
     @cached_property
     def size(self) -> int:
         """Number of blocks."""
-        return max(self.blocks) + 1
+        return int(self.array.max()) + 1
 
     @cached_property
     def array(self) -> Ints:
@@ -66,11 +67,13 @@ class Partition:
     @cached_property
     def is_levels(self) -> bool:
         """Whether every level is its own block, in order."""
-        return self.blocks == tuple(range(len(self.blocks)))
+        return bool(np.array_equal(self.array, np.arange(len(self.blocks))))
 
     def refines(self, other: Partition) -> bool:
         """Whether every block lies inside one block of `other`."""
-        return len({*zip(self.blocks, other.blocks, strict=True)}) == self.size
+        inside = np.empty(self.size, dtype=np.int64)
+        inside[self.array] = other.array
+        return bool(np.array_equal(inside[self.array], other.array))
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ that a crash never under-counts and nothing is drawn twice:
 2. reserve in the ledger; write run.json and secret, synced; mark as drawn. Spent from here on.
 3. draw what is not there yet, write the bundle, rename it, commit, remove the folder.
 
-A run that stops in 3 is found by the next `congenial release`: the ledger has it as drawn, so it
-goes on without a new reservation, from the same secret. One that stops before is begun anew. So
-Ctrl-C may stop it at any time, and nothing has to be kept back.
+A run that stops once run.json is there is found by the next `congenial release`: the ledger has it
+as reserved or drawn, so it goes on without a new reservation, from the same secret. One that stops
+before is begun anew. So Ctrl-C may stop it at any time, and nothing has to be kept back.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _unfinished(claim: Claim, ledger: Ledger, run: PartedRun) -> str | None:
     told = _told(claim)
     release = str(told.get("release", ""))
     status = next((one.status for one in ledger.entries() if one.id == release), None)
-    if status != "drawn":
+    if status not in ("reserved", "drawn"):
         shutil.rmtree(claim.run)
         return None
     if told.get("fingerprint") != run.fingerprint:
@@ -117,6 +117,8 @@ def _unfinished(claim: Claim, ledger: Ledger, run: PartedRun) -> str | None:
             remedy="Bring plan and data back and release again; or give it up with "
             f"`congenial ledger abandon`, and remove '{claim.run}'.",
         )
+    if status == "reserved":  # it stopped between the secret and the mark
+        Reservation(ledger, release).mark_drawn()
     return release
 
 

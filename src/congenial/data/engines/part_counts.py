@@ -1,7 +1,8 @@
 """Records counted into one file per part, without holding all cells at once.
 
 One query in DuckDB: each record becomes a part and a cell within it, equal cells are counted (which
-spills to a private folder where memory is short), and rows go to `folder/part=K/`. Records without a cell are counted as part -1, with the reason.
+spills to a private folder where memory is short), and rows go to `folder/part=K/`. Records without
+a cell are counted as part -1, with the reason.
 """
 
 from __future__ import annotations
