@@ -350,3 +350,17 @@ def test_areas_without_people_are_published_as_empty(bundle: Path) -> None:
     assert empty
     rows = congenial.read(bundle, PartedRelease).to_arrow("block", "sex", "age").to_pylist()
     assert {row["count"] for row in rows if row["block"] in empty} == {0}
+
+
+# ---- the made-up nation ------------------------------------------------------------------------
+
+
+def test_a_made_up_nation_goes_the_whole_way(tmp_path: Path) -> None:
+    told = run("demo", "--areas", 150, "--out", tmp_path / "made-up", "--json")
+    assert all(one["holds"] for one in told["verify"])
+    people = sorted((tmp_path / "made-up" / "people").iterdir())
+    assert [one.name for one in people] == ["state-01.parquet", "state-02.parquet"]
+    blocks = (tmp_path / "made-up" / "blocks.csv").read_text().splitlines()
+    assert len(blocks) == 151
+    release = congenial.read(tmp_path / "made-up" / "bundles" / "nation", PartedRelease)
+    assert release.dataset("block", "sex", "age").count_rows() == 150 * 46
