@@ -41,14 +41,14 @@ PLAN = "plan"
 PHASES = {
     "figures/": "figures",
     "pairs/": "pairs",
-    "kinds/table_building.py:build": "build",
+    "kinds/single_table_offer.py:build": "build",
     "mechanisms/projection/projection.py:rehearse": "fit",
     "mechanisms/projection/projection.py:project": "fit",
     "data/tabulate.py:Microdata.open": "data",
     "data/tabulate.py:Microdata.tabulate": "data",
     "mechanisms/mechanism.py:Mechanism.check": "data",
     "mechanisms/mechanism.py:Mechanism.release": "draw",
-    "kinds/table_offer.py:made_up": "draw",
+    "kinds/single_table_offer.py:made_up": "draw",
     "report/table_report.py:render": "report",
     "publication/bundle.py:files_of": "bundle",
     "publication/bundle.py:write": "bundle",
@@ -67,7 +67,7 @@ def place_of(code: CodeType) -> str:
 
 
 class Walk:
-    """Functions of congenial by first call, and the phases they are called in."""
+    """Functions of congenial in the order of their first call, and in which phases."""
 
     def __init__(self) -> None:
         self.phases: dict[CodeType, set[str]] = {}

@@ -11,7 +11,7 @@ import pytest
 
 from congenial import Table
 from congenial.errors import BundleError, CongenialError, StructureError
-from congenial.kinds import table_offer
+from congenial.kinds import single_table_offer
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.mechanism import Mechanism
@@ -129,7 +129,7 @@ def test_what_fails_after_the_draw_is_counted(
 ) -> None:
     """Negative control: without the rehearsal the same fault spends."""
     plan = ready(tmp_path, CROSSING.replace("epsilon = 0.1", "epsilon = 0.02"))
-    monkeypatch.setattr(table_offer, "rehearse", lambda _: "cells")
+    monkeypatch.setattr(single_table_offer, "rehearse", lambda _: "cells")
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))

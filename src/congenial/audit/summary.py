@@ -46,7 +46,11 @@ class Case:
 
 @dataclass(frozen=True)
 class AuditRow:
-    """One line of the exact audit: what is promised, and the worst that was found."""
+    """One line of the exact audit: what is promised, and the worst that was found.
+
+    pairs, outputs: how many were compared. promised, worst: in the promise's own `parameter`
+    (epsilon, rho, mu). verdict: "attained" and "holds" pass.
+    """
 
     mechanism: str
     universe: str

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.mechanisms.table_release import Release
 from congenial.sampling.sums import Pmf
@@ -54,7 +54,12 @@ class Family:
 
 @dataclass(frozen=True)
 class OneSidedTest:
-    """A p-value with what it rests on. `error` bounds its numerical (or Monte Carlo) error."""
+    """A p-value with what it rests on. `error` bounds its numerical error.
+
+    statistic: the sum as drawn. null: the value of theta at the edge of the hypothesis.
+    alternative: "greater" or "less", where theta would lie otherwise. Under the null hypothesis
+    P(p_value <= x) <= x + error for every x.
+    """
 
     p_value: float
     error: float
@@ -91,7 +96,12 @@ def power(
     at: float,
     alternative: Alternative = "greater",
 ) -> float:
-    """Chance that `one_sided` rejects at a level when the parameter is `at`, by the same sums."""
+    """Chance that `one_sided` rejects at a level when the parameter is `at`, by the same sums.
+
+    The largest rejection region of the test at `level` is found under `null`, and its mass
+    under `at` is returned; 0 where no value of y can be rejected. Nothing is spent: the law of the
+    noise is public, and the released value is not used.
+    """
     noise, _ = _noise(release, condition)
     law = joint(family.law(null), noise)
     values = np.arange(law.lo, law.hi + 1)

@@ -37,7 +37,13 @@ class PartsCheck:
 
 def build(plan: Setting, section: PartsSection, figures: Invariants) -> PartedTables:
     """The mechanism of one section over the databases that agree with `figures`."""
-    refuse_section(section, figures)
+    refuse_section(section)
+    if figures.bounds:
+        raise PlanError(
+            f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and "
+            "tables by parts keep no bounds.",
+            remedy="Leave out parts: several tables in memory keep bounds.",
+        )
     adjacency = plan.adjacency(figures, section.reading)
     try:
         asked = TablesProblem(adjacency, named_tables(plan.schema, section))

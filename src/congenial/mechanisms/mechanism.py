@@ -57,7 +57,7 @@ class Mechanism(ABC):
     noise_family: ClassVar[NoiseFamily]  # its row; fills in the next two
     family: ClassVar[Family]
     targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
-    conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
+    conditions: ClassVar[bool]  # whether it keeps figures by conditioning on them
     citation: ClassVar[str]
     basis: ClassVar[Basis] = "theorem"
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
@@ -150,7 +150,7 @@ class Mechanism(ABC):
             raise StructureError(
                 f"nothing is left to protect in the table over {', '.join(names)}: the published "
                 "figures fix every cell.",
-                remedy="Publish the table exactly, or drop a mandate.",
+                remedy="Publish the table exactly, or drop a figure.",
             )
         return adjacency
 
@@ -283,7 +283,11 @@ M = TypeVar("M", bound=type[Mechanism])
 
 
 def register(mechanism: M) -> M:
-    """Class decorator: enter a mechanism under its name; the contract suite then tests it."""
+    """Class decorator: enter a mechanism under its name; the contract suite then tests it.
+
+    `calibrate(name, ...)`, plans and bundles know it from then on. A second mechanism of the same
+    name is a TypeError: bundles name theirs.
+    """
     if mechanism.name in REGISTRY:
         raise TypeError(f"two mechanisms are called '{mechanism.name}'")
     REGISTRY[mechanism.name] = mechanism

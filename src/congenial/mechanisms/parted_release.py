@@ -23,8 +23,8 @@ from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, PartFile, Released, check_level
 from congenial.mechanisms.tables_files import TableFile
 from congenial.mechanisms.tables_release import BASES
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tables_description import TablesDescription
 from congenial.tables.joint_estimator import ends
 
 SUMMARY = "parts.json"

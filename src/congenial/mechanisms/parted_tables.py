@@ -36,8 +36,8 @@ from congenial.mechanisms.joint_tables import CITATION, described
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Family
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tables_description import TablesDescription
 from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.discrete import cell_law
 from congenial.sampling.randomness import Randomness

@@ -13,8 +13,8 @@ from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.privacy.composition import joint_loss
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tables_description import TablesDescription
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 from congenial.tables.design import Aim, Design, Keep, design
 from congenial.tables.design_document import document, variance_model

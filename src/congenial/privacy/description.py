@@ -20,7 +20,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import limits
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 
 Family = Literal[
     "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"
@@ -241,7 +241,7 @@ by a, eps_1 = 0.2'
             scale=fraction(_parameter(data)),
             support=_support(schema, json.dumps(data["support"])),
             post_processing=data["post_processing"],
-            nonnegative=data.get("nonnegative", False),
+            nonnegative=bool(data.get("nonnegative", False)),
             levels=tuple(
                 (tuple(one["table"]), fraction(one["eps"])) for one in data.get("levels", ())
             ),

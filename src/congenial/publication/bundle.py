@@ -31,7 +31,7 @@ from congenial.kinds.registry import by_name
 from congenial.mechanisms.released import PartFile, Released
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.parameter_limits import absurd_promise
+from congenial.privacy.numbers import absurd_promise
 
 FORMAT = 1
 FORMAT_WITH_FOLDERS = 2  # as 1, and `folders`: digests of the files in folders, by folder and name

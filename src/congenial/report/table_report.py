@@ -16,7 +16,7 @@ from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_gauge
 from congenial.privacy.description import HULLS
 from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
-from congenial.privacy.rounding_words import number, small
+from congenial.privacy.numbers import number, small
 from congenial.privacy.semantics import belief_words
 from congenial.privacy.tradeoff import Pure
 from congenial.report import pictures

@@ -17,8 +17,7 @@ from congenial.pairs.scenarios.scenarios import Conditionals, Level, Query
 from congenial.pairs.scenarios.statistic_laws import probability
 from congenial.pairs.secrets import SecretPairs, belief_gap, event_gap
 from congenial.privacy.guarantee import BASES, Basis
-from congenial.privacy.numbers import above
-from congenial.privacy.rounding_words import odds, small
+from congenial.privacy.numbers import above, odds, small
 from congenial.transport.certificates import Certificate, Norm
 from congenial.transport.distance import Distance
 from congenial.transport.wasserstein import distance

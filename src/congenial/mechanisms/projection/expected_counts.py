@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.selection import cell_index
+from congenial.data.table import cell_index
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.node_fit import node_order_of, node_tables
 from congenial.mechanisms.projection.projection import around, made_up_table, project
