@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import congenial.tables.whole_counts as whole_counts
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import SchemaError, StructureError
@@ -51,7 +52,11 @@ def scales(family: Family) -> tuple[Fraction | None, ...]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("label", FIGURES)
-def test_it_is_cell_by_cell_what_memory_gives(family: Family, label: str) -> None:
+def test_it_is_cell_by_cell_what_memory_gives(
+    family: Family, label: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole counts are those of nations too large for a fit of all their cells at once."""
+    monkeypatch.setattr(whole_counts, "CROSSING_LARGEST", 0)
     people = nation(3)
     adjacency = adjacency_of(people, FIGURES[label])
     joint = JointTables.of(adjacency, TABLES, family, scales(family))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import COUNT, NAMES, Rule, check_arguments, listed
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError
 
@@ -37,11 +38,17 @@ class Partition:
     def __post_init__(self) -> None:
         array = self.array
         if not array.size or array.min() < 0 or not np.bincount(array).all():
-            raise ValueError("blocks must be numbered 0, 1, ... without a gap")
+            raise SchemaError(
+                "the blocks of a partition are not numbered 0, 1, ... without a gap.",
+                remedy="Number them in order, one number for each level.",
+            )
 
     @classmethod
     def of(cls, blocks: Sequence[int] | Ints) -> Partition:
         """The partition with these block numbers, one per level."""
+        if not (isinstance(blocks, np.ndarray) and blocks.dtype == np.int64):
+            given = {"blocks": blocks}
+            check_arguments("Partition.of", given, {"blocks": listed(COUNT)}, SchemaError)
         return cls(tuple(np.asarray(blocks, dtype=np.int64).tolist()))
 
     @classmethod
@@ -159,6 +166,9 @@ class Workload:
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[Sequence[str]]) -> Workload:
         """The workload over the attributes that some table mentions, in schema order."""
+        given = {"schema": schema, "tables": tables}
+        rules: dict[str, Rule | type] = {"schema": Schema, "tables": listed(NAMES)}
+        check_arguments("Workload.of", given, rules, SchemaError)
         if not tables:
             raise SchemaError("no table is named.", remedy="Name at least one table.")
         named = tuple(tuple(axis.name for axis in schema.axes(names)) for names in tables)

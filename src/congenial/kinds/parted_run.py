@@ -190,7 +190,7 @@ def upper_columns(made: PartedTables, found: UpperEstimates, drawn: list[Any]) -
 
 def _stat(source: object) -> list[list[Any]]:
     """Names, sizes and times of the files of a source; nothing for one that is in memory."""
-    source = getattr(source, "where", source)
+    source = getattr(source, "address", source)
     if not isinstance(source, str | Path) or not Path(source).exists():
         return []
     path = Path(source)
