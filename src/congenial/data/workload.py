@@ -41,7 +41,7 @@ class Partition:
     @classmethod
     def of(cls, blocks: Sequence[int] | Ints) -> Partition:
         """The partition with these block numbers, one per level."""
-        return cls(tuple(int(block) for block in blocks))
+        return cls(tuple(np.asarray(blocks, dtype=np.int64).tolist()))
 
     @classmethod
     def whole(cls, levels: int) -> Partition:
@@ -70,7 +70,9 @@ class Partition:
 
     def refines(self, other: Partition) -> bool:
         """Whether every block lies inside one block of `other`."""
-        return len({*zip(self.blocks, other.blocks, strict=True)}) == self.size
+        inside = np.zeros(self.size, dtype=np.int64)
+        inside[self.array] = other.array
+        return bool(np.all(inside[self.array] == other.array))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ it takes more noise. Both are worked out from public inputs, one mandate at a ti
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from congenial.errors import CongenialError
 from congenial.figures.invariants import Invariants
@@ -20,7 +21,9 @@ from congenial.privacy.composition import conditions, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.report.accuracy import error_rows
+from congenial.report.accuracy import cell_error
+
+LARGEST_TABLE = 5_000_000  # cells, beyond which plans with a figure less are not worked out
 
 
 @dataclass(frozen=True)
@@ -50,14 +53,19 @@ def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
     """The cost of every figure and bound, in the order they were written."""
     mandates = mechanism.adjacency.mandates
     told = [one for one in mandates.statements if one.relation != "zero"]
-    return [_cost(mechanism, mandates, statement) for statement in told]
+    if not told or prod(mechanism.shape) > LARGEST_TABLE:
+        return []
+    tradeoff, deviation = mechanism.guarantee.tradeoff, _deviation(mechanism)
+    return [_cost(mechanism, statement, tradeoff, deviation) for statement in told]
 
 
-def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> MandateCost:
-    tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
-    loss, deviation = _parameter(tradeoff), _deviation(mechanism)
+def _cost(
+    mechanism: Mechanism, statement: Statement, tradeoff: Tradeoff, deviation: float | None
+) -> MandateCost:
+    loss, description = _parameter(tradeoff), mechanism.description
     try:
-        adjacency = _given(mechanism.adjacency, _without(mandates, statement))
+        others = _without(mechanism.adjacency.mandates, statement)
+        adjacency = _given(mechanism.adjacency, others)
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
         law = replace(description, support=adjacency.mandates)
         before = _parameter(joint_loss([law], adjacency).tradeoff)
@@ -112,5 +120,5 @@ def _parameter(tradeoff: Tradeoff) -> float:
 
 def _deviation(mechanism: Mechanism) -> float | None:
     """Standard deviation of the noisiest cell."""
-    rows = error_rows(mechanism)
-    return rows[-1].standard_deviation if rows else None
+    found = cell_error(mechanism)
+    return None if found is None else found.standard_deviation

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from congenial.data.source import SPARK_SCHEME
 from congenial.errors import GuaranteeError, MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
+from congenial.kinds.group_refusals import refuse_groups
 from congenial.kinds.kind import Setting
 from congenial.kinds.single_table import ReleaseSection
 from congenial.mechanisms.acceptance_pilot import refuse_hopeless
@@ -35,6 +37,8 @@ def build(plan: Setting, section: ReleaseSection, mandates: Invariants) -> Mecha
             "nonnegative = 'no' keeps no bounds.",
             remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
         )
+    if section.by and str(plan.source).startswith(SPARK_SCHEME):
+        refuse_groups(mechanism, tuple(section.by))
     if isinstance(mechanism, CongenialCounts):
         refuse_hopeless(mechanism)
     if section.nonnegative == "project" and mechanism.description.continuous:

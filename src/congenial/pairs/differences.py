@@ -161,12 +161,13 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
     exact = groups.known
     for one in groups.crossings:
         assert one.block.features is not None
-        where = np.flatnonzero(np.isin(names, one.block.atoms))
-        level = one.block.features[np.searchsorted(one.block.atoms, names[where])]
-        for k, totals in enumerate(one.totals or ()):
-            held = np.zeros((len(rows), len(totals)), dtype=np.int64)
-            np.add.at(held.T, level[:, k], left[:, where].T)
-            fits &= np.all(held <= totals, axis=1)
+        for number, atoms in enumerate(one.block.atoms):
+            where = np.flatnonzero(np.isin(names, atoms))
+            level = one.block.features[np.searchsorted(atoms, names[where])]
+            for k, totals in enumerate(one.totals or ()):
+                held = np.zeros((len(rows), totals.shape[1]), dtype=np.int64)
+                np.add.at(held.T, level[:, k], left[:, where].T)
+                fits &= np.all(held <= totals[number], axis=1)
         exact = exact and one.totals is not None
     return rows[fits], exact
 

@@ -30,6 +30,8 @@ def occurs(figures: Invariants, names: Sequence[str], tables: Sequence[Margin], 
     together = all(_kept_apart([table.partitions[k] for table in tables]) for k in outside)
     rest = [table for table in tables if not (together and _shows(table, outside))]
     able = _holds(figures) >= a if figures.equalities else np.array([a == 1])
+    if not np.any(able):
+        return False
     atoms = figures.atoms
     group = np.where(able[np.maximum(atoms, 0)] & (atoms >= 0), atoms, -1)
     if not rest:
@@ -83,8 +85,8 @@ def _holds_crossing(one: Crossing) -> NDArray[np.float64]:
     """An atom of complete one-way margins can hold as many as the smallest of its levels."""
     block = one.block
     if one.totals is None or block.features is None:
-        return np.zeros(len(block.atoms))
-    if len(block.atoms) != np.prod(block.levels):
-        return np.zeros(len(block.atoms))
+        return np.zeros(block.atoms.shape)
+    if block.atoms.shape[1] != np.prod(block.levels):
+        return np.zeros(block.atoms.shape)
     levels = zip(one.totals, block.features.T, strict=True)
-    return np.asarray(np.min([total[level] for total, level in levels], axis=0), dtype=float)
+    return np.asarray(np.min([total[:, level] for total, level in levels], axis=0), dtype=float)

@@ -51,12 +51,19 @@ def error_rows(mechanism: Mechanism, level: float = 0.95) -> list[ErrorRow]:
     return [_worst(mechanism, margin, level) for margin in wanted]
 
 
+def cell_error(mechanism: Mechanism, level: float = 0.95) -> ErrorRow | None:
+    """Error of the noisiest cell; None for a mechanism whose error depends on the data."""
+    if not mechanism.additive:
+        return None
+    return _worst(mechanism, mechanism.description.table, level)
+
+
 def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> ErrorRow:
     schema = mechanism.adjacency.schema
     sums = prod(len(axis.levels) for axis in schema.axes(margin))
     index = cell_index(schema, mechanism.description.table, margin)
-    found = mechanism.error_laws(np.broadcast_to(index, mechanism.shape), sums)
-    laws = {id(law): law for law in found}.values()  # sums of the same make share a law
+    shown = np.broadcast_to(index, mechanism.shape)
+    laws, _ = mechanism.different_error_laws(shown, sums)
     what = " x ".join(margin) if margin else "total"
     return ErrorRow(
         what,
@@ -81,8 +88,11 @@ def less_noise(mechanism: Mechanism) -> tuple[str, float] | None:
         other = KNorm.calibrate(mechanism.guarantee, description.table)
     except CongenialError:
         return None
-    ours, theirs = (error_rows(one)[-1].standard_deviation for one in (mechanism, other))
-    return (other.name, theirs) if theirs < 0.97 * ours else None
+    ours, theirs = (cell_error(one) for one in (mechanism, other))
+    assert ours is not None
+    assert theirs is not None
+    found = theirs.standard_deviation
+    return (other.name, found) if found < 0.97 * ours.standard_deviation else None
 
 
 @dataclass(frozen=True)
