@@ -74,7 +74,7 @@ class _Numbered:
     def members(self, parts: Ints) -> Ints:
         """The members of parts of one size, one part a line."""
         size = int(self.sizes[parts[0]])
-        return self.order[self.starts[parts][:, np.newaxis] + np.arange(size)]
+        return np.asarray(self.order[self.starts[parts][:, np.newaxis] + np.arange(size)])
 
 
 def kinds(matrix: sp.csr_matrix) -> list[Kind]:
@@ -182,4 +182,4 @@ def _searched(rows: sp.csr_matrix) -> Ints:
     part = connected_components(graph, directed=False)[1][count:]
     first = np.full(int(part.max()) + 1, size, dtype=np.int64)
     np.minimum.at(first, part, np.arange(size))
-    return first[part]
+    return np.asarray(first[part])

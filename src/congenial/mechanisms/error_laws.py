@@ -194,7 +194,7 @@ class TiedErrors:
         self._chain = steps > 0
         self._count = max(CHAIN_DRAWS, min(DRAWS, CHAIN_STEPS // max(1, steps)))
         self._pools = [_Pool(one, _SEED + i) for i, (one, _) in enumerate(self._makes)]
-        self._laws: dict[tuple[Part, ...], Pmf | SimulatedLaw] = {}
+        self._laws: dict[Signature, Pmf | SimulatedLaw] = {}
 
     def laws(self, index: Any, sums: int) -> tuple[list[Pmf | SimulatedLaw], Any]:
         """Different laws of sums, and which of them each sum has; `index` names the sum each cell

@@ -39,7 +39,7 @@ class Crossing:
     @cached_property
     def margins(self) -> Ints:
         """Features with two or more non-empty levels, of each block."""
-        return np.count_nonzero(self.shown >= 2, axis=1)
+        return np.asarray(np.count_nonzero(self.shown >= 2, axis=1))
 
     @cached_property
     def people(self) -> Ints | None:
@@ -64,7 +64,7 @@ class Crossing:
 
 def _rarest(level: Ints) -> Ints:
     """The fewest people on a level that is not empty, of each block."""
-    return np.where(level > 0, level, np.iinfo(np.int64).max).min(axis=1)
+    return np.asarray(np.where(level > 0, level, np.iinfo(np.int64).max).min(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
