@@ -172,13 +172,11 @@ class Invariants:
     @cached_property
     def redundant(self) -> tuple[str, ...]:
         """Labels of statements that follow from those before them."""
-        found, before = [], 0
-        for i, statement in enumerate(self.equalities):
-            now = lattice.rank(self._matrix_of(self.equalities[: i + 1]))
-            if now == before:
-                found.append(statement.label)
-            before = now
-        return tuple(found)
+        sizes = [self.schema.size(statement.by) for statement in self.equalities]
+        ranks = lattice.ranks_of_first(self.matrix, np.cumsum(sizes))
+        more = np.diff(ranks, prepend=0)
+        named = zip(self.equalities, more, strict=True)
+        return tuple(statement.label for statement, new in named if not new)
 
     def _repr_html_(self) -> str:
         """What is published, without the figures themselves: they belong to `published.csv`."""

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from congenial.figures.alike import kinds
+from congenial.figures.alike import equal_lines, kinds
 from congenial.figures.integers import Ints as Ints  # named from here by those who read figures
 from congenial.figures.integers import echelon, rational_kernel, rational_solution
 
@@ -79,6 +79,18 @@ def rank(matrix: sp.csr_matrix) -> int:
         _rank(with_ones(one.matrix)) > known for known, one in zip(ranks, found, strict=True)
     )
     return total + int(more)
+
+
+def ranks_of_first(matrix: sp.csr_matrix, ends: Ints) -> Ints:
+    """Rank of the rows before each end."""
+    found = np.zeros(len(ends), dtype=np.int64)
+    for one in kinds(matrix):
+        part = np.searchsorted(ends, one.rows, side="right")  # the part of rows each row is in
+        for same in equal_lines(part):
+            for k in range(len(ends)):
+                rows = one.matrix[np.flatnonzero(part[same[0]] <= k)]
+                found[k] += len(same) * rank(rows)
+    return found
 
 
 def without_ones(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, bool]:

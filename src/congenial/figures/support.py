@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from congenial.figures import lattice
-from congenial.figures.blocks import BlockKind, Blocks, blocks, margins
+from congenial.figures.blocks import BlockKind, blocks, margins
 from congenial.figures.cells import first_places
 from congenial.figures.integers import Ints
 from congenial.figures.invariants import Invariants
@@ -322,7 +322,7 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
     matrix = _on_groups(invariants, of_atom, count, empty)
     labels, of_atom, matrix = _without_silent(labels, of_atom, matrix)
     count = matrix.shape[1]
-    found = blocks(matrix) if lattice.rank(matrix) < count else Blocks()
+    found = blocks(matrix)
     sums = _some_sums(invariants, of_atom, count, empty)
     totals = None if sums is None else sums.copy()
     ties = []

@@ -282,6 +282,8 @@ class TiedErrors:
     def _met_alone(self, index: Any, parts: dict[Part, int]) -> Iterator[tuple[Any, int]]:
         """The same for groups in no tie and loose cells."""
         support = self._noise.support
+        if np.all(support.tied) and not support.loose:
+            return
         flat = support.labels.reshape(-1)
         tied = np.append(support.tied, False)[np.maximum(flat, -1)]
         alone = (index >= 0) & ~tied & (flat != FROZEN)

@@ -22,7 +22,7 @@ import numpy as np
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
-from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.occupancy import Occupancy, occupancy
 from congenial.pairs.pairs import Supremum
 
 Reading = Literal["robust", "existential", "literal"]
@@ -67,7 +67,7 @@ def reach(
             remedy="Use reading = 'robust', or the replace-one metric.",
         )
     if not figures.bounds and figures.structure != "general":
-        groups = Occupancy(figures)
+        groups = occupancy(figures)
         if metric == "replace-one":
             alone = groups.known and not groups.several and _one_database(merged(figures))
             return _single("closed form") if alone else _closed_form(groups, reading)

@@ -29,7 +29,7 @@ from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
 from congenial.pairs.moves import Moves, Weighted
-from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.occupancy import occupancy
 from congenial.pairs.pairs import Pairs, PublishedPairs
 from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
 from congenial.pairs.reading_words import left_out, no_pairs_in_words, pairs_in_words
@@ -334,7 +334,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     @cached_property
     def _moves(self) -> Moves:
         moves = self.records // 2 if self.metric == "symmetric difference" else self.records
-        return Moves(Occupancy(self.published), moves)
+        return Moves(occupancy(self.published), moves)
 
     @cached_property
     def people_kept(self) -> bool:

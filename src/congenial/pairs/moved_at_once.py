@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from congenial.data.workload import Margin, Partition
 from congenial.figures.invariants import Invariants
-from congenial.pairs.occupancy import Crossing, Occupancy
+from congenial.pairs.occupancy import Crossing, occupancy
 
 
 def occurs(figures: Invariants, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:
@@ -74,7 +74,7 @@ def _changed_inside(
 
 def _holds(figures: Invariants) -> NDArray[np.float64]:
     """People that each group is known to be able to hold; 0 where figures do not tell."""
-    groups = Occupancy(figures)
+    groups = occupancy(figures)
     people = np.where(np.isfinite(groups.people), groups.people, 0.0)
     for one in groups.crossings:
         people[one.block.atoms] = _holds_crossing(one)

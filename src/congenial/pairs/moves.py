@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from congenial.figures.invariants import Invariants
 from congenial.figures.support import images
 from congenial.pairs.occupancy import Crossing, Occupancy
 from congenial.pairs.pairs import Supremum
@@ -242,26 +243,9 @@ class Moves:
         place = np.array([ranked.index(price) for price in prices])
         return ranked, place[of_atom.reshape(-1)]
 
-    @cached_property
-    def _varying(self) -> dict[tuple[str, ...], Any]:
-        return {}
-
     def _varies(self, names: tuple[str, ...]) -> Any:
         """Which atoms show two or more different cells of the table over `names`."""
-        if names not in self._varying:
-            self._varying[names] = self._shows_several(names)
-        return self._varying[names]
-
-    def _shows_several(self, names: tuple[str, ...]) -> Any:
-        figures = self.groups.mandates
-        seen = images(figures, names)
-        atoms = figures.atoms
-        cells = atoms >= 0
-        low = np.full(len(self.groups.people), np.iinfo(np.int64).max)
-        high = np.full(len(self.groups.people), -1)
-        np.minimum.at(low, atoms[cells], seen.key[cells])
-        np.maximum.at(high, atoms[cells], seen.key[cells])
-        return (high > low) | ((high >= 0) & (seen.other > 1))
+        return _shows_several(self.groups.mandates, names)
 
     def _at_once(self, atom: int, releases: Sequence[Weighted]) -> bool:
         """Whether one move inside the atom is seen by every release that can see any (sufficient
@@ -278,3 +262,17 @@ class Moves:
             if self._varies(names)[atom] and seen.other == 1:
                 together &= seen.key[cells] != seen.key[cells[0]]
         return bool(np.any(together))
+
+
+@lru_cache(maxsize=16)
+def _shows_several(figures: Invariants, names: tuple[str, ...]) -> Any:
+    """Which atoms show two or more different cells of the table over `names`."""
+    atoms, seen = figures.atoms, images(figures, names)
+    cells = atoms >= 0
+    size = int(atoms.max(initial=0)) + 1
+    if seen.keys == len(seen.key):  # every cell of the figures shows cells of its own
+        return np.bincount(atoms[cells], minlength=size) * seen.other > 1
+    low, high = np.full(size, np.iinfo(np.int64).max), np.full(size, -1)
+    np.minimum.at(low, atoms[cells], seen.key[cells])
+    np.maximum.at(high, atoms[cells], seen.key[cells])
+    return (high > low) | ((high >= 0) & (seen.other > 1))

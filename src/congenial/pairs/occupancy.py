@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -134,3 +134,9 @@ class Occupancy:
     def several(self) -> bool:
         """Whether the figures tell apart two people, or may do so."""
         return self.parts > 1 or any(np.any(one.margins) for one in self.crossings)
+
+
+@lru_cache(maxsize=16)
+def occupancy(figures: Invariants) -> Occupancy:
+    """Who is where under some figures; what was worked out is kept for those who ask again."""
+    return Occupancy(figures)
