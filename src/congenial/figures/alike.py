@@ -24,7 +24,7 @@ KINDS_AT_ONCE = 16  # kinds of one size that are told apart by comparison with t
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class PartKind:
     """Parts that say the same: one `matrix`, and the rows and columns of every part (one a line).
 
     Rows and columns are in ascending order. A column that no row touches is a part without rows.
@@ -77,7 +77,7 @@ class _Numbered:
         return np.asarray(self.order[self.starts[parts][:, np.newaxis] + np.arange(size)])
 
 
-def kinds(matrix: sp.csr_matrix) -> list[Kind]:
+def kinds(matrix: sp.csr_matrix) -> list[PartKind]:
     """The connected parts of a matrix, those with equal entries together; rows without entries are
     left out.
 
@@ -100,7 +100,7 @@ def kinds(matrix: sp.csr_matrix) -> list[Kind]:
         taken = told[rows.members(same)] if len(said) else np.zeros((len(same), 0), np.int64)
         shape = (taken.shape[1], int(columns.sizes[same[0]]))
         one = sp.csr_matrix((said[:, 2], (said[:, 0], said[:, 1])), shape=shape, dtype=np.int64)
-        found.append(Kind(one, taken, columns.members(same)))
+        found.append(PartKind(one, taken, columns.members(same)))
     return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures import lattice
-from congenial.figures.alike import Kind, kinds
+from congenial.figures.alike import PartKind, kinds
 from congenial.figures.integers import Ints, echelon, rational_kernel
 
 MOST_ATOMS = 12  # of a block whose rows are tried in other words: all their sets are listed
@@ -109,7 +109,7 @@ def blocks(matrix: sp.csr_matrix) -> Blocks:
     if not atoms:
         return Blocks(_alike(alone))
     together = np.sort(np.concatenate([some.reshape(-1) for some in atoms]))
-    whole = Kind(_touching(matrix, together), np.zeros((1, 0), np.int64), together[np.newaxis])
+    whole = PartKind(_touching(matrix, together), np.zeros((1, 0), np.int64), together[np.newaxis])
     if sum(map(len, atoms)) == 1:
         return Blocks(_alike([*alone, *_of_kind(whole)]))
     apart = sum(part.parts for part, _ in open_) > 1 and bool(np.all(matrix.data == 1))
@@ -118,7 +118,7 @@ def blocks(matrix: sp.csr_matrix) -> Blocks:
     return Blocks(_alike([*alone, BlockKind(whole.columns, features, whole.matrix)]))
 
 
-def _of_kind(part: Kind) -> list[BlockKind]:
+def _of_kind(part: PartKind) -> list[BlockKind]:
     """The blocks of parts of one kind."""
     if not part.matrix.shape[0] or lattice.rank(part.matrix) == part.matrix.shape[1]:
         return []

@@ -232,6 +232,11 @@ def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
     return x
 
 
+def solution_lines(matrix: Ints, values: Ints) -> Any:
+    """Some real x with `matrix @ x = value` for each line of values, one a line."""
+    return _some_totals(sp.csr_matrix(matrix), values)
+
+
 def _some_totals(matrix: sp.csr_matrix, values: Ints) -> Any:
     """Real solutions for parts of one kind, whose figures are the lines of values."""
     if not matrix.shape[0]:

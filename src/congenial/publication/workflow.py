@@ -25,8 +25,6 @@ from congenial.kinds.sections import NamedSection
 from congenial.ledger.compatibility import WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.pricing import Repricing, uncountable
-from congenial.mechanisms.mechanism import Mechanism
-from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
@@ -253,16 +251,22 @@ def release(
     _published(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
-    if isinstance(built, Mechanism):  # its price is known: data need not be read to refuse it
-        _refuse_price(plan, built, name, before)
+    _refuse_price(plan, built, name, before)
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
         ledger = _now_open(plan, before)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
 
 
-def _refuse_price(plan: Plan, mechanism: Mechanism, name: str, ledger: Ledger | None) -> None:
-    """BudgetError when the budget does not allow a release; the ledger asks again when it draws."""
+def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) -> None:
+    """BudgetError when the budget does not allow a mechanism, whose price is known before data are
+    read; the ledger asks again when it draws.
+    """
+    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.pairs.adjacency import Adjacency
+
+    if not isinstance(mechanism, Mechanism):
+        return
     if ledger is not None:
         ledger.refuse(mechanism.description, mechanism.guarantee, name)
         return

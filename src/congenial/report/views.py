@@ -54,13 +54,15 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
     intervals = release.intervals(names, LEVEL)
     values = np.asarray(release.margin(*names)).reshape(-1).tolist()
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
-    laws = release.mechanism.error_laws(index, len(values))
-    exact = {id(law): law.variance == 0 for law in laws}
-    drawn = {id(law): isinstance(law, SimulatedLaw) for law in laws}
+    laws, of_sum = release.mechanism.different_error_laws(index, len(values))
+    exact = np.array([law.variance == 0 for law in laws])[of_sum].tolist()
+    drawn = np.array([isinstance(law, SimulatedLaw) for law in laws])[of_sum].tolist()
     columns = [intervals[name].to_pylist() for name in (*names, "estimate", "low", "high")]
     return [
-        Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], exact[id(law)], drawn[id(law)])
-        for value, law, row in zip(values, laws, zip(*columns, strict=True), strict=True)
+        Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], sure, simulated)
+        for value, sure, simulated, row in zip(
+            values, exact, drawn, zip(*columns, strict=True), strict=True
+        )
     ]
 
 
