@@ -15,6 +15,7 @@ import pytest
 
 from congenial.data.engines.duckdb_source import DuckDBSource
 from congenial.errors import BundleError, DataError
+from congenial.kinds import registry
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
@@ -24,6 +25,7 @@ from tests.confidentiality.scan import COUNT, MARK, NUMBER, leaks, shown
 from tests.confidentiality.scenes import BUNDLE, COMMON, CURVE, SCENES, WRONG, Scene, many, people
 
 FEW = ("level", "text", "unnamed")  # ways for data to be wrong that run by default
+PLAIN = ("synthetic", "partial", "values", "test", "tables", "records", "estimate")
 VARIANTS = ("partial", "bounded")  # of kinds that run by default
 SCENE = pytest.mark.parametrize(
     "scene",
@@ -50,6 +52,13 @@ def run_all(scene: Scene, plan: Path, watch: Watch) -> None:
     assert watch.run(*words(("verify", BUNDLE), plan)) == scene.seeded
 
 
+def test_every_kind_has_a_scene(tmp_path: Path) -> None:
+    """A kind that is registered is watched here: give it a scene."""
+    plans = [Plan.load(one.write(tmp_path / one.kind)) for one in SCENES]
+    told = {registry.of_section(plan.release[0]).name for plan in plans}
+    assert told == {kind.name for kind in registry.KINDS}
+
+
 @SCENE
 def test_no_marker_leaves(scene: Scene, tmp_path: Path, watch: Watch) -> None:
     plan = scene.write(tmp_path)
@@ -65,7 +74,7 @@ def test_no_marker_leaves_with_pictures(scene: Scene, tmp_path: Path, watch: Wat
     plan = scene.write(tmp_path)
     run_all(scene, plan, watch)
     report = (plan.parent / "bundles" / "made" / "report.html").read_text()
-    plain = scene.kind in ("synthetic", "partial", "values", "test")  # tables alone
+    plain = scene.kind in PLAIN  # tables alone
     assert plain or "<svg" in report or "base64," in report
     assert leaks(watch.everything(plan.parent)) == []
 

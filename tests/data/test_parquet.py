@@ -15,6 +15,7 @@ import pytest
 from congenial.data.engines import checked_parquet
 from congenial.data.engines.checked_parquet import Expected
 from congenial.errors import BundleError
+from tests.publication.forging import lie, written
 
 ROWS = 2**22 + 1  # of the large files; as numbers of eight bytes 32 MiB
 FEW = 24
@@ -28,26 +29,6 @@ def file(table: Any, **options: Any) -> bytes:
     out = io.BytesIO()
     pq.write_table(table, out, **options)
     return out.getvalue()
-
-
-def varint(number: int, length: int = 0) -> bytes:
-    """A number in the footer's notation, made longer with empty digits where asked."""
-    left, digits = 2 * number, []
-    while left or not digits or len(digits) < length:
-        digits.append(left & 127 | 128)
-        left >>= 7
-    digits[-1] &= 127
-    return bytes(digits)
-
-
-def lie(content: bytes, true: int, told: int, which: slice) -> bytes:
-    """The same file with some mentions of a number in its footer changed."""
-    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    pieces = content[start:].split(varint(true))
-    assert len(pieces) > 3  # file, column and group say it
-    marks = [varint(true)] * (len(pieces) - 1)
-    marks[which] = [varint(told, len(varint(true)))] * len(marks[which])
-    return content[:start] + b"".join(a + b for a, b in zip(pieces, [*marks, b""], strict=True))
 
 
 @contextmanager
@@ -158,6 +139,16 @@ def test_pages_whose_values_grow_from_one_another() -> None:
 def test_other_types(column: Any) -> None:
     content = file(pa.table({"count": column}))
     assert "types" in refused(Expected("t", COUNT, FEW, 0), content)
+
+
+@pytest.mark.parametrize("words", [{"note": "epsilon is 0"}, {"pandas": "{}"}])
+def test_words_in_the_footer(words: dict[str, str]) -> None:
+    table = pa.table({"count": np.arange(FEW)})
+    content = written(table.replace_schema_metadata(words))
+    assert "words" in refused(Expected("t", COUNT, FEW, 0), content)
+    field = pa.field("count", pa.int64(), metadata=words)
+    content = written(pa.Table.from_arrays(table.columns, schema=pa.schema([field])))
+    assert "words" in refused(Expected("t", COUNT, FEW, 0), content)
 
 
 def test_other_columns() -> None:

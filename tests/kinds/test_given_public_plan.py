@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction as F
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
-from congenial.report import pictures
+from congenial.report import given_public_report, pictures
 from congenial.report.given_public_report import Earlier, counts_chart
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
@@ -136,6 +137,20 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
+@pytest.mark.parametrize(("cells", "drawn"), [(1, False), (2, True), (40, True), (41, False)])
+def test_a_picture_wants_two_cells_and_not_too_many(
+    monkeypatch: pytest.MonkeyPatch, cells: int, drawn: bool
+) -> None:
+    """One count is no picture, and more than forty cannot be labelled."""
+    monkeypatch.setattr(given_public_report, "_cells", lambda _: [("a",)] * cells)
+    monkeypatch.setattr(given_public_report, "MOST_CELLS", 40)
+    pen: Any = SimpleNamespace(available=lambda: True, draw=lambda *_: "address")
+    release: Any = SimpleNamespace(values=[1] * cells)
+    persons: Any = None
+    found = given_public_report.GivenPublicReport(persons)._picture(release, pen)
+    assert (found is not None) == drawn
+
+
 def test_the_picture_shows_released_and_earlier_counts() -> None:
     before = Earlier("july.csv", (12, 26, 0), F(1, 10), F(1, 2))
     both = counts_chart(COUNTIES, (10, 27, 3), before).to_dict()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from congenial.errors import CongenialError, PlanError, StructureError
-from congenial.kinds import table_building
+from congenial.kinds import single_table_offer
 from congenial.kinds.group_refusals import refuse_groups
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.publication import workflow
@@ -100,7 +100,7 @@ def test_check_and_the_job_refuse_the_same(tmp_path: Path) -> None:
         if refusal(alone) is not None:
             assert why is not None
             continue
-        mechanism = table_building.build(alone, alone.release[0], alone.invariants)
+        mechanism = single_table_offer.build(alone, alone.release[0], alone.invariants)
         job = _job(mechanism, by)
         refused += job is not None
         assert str(why) == str(job)

@@ -18,6 +18,7 @@ from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.records_release import TableRecordsRelease
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.table_records import TableRecords
+from tests.commands import run
 
 ALPHA = 1e-6
 SEED = 20261117
@@ -213,3 +214,15 @@ def test_figures_of_other_columns_stay_in_the_description() -> None:
     figures = Invariants(SCHEMA, (total(by="x"),), (np.array([4, 5]),))
     made = TableRecords.calibrate(SemiAdjacent(figures), ("y",), Fraction(1))
     assert made.description.given == figures
+
+
+def test_check_says_what_would_be_drawn(tmp_path: Path) -> None:
+    """For people, and the same as a document."""
+    written(tmp_path)
+    told, shown = (
+        run("check", tmp_path / "plan.toml", "--json"),
+        run("check", tmp_path / "plan.toml"),
+    )
+    assert told["releases"][0]["name"] == "people"
+    assert "900" not in shown  # nothing of the data
+    assert "Release 'people': records from tables" in shown

@@ -42,6 +42,8 @@ def test_an_analyst_reads_the_law_and_a_question_that_works():
     found = told(one, "analyst")
     assert "eps_cell = 1/4" in found["The noise"]
     assert "Which column" not in found
+    assert found["What is known"] == one.guarantee.published_clause()
+    assert "county" in found["What is known"]
     assert "Which column" in told(cg.project(one), "analyst")
     question = found["Ask"].split('"')[1]
     assert len(one.estimate(question)) == 3

@@ -10,7 +10,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import StructureError
+from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, linear, margin, structural_zeros, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
@@ -360,3 +360,25 @@ def test_weights_that_are_too_large_cannot_break_the_promise():
     weights = weights_of(oscillation(likelihood), M)
     np.testing.assert_allclose(weights, np.minimum(1, float(M) / np.array([0.3, 5.0, 3.0])))
     assert scores_of(likelihood, weights, M).max() == FULL
+
+
+def test_an_impossible_level_has_no_weight_where_all_have_one():
+    schema = Schema.from_dict({"x": {"integers": [0, 3]}})
+    attribute = schema.attribute("x")
+    allowed = np.array([[True, True, False, True], [False, True, True, True]])
+    model = PoissonColumn(Grid(0.5, 2.0, 4))
+    one = kernel_of(model, attribute=attribute, allowed=allowed, bound=M, weighting="scalar")
+    assert (one.weights[~allowed] == 0).all()
+    assert (one.weights[allowed] > 0).all()
+
+
+def test_a_table_too_large_to_score_is_refused(monkeypatch):
+    """Points of Theta times levels, before any of it is worked out."""
+    from congenial.synthesis import column_kernels
+
+    monkeypatch.setattr(column_kernels, "LARGEST_TABLE", 15)
+    attribute = Schema.from_dict({"x": {"integers": [0, 3]}}).attribute("x")
+    allowed = np.ones((1, 4), dtype=bool)
+    with pytest.raises(GuaranteeError, match="4 points of Theta and 4 levels"):
+        kernel_of(PoissonColumn(Grid(0.5, 2.0, 4)), attribute=attribute, allowed=allowed, bound=M)
+    kernel_of(PoissonColumn(Grid(0.5, 2.0, 3)), attribute=attribute, allowed=allowed, bound=M)

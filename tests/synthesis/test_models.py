@@ -223,3 +223,29 @@ def test_bad_input(build, words):
 def test_predictors_need_numbers():
     with pytest.raises(SchemaError, match="no numbers"):
         numbers(Attribute("c", "categorical", levels=("a", "b", "c")))
+
+
+def test_a_range_may_leave_out_how_many_points() -> None:
+    assert Grid.from_value([0.5, 2.0], "here") == Grid(0.5, 2.0)
+    assert Grid.from_value([0.5, 2.0, 7], "here") == Grid(0.5, 2.0, 7)
+    assert Grid.from_value(3, "here") == Grid(3.0, 3.0, 1)
+    for wrong in ([0.5], [0.5, 2.0, 7, "log", 1], [0.5, "2"], True, None):
+        with pytest.raises(GuaranteeError, match="here is not a range"):
+            Grid.from_value(wrong, "here")
+
+
+def test_the_ridge_of_a_regression_is_in_units_of_its_error() -> None:
+    """-log sd - ridge |b|^2 / (2 sd^2), by hand."""
+    model = LinearRegression(ridge=3.0)
+    theta = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, 2.0]])
+    expected = [-np.log(0.5) - 3 * 5 / (2 * 0.25), -np.log(2) - 3 * 1 / (2 * 4)]
+    assert model.log_prior(theta) == pytest.approx(expected)
+
+
+def test_new_values_of_a_regression_have_its_error() -> None:
+    model, rows = LinearRegression(), np.array([[1.0, 9.0], [4.0, 9.0], [2.0, 9.0]])
+    theta = np.array([0.5, 2.0, 0.01])  # intercept, slope, sd
+    drawn = model.draw(theta, rows, np.random.default_rng(7))
+    noise = np.random.default_rng(7).standard_normal(3)
+    assert drawn[:, 0] == pytest.approx(rows[:, 0])
+    assert drawn[:, -1] == pytest.approx(model._design(rows)[0] @ theta[:-1] + 0.01 * noise)

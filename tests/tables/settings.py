@@ -90,6 +90,7 @@ SETTINGS = [
     Setting(
         "sums only", [["county", "race", "adult"], ["state", "age"], ["age", "race"]], (), GRADIENTS
     ),
+    Setting("totals by two ages", TREE, (margin("county", "adult"),), PASSES),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,12 +10,14 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
+from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.table_release import Release
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.tables.joint_estimator import ends
 
 Meaning = Literal["label", "coarser label", "number"]
 
+NUMBERS = ("count", "estimate", "sd", "low", "high")
 COUNT = "count as published; sums of many cells are better taken from `estimate`"
 ESTIMATE = "value as drawn: unbiased, perhaps negative"
 WHOLE = "whole count, fitted to the estimates of all tables"
@@ -132,13 +134,20 @@ def several_tables(release: TablesRelease, level: float) -> tuple[ExportedTable,
         estimates, deviations = release.estimates[at], release.deviations[at]
         parts = (estimates, deviations, *ends(estimates, deviations, level))
         told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
-        for name, values, what in zip(("estimate", "sd", "low", "high"), parts, told, strict=True):
+        for name, values, what in zip(NUMBERS[1:], parts, told, strict=True):
             columns.append(ExportedColumn(name, values.reshape(-1).tolist(), "number", what))
         found.append(ExportedTable(" by ".join(names) or "total", tuple(columns)))
     return tuple(found)
 
 
 def _labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[ExportedColumn]:
+    """Columns of labels; one that a column of numbers is called like has another name."""
+    found = _all_labels(schema, table, places)
+    names = label_names([one.name for one in found], NUMBERS)
+    return [replace(one, name=name) for one, name in zip(found, names, strict=True)]
+
+
+def _all_labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[ExportedColumn]:
     found = []
     for at, axis in enumerate(schema.axes(table)):
         attribute = schema.attribute(axis.base)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.selection import cell_index, select
+from congenial.data.table import cell_index, select
 from congenial.errors import BundleError, PredicateError
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints

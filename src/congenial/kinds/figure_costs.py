@@ -1,7 +1,7 @@
-"""What each mandate costs: the release as planned, beside the same release without that mandate.
+"""What each figure costs: the release as planned, beside the same release without that figure.
 
-At equal noise, a mandate that lets more records differ makes the promise weaker; at equal promise,
-it takes more noise. Both are worked out from public inputs, one mandate at a time.
+At equal noise, a figure that lets more records differ makes the promise weaker; at equal promise,
+it takes more noise. Both are worked out from public inputs, one figure at a time.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from congenial.privacy.composition import conditions, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.report.accuracy import cell_error
+from congenial.report.accuracy import cell_deviation
 
 LARGEST_TABLE = 5_000_000  # cells, beyond which plans with a figure less are not worked out
 
 
 @dataclass(frozen=True)
 class MandateCost:
-    """One mandate of one release, with and without it.
+    """One figure of one release, with and without it.
 
-    `loss`: what the same noise promises with the mandate published, `loss_without` if it were not,
+    `loss`: what the same noise promises with the figure published, `loss_without` if it were not,
     both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
-    the noisiest cell, at equal promise. None where the release cannot be built without the mandate,
+    the noisiest cell, at equal promise. None where the release cannot be built without the figure,
     or where errors depend on the data.
     """
 
@@ -55,7 +55,7 @@ def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
     told = [one for one in mandates.statements if one.relation != "zero"]
     if not told or prod(mechanism.shape) > LARGEST_TABLE:
         return []
-    tradeoff, deviation = mechanism.guarantee.tradeoff, _deviation(mechanism)
+    tradeoff, deviation = mechanism.guarantee.tradeoff, cell_deviation(mechanism)
     return [_cost(mechanism, statement, tradeoff, deviation) for statement in told]
 
 
@@ -73,13 +73,13 @@ def _cost(
             loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
     except CongenialError:
         return MandateCost(statement.label, loss, None, deviation, None)
-    return MandateCost(statement.label, loss, before, deviation, _deviation(other))
+    return MandateCost(statement.label, loss, before, deviation, cell_deviation(other))
 
 
 def _comparable(
     law: Description, pairs: Adjacency, other: Description, others: Adjacency
 ) -> tuple[float, float]:
-    """Losses of counts with and without a mandate: both enumerated, or both by the proved bound."""
+    """Losses of counts with and without a figure: both enumerated, or both by the proved bound."""
     given, without = conditions(law, pairs), conditions(other, others)
     if given.enumerated is None or without.enumerated is None:
         given, without = (replace(one, enumerated=None) for one in (given, without))
@@ -116,9 +116,3 @@ def _parameter(tradeoff: Tradeoff) -> float:
     if isinstance(tradeoff, Gaussian):
         return float(tradeoff.mu)
     return float(tradeoff.eps) if isinstance(tradeoff, Pure | Approximate) else float("nan")
-
-
-def _deviation(mechanism: Mechanism) -> float | None:
-    """Standard deviation of the noisiest cell."""
-    found = cell_error(mechanism)
-    return None if found is None else found.standard_deviation

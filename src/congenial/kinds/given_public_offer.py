@@ -23,6 +23,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.kinds.given_public import PriorCounts, ScenariosSection
 from congenial.kinds.kind import Offer, Setting, Tell, planned
+from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.wasserstein.base_measure import (
     Base,
     congenial,
@@ -37,7 +38,7 @@ from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.report.given_public_report import Earlier, GivenPublicReport
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound, delta_z
@@ -213,10 +214,10 @@ def _earlier(plan: Setting, section: ScenariosSection) -> Earlier | None:
 
 def _counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int, ...]:
     """The counts of an earlier release in the order of the table; below zero they count as zero."""
-    axes = plan.schema.axes(section.table)
+    axes, labels = plan.schema.axes(section.table), label_names(section.table, ["count"])
     found: dict[tuple[str, ...], int] = {}
-    for line, row in enumerate(_rows(plan.folder / address, address, section.table), start=2):
-        cell = tuple(row[axis.name] for axis in axes)
+    for line, row in enumerate(_rows(plan.folder / address, address, labels), start=2):
+        cell = tuple(row[label] for label in labels)
         known = all(label in axis.levels for label, axis in zip(cell, axes, strict=True))
         whole = re.fullmatch(r"-?\d{1,18}", (row["count"] or "").strip())
         if not known or whole is None or cell in found:
@@ -235,7 +236,7 @@ def _counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int
     return tuple(found[cell] for cell in product(*(axis.levels for axis in axes)))
 
 
-def _rows(place: Path, address: str, table: list[str]) -> list[dict[str, str]]:
+def _rows(place: Path, address: str, labels: tuple[str, ...]) -> list[dict[str, str]]:
     """The lines of a CSV file with a column for each axis and one for the count."""
     try:
         with place.open(newline="", encoding="utf-8-sig") as file:
@@ -245,7 +246,7 @@ def _rows(place: Path, address: str, table: list[str]) -> list[dict[str, str]]:
             f"base_measure.prior: '{address}' cannot be read as CSV.",
             remedy="Give the table.csv or values.csv of an earlier bundle, or a file like it.",
         ) from None
-    wanted = [*table, "count"]
+    wanted = [*labels, "count"]
     if not rows or any(name not in rows[0] for name in wanted):
         raise DataError(
             f"base_measure.prior: '{address}' lacks rows or one of the columns "

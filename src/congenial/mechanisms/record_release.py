@@ -4,15 +4,21 @@ synthetic records.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from congenial.mechanisms.released import Released
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 
 FOLLOWS = "the promise follows from the description"
+
+
+def _as_written(description: RecordDescription) -> str:
+    """Every letter of it but the order of its keys: 1.0 and true are not 1."""
+    return json.dumps(description.to_dict(), sort_keys=True)
 
 
 class Made(Protocol):
@@ -48,7 +54,8 @@ class RecordRelease(Released):
     @property
     def follows(self) -> bool:
         """Whether one of them has this description and this promise: for `congenial verify`."""
+        told = _as_written(self.description)
         return any(
-            made.description == self.description and self.guarantee.follows_from(made.guarantee)
+            _as_written(made.description) == told and self.guarantee.follows_from(made.guarantee)
             for made in self.rebuilt()
         )

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,11 +15,11 @@ from congenial.data.arguments import texts
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
-from congenial.data.selection import cell_index as cell_index  # used by those who read releases
-from congenial.data.selection import select
+from congenial.data.table import cell_index as cell_index  # used by those who read releases
+from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.figures.support import support
-from congenial.mechanisms.cell_labels import label_columns
+from congenial.mechanisms.cell_labels import label_columns, label_names
 from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
@@ -29,6 +28,8 @@ from congenial.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
     from congenial.tables.node_order import NodeOrder
+
+INTERVAL = ("estimate", "low", "high", "exact")  # columns of intervals, and parts of `Interval`
 
 
 @dataclass(frozen=True)
@@ -208,9 +209,9 @@ class Release(Released):
         half = np.array([law.interval(level) for law in laws])[of_sum]
         exact = np.array([law.variance == 0 for law in laws])[of_sum]
         low, high = np.maximum(0, estimate - half), np.maximum(0, estimate) + half
-        columns = label_columns(self.schema, tuple(names))
-        parts = {"estimate": estimate, "low": low, "high": high, "exact": exact}
-        columns |= {name: pa.array(values) for name, values in parts.items()}
+        columns = label_columns(self.schema, tuple(names), INTERVAL)
+        for part, values in zip(INTERVAL, (estimate, low, high, exact), strict=True):
+            columns[part] = pa.array(values)
         return pa.table(columns)
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
@@ -238,7 +239,7 @@ class Release(Released):
         """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
         import pyarrow as pa
 
-        columns = label_columns(self.schema, self.table)
+        columns = label_columns(self.schema, self.table, _counts(self.description))
         columns["count"] = pa.array(self.values.reshape(-1))
         if self.raw is not None:
             columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))
@@ -272,14 +273,9 @@ class Release(Released):
         values, raw = (*(one.to_numpy().reshape(shape) for one in counts.columns), None)[:2]
         return cls(name, description, guarantee, values, randomness, publishable, raw)
 
-    def _repr_html_(self) -> str:
-        axes = " x ".join(
-            f"{escape(axis.name)} ({len(axis.levels)})" for axis in self.schema.axes(self.table)
-        )
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return (
-            f"<h4>Release '{escape(self.name)}': {axes}</h4>{warning}{self.guarantee._repr_html_()}"
-        )
+    def _title(self) -> str:
+        axes = self.schema.axes(self.table)
+        return f"Release '{self.name}': " + " x ".join(f"{a.name} ({a.size})" for a in axes)
 
 
 def expected_table(schema: Schema, description: Description) -> Expected:
@@ -288,7 +284,8 @@ def expected_table(schema: Schema, description: Description) -> Expected:
 
     axes = schema.axes(description.table)
     number = pa.float64() if description.continuous else pa.int64()
-    columns = [(axis.name, pa.string()) for axis in axes]
+    labels = label_names([axis.name for axis in axes], _counts(description))
+    columns = [(label, pa.string()) for label in labels]
     columns += [(name, number) for name in _counts(description)]
     longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
     cells = math.prod(axis.size for axis in axes)

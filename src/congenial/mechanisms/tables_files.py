@@ -14,10 +14,9 @@ import numpy as np
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
-from congenial.mechanisms.cell_labels import label_columns
+from congenial.mechanisms.cell_labels import label_columns, label_names
 
 NUMBERS = ("estimate", "sd")
-COLUMNS = ("count", *NUMBERS, "low", "high", "count_as_drawn")
 
 
 def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
@@ -75,7 +74,8 @@ class TableFile:
         import pyarrow as pa
 
         axes = self.schema.axes(self.tables[self.at])
-        fields = [(axis.name, pa.string()) for axis in axes]
+        labels = label_names(self.tables[self.at], self.columns)
+        fields = [(label, pa.string()) for label in labels]
         fields += [(name, pa.float64() if name in NUMBERS else pa.int64()) for name in self.columns]
         longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
         return Expected(f"{self.name}.parquet", pa.schema(fields), math.prod(self.shape), longest)
@@ -84,7 +84,7 @@ class TableFile:
         """One row per cell: labels and numbers, as an Arrow table."""
         import pyarrow as pa
 
-        named = label_columns(self.schema, self.tables[self.at])
+        named = label_columns(self.schema, self.tables[self.at], self.columns)
         named |= {name: pa.array(np.reshape(columns[name], -1)) for name in self.columns}
         return pa.table(named)
 

@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 
 from congenial.data.arguments import texts
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, Released, check_level
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tables_description import TablesDescription
 from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.joint_estimator import JointEstimator, ends
 from congenial.tables.measurements import Floats
@@ -196,7 +195,7 @@ class TablesRelease(Released):
         axes = _flat([names])
         estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
         low, high = ends(estimates, deviations, level)
-        columns = label_columns(self.schema, axes)
+        columns = label_columns(self.schema, axes, INTERVAL)
         for name, values in (("estimate", estimates), ("low", low), ("high", high)):
             columns[name] = pa.array(values.reshape(-1))
         return pa.table(columns | {"exact": pa.array((deviations == 0).reshape(-1))})
@@ -224,10 +223,8 @@ class TablesRelease(Released):
 
         return pl.from_arrow(self.to_arrow(*names))
 
-    def _repr_html_(self) -> str:
-        tables = "; ".join(escape(_said(names)) for names in self.tables)
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return f"<h4>{escape(self.name)}: {tables}</h4>{warning}{self.guarantee._repr_html_()}"
+    def _title(self) -> str:
+        return f"Release '{self.name}': {'; '.join(_said(names) for names in self.tables)}"
 
     # ---- files -------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from congenial.publication.bundle import (
     INDEX,
     FilesOf,
     as_json,
+    index_of,
     published_csv,
     read,
     read_bytes,
@@ -208,9 +209,10 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
 
 
 def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
-    """Not a key twice, not a space more than is written."""
+    """Not a key twice, not a space more than is written, no number in another form."""
     told = {
-        INDEX: index,
+        INDEX: index_of(release, str(index["promise"]), index["files"])
+        | {"created": index["created"]},
         "schema.json": release.schema.to_dict(),
         "published.json": release.published.to_dict(),
     }

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from congenial.data.selection import cell_index, select
+from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, PlanError
-from congenial.privacy.parameter_limits import LARGEST
+from congenial.privacy.numbers import LARGEST_PARAMETER
 
 if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import Mechanism
@@ -51,11 +51,11 @@ def error_rows(mechanism: Mechanism, level: float = 0.95) -> list[ErrorRow]:
     return [_worst(mechanism, margin, level) for margin in wanted]
 
 
-def cell_error(mechanism: Mechanism, level: float = 0.95) -> ErrorRow | None:
-    """Error of the noisiest cell; None for a mechanism whose error depends on the data."""
+def cell_deviation(mechanism: Mechanism) -> float | None:
+    """Standard deviation of the noisiest cell; None where errors depend on the data."""
     if not mechanism.additive:
         return None
-    return _worst(mechanism, mechanism.description.table, level)
+    return _worst(mechanism, mechanism.description.table, 0.95).standard_deviation
 
 
 def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> ErrorRow:
@@ -88,11 +88,10 @@ def less_noise(mechanism: Mechanism) -> tuple[str, float] | None:
         other = KNorm.calibrate(mechanism.guarantee, description.table)
     except CongenialError:
         return None
-    ours, theirs = (cell_error(one) for one in (mechanism, other))
+    ours, theirs = cell_deviation(mechanism), cell_deviation(other)
     assert ours is not None
     assert theirs is not None
-    found = theirs.standard_deviation
-    return (other.name, found) if found < 0.97 * ours.standard_deviation else None
+    return (other.name, theirs) if theirs < 0.97 * ours else None
 
 
 @dataclass(frozen=True)
@@ -154,12 +153,13 @@ def least(want: Want, error: Callable[[Fraction], float]) -> Fraction:
         return Fraction(0)
     high = Fraction(1)
     while error(high) > want.within:
-        if high == LARGEST:
+        if high == LARGEST_PARAMETER:
             raise PlanError(
-                f"--want {want.text!r} needs more than {LARGEST}, the most a plan may promise.",
+                f"--want {want.text!r} needs more than {LARGEST_PARAMETER}, the most a plan may "
+                "promise.",
                 remedy="Ask for a larger error, a coarser table, or publish the statistic exactly.",
             )
-        high = min(2 * high, Fraction(LARGEST))
+        high = min(2 * high, Fraction(LARGEST_PARAMETER))
     low = high / 2
     while low > Fraction(1, 1000) and error(low) <= want.within:
         low, high = low / 2, low

@@ -92,6 +92,10 @@ class Column:
             raise GuaranteeError("a synthesised column has no name.", remedy="Give its name.")
         where = f"column {data['name']!r}"
         rest: dict[str, Any] = {key: data[key] for key in ("weighting", "correct") if key in data}
+        if not isinstance(rest.get("correct", True), bool):
+            raise GuaranteeError(
+                f"{where}: correct is neither true nor false.", remedy="Give true or false."
+            )
         if "model" in data:
             rest["model"] = read_model(data["model"], where)
         if "share" in data:
@@ -241,7 +245,7 @@ class FixedTotals:
     def sizes(self, n: int) -> Ints:
         """People in each group, group 0 first."""
         if self.figures is None:
-            raise MandateError("the mandates have no values yet.", remedy="Publish them first.")
+            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
         return np.concatenate([[n - int(self.figures.sum())], self.figures])
 
 

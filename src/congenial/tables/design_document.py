@@ -151,7 +151,7 @@ def _recheck(
     same = document(found, model, told["aim"])
     return DesignChecks(
         found.parameters == tuple(drawn) and found.feasible(),
-        same["types"] == told["types"] and same["words"] == told["words"],
+        repr(same["types"]) == repr(told["types"]) and same["words"] == told["words"],
         _gap(found, model) and _variances(found, model),
     )
 

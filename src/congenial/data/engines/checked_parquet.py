@@ -5,7 +5,7 @@ numbers of rows are compared with what the file must hold; then every page's own
 which says how much the page unpacks to and which the decoder obeys. Only then is anything decoded.
 Text comes as positions in a list of texts, so that a long text that every row repeats is seen once.
 
-    footer    names, types, rows; no chunk of columns outside the file, none counted twice
+    footer    names, types, rows, no words; no chunk of columns outside the file, none counted twice
     pages     kinds that hold no more than their bytes; as many values as the footer says
     texts     none longer than the longest label there is
 """
@@ -61,6 +61,8 @@ class Expected:
         found = file.metadata
         if not file.schema_arrow.equals(self.schema):
             raise self._refused("does not have the columns and types it must have")
+        if not file.schema_arrow.equals(self.schema, check_metadata=True):
+            raise self._refused("has words in its footer that are not ours")
         if self.rows is not None and found.num_rows != self.rows:
             raise self._refused(f"has {found.num_rows} rows; there must be {self.rows}")
         if found.num_rows * found.num_columns > FREE_VALUES + VALUES_PER_BYTE * len(content):

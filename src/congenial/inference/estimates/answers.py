@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from congenial._notebook import grid
+from congenial.mechanisms.cell_labels import label_names
 
 COLUMNS = ("value", "low", "high", "sd", "method", "note")
 NOT_GROUPS = ("of", *COLUMNS, "level", "jointly")  # keys of a row that are no labels
@@ -37,7 +38,7 @@ class Estimate:
         numbers = {name: _finite(getattr(self, name)) for name in ("value", "low", "high", "sd")}
         return {
             "of": self.of,
-            **self.group,
+            **_labels(self.group),
             **numbers,
             "level": self.level,
             "jointly": self.jointly,
@@ -48,7 +49,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class EstimateTable:
-    """Estimates in the order they were asked for."""
+    """Estimates in the order they were asked for.
+
+    A sequence of `Estimate`: iterate, index, or take all of it with `to_arrow`, `to_pandas` or
+    `to_dicts`. Notebooks show it as a table.
+    """
 
     estimates: tuple[Estimate, ...]
 
@@ -65,10 +70,10 @@ class EstimateTable:
         """One row for each estimate: `of`, the groups' labels, value, low, high, sd, method."""
         import pyarrow as pa
 
-        names = list(dict.fromkeys(name for one in self for name in one.group))
+        names = tuple(dict.fromkeys(name for one in self for name in one.group))
         columns: dict[str, Any] = {"of": pa.array([one.of for one in self], pa.string())}
-        for name in names:
-            columns[name] = pa.array([one.group.get(name) for one in self], pa.string())
+        for name, column in zip(names, label_names(names, NOT_GROUPS), strict=True):
+            columns[column] = pa.array([one.group.get(name) for one in self], pa.string())
         for name in COLUMNS:
             kind = pa.float64() if name in ("value", "low", "high", "sd") else pa.string()
             columns[name] = pa.array([getattr(one, name) for one in self], kind)
@@ -100,6 +105,11 @@ def written_number(value: float) -> str:
 def int_or_nan(value: float) -> float:
     """The whole number next to a finite one."""
     return float(round(value)) if math.isfinite(value) else math.nan
+
+
+def _labels(group: Mapping[str, str]) -> dict[str, str]:
+    """The labels of a group by column."""
+    return dict(zip(label_names(tuple(group), NOT_GROUPS), group.values(), strict=True))
 
 
 def _numbers(one: Estimate) -> tuple[float, float, float]:

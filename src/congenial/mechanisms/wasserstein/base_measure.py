@@ -160,12 +160,17 @@ class Base:
     def from_dict(cls, data: Any) -> Base:
         """Inverse of `to_dict`."""
         return cls(
-            data["cells"],
-            tuple((tuple(one["cells"]), one["sum"]) for one in data["totals"]),
-            data["nonnegative"],
+            int(data["cells"]),
+            tuple((tuple(one["cells"]), _sum(one["sum"])) for one in data["totals"]),
+            bool(data["nonnegative"]),
             tuple((part, whole) for part, whole in data["parts"]),
             tuple(None if a is None else fraction(a) for a in data["dirichlet"]),
         )
+
+
+def _sum(told: Any) -> int | None:
+    """A sum as a bundle tells it; None where it is not told."""
+    return None if told is None else int(told)
 
 
 def _cells(numbers: Sequence[int]) -> str:

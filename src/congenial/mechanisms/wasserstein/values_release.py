@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.errors import BundleError
 from congenial.figures.support import support
+from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
@@ -185,7 +186,7 @@ class ValuesRelease(RecordRelease):
     def _rows(self) -> tuple[list[str], list[list[Any]]]:
         """The names of the columns, and the labels and value of each cell."""
         axes = self.schema.axes(self.table)
-        header = [*self.table, "count"] if axes else ["number", "value"]
+        header = [*label_names(self.table, ["count"]), "count"] if axes else ["number", "value"]
         cells: Any = product(*(axis.levels for axis in axes))
         if not axes:
             cells = ((number,) for number in range(len(self.values)))

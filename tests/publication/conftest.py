@@ -1,0 +1,56 @@
+"""Bundles that are no tables, for forgers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from congenial.mechanisms.distribution import sampling_error
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
+from tests.kinds import test_given_public_plan as values_plan
+from tests.kinds import test_statistics_plan as statistics_plan
+from tests.kinds.test_partial_plan import PARTIAL
+from tests.kinds.test_records_from_models_plan import write
+from tests.plain_reports import plain_reports
+
+
+@pytest.fixture(scope="module")
+def quick_promises() -> Iterator[None]:
+    """Without pictures, and with a short bootstrap."""
+    with plain_reports(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling_error, "DRAWS", 19)
+        yield
+
+
+def released(path: Path) -> Path:
+    plan = Plan.load(path)
+    if plan.statements:
+        workflow.publish(plan)
+    return workflow.release(plan, plan.release[0].name).folder
+
+
+def make_values(folder: Path, *changes: tuple[str, str]) -> Path:
+    values_plan.write_cases(folder)
+    return released(values_plan.plan(folder, *changes))
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory, quick_promises: None) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp
+    assumed = "scenarios = { distance = 1 }"
+    congenial = (values_plan.PRIOR, 'base_measure = "congenial"')
+    hospital = place("statistics")
+    statistics_plan.write_patients(hospital / "patients.csv", 200, 0, seed=1)
+    statistics_plan.write_patients(hospital / "modelling.csv", 3000, 100_000, seed=2)
+    changes = ('persons = "not protected"', statistics_plan.PERSONS)
+    fewer = ("replications = 200", 'replications = 60\nmechanism = "optimum"')
+    return {
+        "prior": make_values(place("prior")),
+        "sums": make_values(place("sums"), congenial),
+        "assumed": make_values(place("assumed"), (values_plan.BELIEF, assumed), congenial),
+        "synthetic": released(write(place("synthetic"), PARTIAL)),
+        "statistics": released(statistics_plan.plan(hospital, changes, fewer)),
+    }

@@ -1,0 +1,149 @@
+"""Pictures and words in sections of a report that tell what no bundle holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markupsafe import escape
+
+from congenial import verify
+from congenial.report import statistics_report
+from congenial.report.given_public_report import CAPTIONS
+from congenial.report.render import basis_of
+from tests.publication.forging import ADDED, NOT_OURS, Change, forged
+
+pytestmark = pytest.mark.usefixtures("quick_promises")
+
+PICTURE = "data:image/svg+xml;base64,PHN2Zy8+"
+
+
+def figure(caption: str, more: str = "", address: str = PICTURE) -> str:
+    told = str(escape(caption))
+    image = f'<img alt="{told}" src="{address}">'
+    return f"<figure>{image}{more}<figcaption>{told}</figcaption></figure>"
+
+
+CAPTION = {"sums": CAPTIONS[0], "prior": CAPTIONS[1], "statistics": statistics_report.CAPTION}
+PLACE = {  # what follows the picture in its section
+    "sums": ("counts", '<div class="wide">'),
+    "prior": ("counts", '<div class="wide">'),
+    "statistics": ("laws", "<p>Diagnosis"),
+}
+
+
+def pictured(kind: str, picture: str) -> Change:
+    """The picture where the report has one."""
+
+    def change(_: Any, bundle: Path) -> None:
+        page, (name, follows) = (bundle / "report.html").read_text(), PLACE[kind]
+        before, after = page.split(f'<section id="{name}">')
+        after = after.replace(follows, f"{picture}\n{follows}", 1)
+        (bundle / "report.html").write_text(f'{before}<section id="{name}">{after}')
+
+    return change
+
+
+@pytest.mark.parametrize("kind", sorted(CAPTION))
+def test_a_picture_of_ours_is_accepted(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    assert forged(good[kind], tmp_path, pictured(kind, figure(CAPTION[kind]))) == set()
+
+
+@pytest.mark.parametrize("what", sorted(ADDED))
+@pytest.mark.parametrize("kind", sorted(CAPTION))
+def test_what_is_put_beside_a_picture(
+    good: dict[str, Path], tmp_path: Path, kind: str, what: str
+) -> None:
+    inside = pictured(kind, figure(CAPTION[kind], ADDED[what]))
+    assert forged(good[kind], tmp_path, inside) == {NOT_OURS}
+
+
+@pytest.mark.parametrize("what", sorted(ADDED))
+@pytest.mark.parametrize("kind", ["prior", "statistics"])
+def test_what_is_put_where_words_may_differ(
+    good: dict[str, Path], tmp_path: Path, kind: str, what: str
+) -> None:
+    assert forged(good[kind], tmp_path, pictured(kind, ADDED[what])) == {NOT_OURS}
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        figure("Epsilon is 0.0001."),
+        figure(CAPTIONS[0]) * 2,
+        figure(CAPTIONS[0], address="https://example.org/a.svg"),
+        figure(CAPTIONS[0], address="data:text/html;base64,PHN2Zy8+"),
+        figure(CAPTIONS[0]).replace("<img", "<img onload=x"),
+    ],
+)
+def test_pictures_that_are_not_ours(good: dict[str, Path], tmp_path: Path, picture: str) -> None:
+    assert forged(good["sums"], tmp_path, pictured("sums", picture)) == {NOT_OURS}
+
+
+def in_report(old: str, new: str, times: int = 1) -> Change:
+    """Other words in the report."""
+
+    def change(_: Any, bundle: Path) -> None:
+        page = (bundle / "report.html").read_text()
+        assert page.count(old) == times
+        (bundle / "report.html").write_text(page.replace(old, new))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "section"),
+    [
+        ("prior", "Released counts are draws, not the truth.", "Counts are exact.", "counts"),
+        ("prior", '<th scope="row">Loss</th>', '<th scope="row">Gain</th>', "law"),
+        ("statistics", "from public parameters alone", "from the data alone", "tried"),
+        ("statistics", "Diagnosis of the fit: ", "Proof of the fit: ", "laws"),
+        ("synthetic", "a record weighs less", "a record weighs nothing", "models"),
+        ("sums", "<h2>How to use it</h2>", "<h2>How to misuse it</h2>", "use"),
+        ("sums", "Written by congenial", "Certified by congenial", "what surrounds the sections"),
+    ],
+)
+def test_words_are_ours_wherever_they_stand(
+    good: dict[str, Path], tmp_path: Path, kind: str, old: str, new: str, section: str
+) -> None:
+    """Also in sections that tell what no bundle holds; `verify` says which section it is."""
+    assert forged(good[kind], tmp_path, in_report(old, new)) == {NOT_OURS}
+    (detail,) = (one.detail for one in verify(tmp_path / "forged") if one.what == NOT_OURS)
+    assert detail == f"it differs in: {section}"
+
+
+@pytest.mark.parametrize(
+    "basis",
+    ["[]", "{", "{}", "7", '{"file": "x.csv", "counts": [1], "alpha": "1", "kappa": "1"}'],
+)
+@pytest.mark.parametrize("kind", ["prior", "statistics"])
+def test_a_basis_that_makes_no_sense(
+    good: dict[str, Path], tmp_path: Path, kind: str, basis: str
+) -> None:
+    told = basis_of((good[kind] / "report.html").read_text())
+    old = str(escape(json.dumps(told, ensure_ascii=False)))
+    found = forged(good[kind], tmp_path, in_report(old, str(escape(basis))))
+    assert found == {NOT_OURS}
+
+
+def test_what_no_bundle_holds_is_told_in_the_head_and_in_the_text(
+    good: dict[str, Path], tmp_path: Path
+) -> None:
+    old = str(escape(basis_of((good["statistics"] / "report.html").read_text())["diagnosis"]))
+    everywhere = in_report(old, "normal", 2)
+    assert forged(good["statistics"], tmp_path / "a", everywhere) == set()
+    only = in_report(f"Diagnosis of the fit: {old}", "Diagnosis of the fit: normal")
+    assert forged(good["statistics"], tmp_path / "b", only) == {NOT_OURS}
+
+
+def fit_in_other_words(_: Any, bundle: Path) -> None:
+    page = (bundle / "report.html").read_text()
+    told = str(escape(basis_of(page)["fit"]))
+    assert page.count(told) == 2
+    (bundle / "report.html").write_text(page.replace(told, "none whatsoever"))
+
+
+def test_the_error_of_the_fit_is_told_in_our_words(good: dict[str, Path], tmp_path: Path) -> None:
+    assert forged(good["statistics"], tmp_path, fit_in_other_words) == {NOT_OURS}

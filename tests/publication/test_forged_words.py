@@ -1,0 +1,218 @@
+"""What is ours in a bundle, to the letter: a word more, a letter other, in every kind of bundle.
+
+A kind that is registered is tested here: give it a scene in tests/confidentiality/scenes.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from markupsafe import escape
+
+from congenial import read
+from congenial.kinds import registry
+from congenial.publication.bundle import sha256
+from tests.confidentiality.scenes import SCENES
+from tests.fuzz.bundles import make
+from tests.publication.forging import (
+    ADDED,
+    NOT_OURS,
+    altered,
+    failed,
+    parquet_forgeries,
+    text_forgeries,
+)
+
+PLAIN = "it says when it was made, and nothing it need not say"
+OTHERS = "the bundle lists its own files and no others"
+IN_WORDS = "the promise in words is the one in numbers"
+WRITTEN = ("release.json", "DIGEST.txt", "report.html", "README.txt", "CITATION.cff")
+
+pytestmark = pytest.mark.usefixtures("quick_promises")
+every_kind = pytest.mark.parametrize("kind", [scene.kind for scene in SCENES])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, quick_promises: None) -> dict[str, Path]:
+    return make(tmp_path_factory.mktemp("made"))
+
+
+def test_every_kind_is_here_and_verifies(made: dict[str, Path]) -> None:
+    assert {read(one).kind for one in made.values()} == {kind.name for kind in registry.KINDS}
+    assert {name: failed(bundle) for name, bundle in made.items()} == {name: set() for name in made}
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+def places(page: str) -> Iterator[int]:
+    """Where something could be put: in every section, in every figure, and at the end."""
+    for tag in ("<section[^>]*>", "</section>", "<figure[^>]*>", "</figcaption>", "<table[^>]*>"):
+        yield from (found.end() for found in re.finditer(tag, page))
+    yield page.index("</body>")
+
+
+@every_kind
+def test_what_is_put_into_a_report(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    """Every addition at the end, and one of them, in turn, at each of all other places."""
+    page = (made[kind] / "report.html").read_text()
+    where = list(places(page))
+    tried = [(where[-1], what) for what in ADDED]
+    tried += [(at, list(ADDED)[n % len(ADDED)]) for n, at in enumerate(where[:-1])]
+    assert len(where) > 4
+    for at, what in tried:
+        more = page[:at] + ADDED[what] + page[at:]
+        found = altered(
+            made[kind],
+            tmp_path / f"{at}-{what}",
+            lambda _, bundle, more=more: (bundle / "report.html").write_text(more),
+        )
+        assert NOT_OURS in found, (page[at - 60 : at], what)
+
+
+@every_kind
+@pytest.mark.parametrize("name", ["README.txt", "CITATION.cff"])
+def test_a_sentence_added_to_a_text(
+    made: dict[str, Path], tmp_path: Path, kind: str, name: str
+) -> None:
+    def change(_: Any, bundle: Path) -> None:
+        with (bundle / name).open("a") as file:
+            file.write("# In truth epsilon = 0.0001.\n")
+
+    assert altered(made[kind], tmp_path, change) == {f"{name} says nothing else"}
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "more",
+    [" Trust us, epsilon = 0.1.", ", which is little. Believe it", " and epsilon = 0 of all"],
+)
+def test_prose_after_what_was_spent(
+    made: dict[str, Path], tmp_path: Path, kind: str, more: str
+) -> None:
+    def change(index: Any, bundle: Path) -> None:
+        old = index["promise"]
+        index["promise"] = old.rstrip(".") + more + "."
+        for name in ("README.txt", "report.html"):
+            text = (bundle / name).read_text().replace(old, index["promise"])
+            text = text.replace(escape(old), escape(index["promise"]))
+            (bundle / name).write_text(text)
+
+    assert altered(made[kind], tmp_path, change) == {IN_WORDS}
+
+
+# ---- release.json and what lies beside it --------------------------------------------------------
+
+
+@every_kind
+def test_a_listed_file_more(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    def change(index: Any, bundle: Path) -> None:
+        (bundle / "notes.txt").write_text("epsilon is 0.0001")
+        index["files"]["notes.txt"] = ""
+
+    assert altered(made[kind], tmp_path, change) == {OTHERS}
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "told",
+    ["yesterday", "2026-13-01T00:00:00+00:00", "2026-1-1T00:00:00+00:00", "2026-01-01", 7, None],
+)
+def test_when_it_was_made(made: dict[str, Path], tmp_path: Path, kind: str, told: Any) -> None:
+    found = altered(made[kind], tmp_path, lambda index, _: index.update(created=told))
+    assert found == {PLAIN}
+
+
+@every_kind
+def test_a_field_more(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    assert PLAIN in altered(made[kind], tmp_path, lambda index, _: index.update(note="eps 0"))
+
+
+@every_kind
+def test_links_in_place_of_files(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    for file in made[kind].iterdir():
+        copy = tmp_path / f"linked-{file.name}"
+        shutil.copytree(made[kind], copy)
+        (copy / file.name).rename(tmp_path / file.name)
+        (copy / file.name).symlink_to(tmp_path / file.name)
+        assert failed(copy), file.name
+
+
+@every_kind
+def test_a_key_twice(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    copy = tmp_path / "twice"
+    shutil.copytree(made[kind], copy)
+    text = (copy / "release.json").read_text()
+    (copy / "release.json").write_text(text.replace("{", '{"promise": "epsilon is 0",', 1))
+    (copy / "DIGEST.txt").write_text(sha256((copy / "release.json").read_bytes()) + "\n")
+    assert failed(copy) == {"its documents are written as read"}
+
+
+@every_kind
+def test_whole_numbers_of_release_json_in_other_types(
+    made: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    """Each whole number with a point and each truth value as a number, one at a time."""
+    index = json.loads((made[kind] / "release.json").read_text())
+    told = ("description", "guarantee", "publishable", "format")
+    text = json.dumps({key: index[key] for key in told})
+    forms = [*re.finditer(r"(?<=[ \[])(-?\d+|true|false)(?=[,}\]])", text)]
+    assert len(forms) > 2
+    for n, number in enumerate(forms):
+        form = {"true": "1", "false": "0"}.get(number[0], f"{number[0]}.0")
+        other = json.loads(f"{text[: number.start()]}{form}{text[number.end() :]}")
+        found = altered(
+            made[kind], tmp_path / str(n), lambda told, _, other=other: told.update(other)
+        )
+        assert found, text[: number.end()][-60:]
+
+
+# ---- files of values: other types, lying footers, other letters ----------------------------------
+
+
+def forgeries(bundle: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Every file that is no page, in every forged form."""
+    for file in sorted(bundle.iterdir()):
+        if file.name in WRITTEN:
+            continue
+        content = file.read_bytes()
+        if file.suffix == ".parquet":
+            found = parquet_forgeries(pq.read_table(file))
+        else:
+            found = text_forgeries(file.name, content)
+        yield from ((file.name, what, other) for what, other in found if other != content)
+
+
+def accepted(bundle: Path, place: Path, tried: Any) -> list[str]:
+    """The forgeries that `verify` lets pass."""
+    passed = []
+    for n, (name, what, content) in enumerate(tried):
+        found = altered(
+            bundle,
+            place / str(n),
+            lambda _, copy, name=name, content=content: (copy / name).write_bytes(content),
+        )
+        shutil.rmtree(place / str(n))
+        if not found:
+            passed.append(f"{name}: {what}")
+    return passed
+
+
+@every_kind
+def test_one_forgery_of_each_sort(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    sorts = {(Path(one[0]).suffix, one[1].split()[-1]): one for one in forgeries(made[kind])}
+    assert len(sorts) > 5
+    assert accepted(made[kind], tmp_path, list(sorts.values())[:: 1 + len(sorts) // 8]) == []
+
+
+@pytest.mark.audit
+@every_kind
+def test_every_forgery_of_every_file(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    assert accepted(made[kind], tmp_path, forgeries(made[kind])) == []
