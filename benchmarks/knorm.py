@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.papers.semi_dp.cones import Cones, table_cones
 from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.sampling import Randomness, SystemRandomness
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.gauge.cones import Cones, table_cones
 from congenial.sampling.gauge.gauge import Gauge
 from congenial.sampling.gauge.knorm_noise import KNormNoise
 from congenial.sampling.two_way.two_way import TwoWayNoise

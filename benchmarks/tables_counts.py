@@ -28,7 +28,7 @@ from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.tables.covariance import Covariance
 from congenial.tables.estimate import estimate
-from congenial.tables.intervals import normal
+from congenial.tables.intervals import half_width
 from congenial.tables.measurements import Measurements
 from congenial.tables.whole_counts import (
     LevelTargets,
@@ -212,8 +212,9 @@ def errors(
             squares[:, b] += [
                 np.mean((v - truth[b]) ** 2) for v in (estimates[b], printed[b], other)
             ]
-            interval = normal(estimates[b], deviations[b], 0.9)
-            inside[b] += np.mean(interval.contains(printed[b]))
+            half = half_width(0.9) * deviations[b]
+            low, high = np.floor(estimates[b] - half), np.ceil(estimates[b] + half)
+            inside[b] += np.mean((low <= printed[b]) & (printed[b] <= high))
     rmse = np.sqrt(squares / releases)
     return [
         {

@@ -1,8 +1,10 @@
 """The walk of one release: the files and functions that `release` of one table passes, in order.
 
-Run `python -m benchmarks walk`. One row per room: how many of its files and functions are entered
-between the call of `workflow.release` and its return, how often, and which file comes first; the
-last row is the whole walk, with how often it changes from one file to another.
+Run `python -m benchmarks walk`. First one row per phase, then one per room, then the whole walk,
+and last `verify` of the bundle that came of it, which is a walk of its own. Files, functions and
+classes are those entered; `alone` counts functions that no other phase (or room) enters: what a
+reader would be spared without it. A switch is a call from one file into another. Templates of the
+report are no functions and are not counted.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import inspect
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -18,6 +21,7 @@ import congenial
 from congenial.publication import workflow
 from congenial.publication.demo_population import write_demo
 from congenial.publication.plan import Plan
+from congenial.publication.verification import verify
 
 SEED = 20200401
 ONE_TABLE = """[[release]]
@@ -31,64 +35,129 @@ ledger = "ledger.sqlite"
 epsilon = 4.0
 """
 ROOT = str(Path(congenial.__file__).parent) + "/"
+PLAN = "plan"
+# A phase begins with a call of one of these functions and ends with its return; what is called
+# outside of all of them is the plan's. A folder stands for all functions in it.
+PHASES = {
+    "figures/": "figures",
+    "pairs/": "pairs",
+    "kinds/single_table_offer.py:build": "build",
+    "mechanisms/projection/projection.py:rehearse": "fit",
+    "mechanisms/projection/projection.py:project": "fit",
+    "data/tabulate.py:Microdata.open": "data",
+    "data/tabulate.py:Microdata.tabulate": "data",
+    "mechanisms/mechanism.py:Mechanism.check": "data",
+    "mechanisms/mechanism.py:Mechanism.release": "draw",
+    "kinds/single_table_offer.py:made_up": "draw",
+    "report/table_report.py:render": "report",
+    "publication/bundle.py:files_of": "bundle",
+    "publication/bundle.py:write": "bundle",
+    "publication/bundle.py:assemble": "read back",
+    "publication/claim.py": "claim",
+    "ledger/": "ledger",
+    "ledger/state.py:LedgerState.price": "price",
+    "privacy/composition.py": "price",
+}
+PASSING = {"figures/", "pairs/"}  # phases of their own only when no other phase asks for them
+
+
+def place_of(code: CodeType) -> str:
+    """The file of a function, from the package's folder on."""
+    return code.co_filename.removeprefix(ROOT)
 
 
 class Walk:
-    """Functions of congenial in the order of their first call."""
+    """Functions of congenial in the order of their first call, and in which phases."""
 
     def __init__(self) -> None:
+        self.phases: dict[CodeType, set[str]] = {}
         self.calls: dict[CodeType, int] = {}
         self.switches = 0
         self._last = ""
+        self._stack = [PLAN]
 
     def enter(self, frame: FrameType, event: str, _: Any) -> None:
         """What `sys.setprofile` calls; comprehensions and class bodies are no functions."""
         code = frame.f_code
-        if event != "call" or not code.co_filename.startswith(ROOT):
+        if not (code.co_filename.startswith(ROOT) and code.co_filename.endswith(".py")):
             return
+        if event == "return":
+            self._stack.pop()
+        if event != "call":
+            return
+        self._stack.append(self._phase(code))
         if not code.co_flags & inspect.CO_NEWLOCALS or code.co_name.startswith("<"):
             return
         self.calls[code] = self.calls.get(code, 0) + 1
+        self.phases.setdefault(code, set()).add(self._stack[-1])
         self.switches += code.co_filename != self._last
         self._last = code.co_filename
 
+    def _phase(self, code: CodeType) -> str:
+        place, now = place_of(code), self._stack[-1]
+        folder = place.split("/")[0] + "/"
+        for key in (f"{place}:{code.co_qualname}", place, folder):
+            if key in PHASES and (key not in PASSING or now == PLAN):
+                return PHASES[key]
+        return now
 
-def walked() -> Walk:
-    """Publish the demo's figures, then watch the release of one table."""
+    def watch(self, call: Callable[[], Any]) -> Walk:
+        """Call something and note where it goes."""
+        sys.setprofile(self.enter)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+        return self
+
+
+def walked() -> tuple[Walk, Walk]:
+    """Publish the demo's figures, then watch the release of one table, and its verification."""
     with tempfile.TemporaryDirectory() as place:
         file = write_demo(Path(place) / "demo", SEED)
         file.write_text(file.read_text().split("[[release]]")[0] + ONE_TABLE)
         plan = Plan.load(file)
         workflow.publish(plan)
-        walk = Walk()
-        sys.setprofile(walk.enter)
-        try:
-            workflow.release(plan, plan.release[0].name)
-        finally:
-            sys.setprofile(None)
-    return walk
+        folder, name = Path(place) / "bundle", plan.release[0].name
+        release = Walk().watch(lambda: workflow.release(plan, name, folder))
+        return release, Walk().watch(lambda: verify(folder))
 
 
 def run() -> list[dict[str, Any]]:
-    """One row per room, in the order in which they are first entered, and one for all."""
-    walk = walked()
-    rooms: dict[str, dict[CodeType, int]] = {}
-    for code, times in walk.calls.items():
-        room = code.co_filename.removeprefix(ROOT).split("/")[0]
-        rooms.setdefault(room, {})[code] = times
-    rows = [_row(room, calls) for room, calls in rooms.items()]
-    return [*rows, _row("all", walk.calls) | {"switches": walk.switches}]
+    """Rows of phases, rooms, the release and its verification."""
+    release, verification = walked()
+    rooms = {code: {place_of(code).split("/")[0]} for code in release.calls}
+    return [
+        *_rows("phase", release, release.phases),
+        *_rows("room", release, rooms),
+        _row("release", release, list(release.calls)) | {"switches": release.switches},
+        _row("verify", verification, list(verification.calls))
+        | {"switches": verification.switches},
+    ]
 
 
-def _row(room: str, calls: dict[CodeType, int]) -> dict[str, Any]:
-    files = list(dict.fromkeys(code.co_filename.removeprefix(ROOT) for code in calls))
+def _rows(what: str, walk: Walk, parts: dict[CodeType, set[str]]) -> list[dict[str, Any]]:
+    """One row per part, in the order in which they are first entered."""
+    rows = []
+    for part in dict.fromkeys(name for names in parts.values() for name in sorted(names)):
+        codes = [code for code, names in parts.items() if part in names]
+        alone = sum(parts[code] == {part} for code in codes)
+        rows.append(_row(f"{what} {part}", walk, codes) | {"alone": alone})
+    return rows
+
+
+def _row(part: str, walk: Walk, codes: list[CodeType]) -> dict[str, Any]:
+    methods = {(place_of(code), *code.co_qualname.split(".")[:-1]) for code in codes}
+    classes = {names for names in methods if len(names) == 2}
     return {
-        "room": room,
-        "files": len(files),
-        "functions": len(calls),
-        "calls": sum(calls.values()),
-        "first": files[0],
+        "part": part,
+        "files": len({place_of(code) for code in codes}),
+        "functions": len(codes),
+        "alone": "",
+        "classes": len(classes),
+        "calls": sum(walk.calls[code] for code in codes),
         "switches": "",
+        "first": place_of(codes[0]),
     }
 
 

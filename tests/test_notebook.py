@@ -17,6 +17,7 @@ from congenial import (
     Invariants,
     Ledger,
     Schema,
+    SeededRandomness,
     SemiAdjacent,
     Table,
     calibrate,
@@ -46,7 +47,7 @@ def published() -> tuple[Table, Invariants]:
 
 
 def views(folder: Path) -> dict[str, Any]:
-    _, public = published()
+    table, public = published()
     target = Guarantee.pure(1, under=SemiAdjacent(public))
     mechanism = calibrate(Congenial, target, table=["county", "age"])
     ledger = Ledger.open(folder / "l.sqlite", schema(), budget=Budget(epsilon=4), who=HOSTILE)
@@ -61,6 +62,7 @@ def views(folder: Path) -> dict[str, Any]:
         "mechanism": mechanism,
         "guarantee": mechanism.guarantee,
         "ledger": ledger,
+        "release": mechanism.release(table, SeededRandomness(1), f"by age {HOSTILE}"),
     }
 
 
@@ -72,10 +74,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_nothing_is_left_unescaped(pages: dict[str, str]) -> None:
     for name, page in pages.items():
-        assert set(re.findall(r"</?(\w+)", page)) <= {"h4", "table", "tr", "th", "td", "p"}, name
+        assert set(re.findall(r"</?(\w+)", page)) <= {"h4", "table", "tr", "th", "td", "p", "b"}, (
+            name
+        )
     assert HOSTILE in unescape(pages["schema"])
     assert HOSTILE in unescape(pages["published"])
     assert HOSTILE in unescape(pages["ledger"])
+    assert HOSTILE in unescape(pages["release"])
 
 
 def test_no_count_is_shown(pages: dict[str, str]) -> None:
@@ -93,4 +98,6 @@ def test_each_says_what_it_is(pages: dict[str, str]) -> None:
     assert "<th>Promise</th><td>epsilon = 1" in pages["mechanism"]
     assert "<th>Basis</th>" in pages["guarantee"]
     assert "epsilon = 1 of epsilon = 4" in pages["ledger"]
+    assert "county (3) x age (3)</h4><p><b>" in pages["release"]  # seeded: not for publication
+    assert "<th>Promise</th><td>epsilon = 1" in pages["release"]
     assert "<td>by-age</td><td>committed</td>" in pages["ledger"]

@@ -15,10 +15,9 @@ from congenial._exports import load_on_first_use
 from congenial._version import __version__
 
 if TYPE_CHECKING:
-    from congenial.data.schema import Schema
+    from congenial.data.schema import Schema, Unit
     from congenial.data.table import Table
     from congenial.data.tabulate import tabulate
-    from congenial.data.unit import Unit
     from congenial.errors import CongenialError
     from congenial.figures.invariants import Invariants, publish
     from congenial.figures.statements import (
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Schema": "data.schema",
     "Table": "data.table",
-    "Unit": "data.unit",
+    "Unit": "data.schema",
     "tabulate": "data.tabulate",
     "Invariants": "figures.invariants",
     "publish": "figures.invariants",

@@ -1,9 +1,24 @@
-"""Small tables for notebooks. Every text is escaped: labels may come from strangers."""
+"""Small tables for notebooks, from one template that escapes every text: labels may come from
+strangers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("congenial", "report/templates")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    return made.get_template("notebook.html")
 
 
 def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -12,19 +27,13 @@ def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> s
     >>> grid("A & B", ["n"], [["<1>"]])
     '<h4>A &amp; B</h4><table><tr><th>n</th></tr><tr><td>&lt;1&gt;</td></tr></table>'
     """
-    lines = [_row("th", head), *(_row("td", row) for row in rows)]
-    return f"<h4>{escape(title)}</h4><table>{''.join(lines)}</table>"
+    return _template().render(title=title, warning="", head=head, rows=rows, text="")
 
 
-def facts(title: str, rows: Iterable[tuple[str, object]]) -> str:
+def facts(title: str, rows: Iterable[tuple[str, object]], text: str = "", warning: str = "") -> str:
     """A heading and a table of two columns: what, and its value.
 
     >>> facts("A", [("n", 1)])
     '<h4>A</h4><table><tr><th>n</th><td>1</td></tr></table>'
     """
-    lines = (f"<tr><th>{escape(k)}</th><td>{escape(str(v))}</td></tr>" for k, v in rows)
-    return f"<h4>{escape(title)}</h4><table>{''.join(lines)}</table>"
-
-
-def _row(tag: str, values: Sequence[object]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(str(v))}</{tag}>' for v in values)}</tr>"
+    return _template().render(title=title, warning=warning, head=(), rows=rows, text=text)

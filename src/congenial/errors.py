@@ -4,8 +4,8 @@
     ├── SchemaError        the schema contradicts itself, or a name is not in it
     ├── PredicateError     a condition such as "age >= 18" cannot be read or cuts a bin
     ├── DataError          the data do not fit the schema or the unit of protection
-    ├── MandateError       mandates contradict each other, or the data do not satisfy them
-    ├── StructureError     the mandates have a structure for which nothing exact is built
+    ├── MandateError       figures contradict each other, or the data do not satisfy them
+    ├── StructureError     the figures have a structure for which nothing exact is built
     ├── GuaranteeError     two promises cannot be compared, added or converted
     ├── PlanError          the plan file is malformed
     ├── LedgerError        the ledger cannot be read, written, or is in the wrong state
@@ -65,7 +65,7 @@ class MandateError(CongenialError):
 
 
 class StructureError(CongenialError):
-    """The mandates have a structure for which nothing exact is built."""
+    """The figures have a structure for which nothing exact is built."""
 
 
 class GuaranteeError(CongenialError):

@@ -11,7 +11,7 @@ import pytest
 
 from congenial.audit.exact_audit import ALPHAS, audit_laws, exact_audit, outputs
 from congenial.audit.law_audits import LAWS
-from congenial.audit.summary import Row, run, table_cases
+from congenial.audit.summary import AuditRow, audit_every_mechanism, table_cases
 from congenial.audit.universes import FURTHER, UNIVERSES
 from congenial.mechanisms.mechanism import REGISTRY
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
@@ -19,12 +19,12 @@ from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentr
 ALL = {universe.label: universe for universe in (*UNIVERSES, *FURTHER)}
 
 
-def report(attempt, rows: list[Row]) -> None:
+def report(attempt, rows: list[AuditRow]) -> None:
     attempt("exact", universes=len(rows), pairs=sum(row.pairs for row in rows))
 
 
 def test_every_promise_holds_and_is_attained_where_that_is_claimed(attempt):
-    rows = run(quick=True)
+    rows = audit_every_mechanism(quick=True)
     assert [row for row in rows if not row.passed] == []
     assert {row.mechanism.split(" (")[0] for row in rows} >= set(REGISTRY)
     others = {name for name, _, _ in LAWS}
@@ -36,7 +36,7 @@ def test_every_promise_holds_and_is_attained_where_that_is_claimed(attempt):
 
 @pytest.mark.audit
 def test_every_promise_on_every_universe(attempt):
-    rows = run()
+    rows = audit_every_mechanism()
     assert [row for row in rows if not row.passed] == []
     report(attempt, rows)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from congenial.audit.exact_audit import exact_audit
-from congenial.audit.summary import Row, table_cases
+from congenial.audit.summary import AuditRow, table_cases
 from congenial.audit.universes import SmallUniverse
 from congenial.data.table import Table
 from congenial.errors import CongenialError, StructureError
@@ -59,7 +59,7 @@ def universes(many: int, seed: int, most_pairs: int = MOST_PAIRS):
             yield one
 
 
-def rows_of(many: int, seed: int, most_pairs: int = MOST_PAIRS) -> list[Row]:
+def rows_of(many: int, seed: int, most_pairs: int = MOST_PAIRS) -> list[AuditRow]:
     """Every mechanism on universes drawn at random; where tightness cannot be judged, it is not:
     the pair that attains a promise may be of other sizes, or a divergence outside the window.
     """
@@ -73,11 +73,11 @@ def rows_of(many: int, seed: int, most_pairs: int = MOST_PAIRS) -> list[Row]:
             continue
         if not case.universe.complete or (found.parameter == "rho" and found.missing > 0):
             found = replace(found, tight=False)
-        rows.append(Row.of(f"{case.name} ({case.target})", case.universe.label, found))
+        rows.append(AuditRow.of(f"{case.name} ({case.target})", case.universe.label, found))
     return rows
 
 
-def broken(rows: list[Row]) -> list[Row]:
+def broken(rows: list[AuditRow]) -> list[AuditRow]:
     return [row for row in rows if not row.passed]
 
 

@@ -20,6 +20,8 @@ from congenial.cli.output import clean
 COMMANDS = (
     *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
     *("audit", "sign", "utility", "reproduce", "convert", "demo", "estimate", "export"),
+    *("propose", "approve"),
+    "data",
 )
 LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "repair", "upgrade")
 HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")

@@ -15,7 +15,7 @@ from congenial.inference.inference import Chain, _Clock, bind
 from congenial.inference.models.regressions import Linear, Normal
 from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
-from congenial.kinds import table_words
+from congenial.kinds import single_table_words
 from congenial.kinds.registry import KINDS
 from congenial.publication.bundle import read
 from congenial.report import pictures
@@ -210,7 +210,11 @@ def test_names_in_a_list_are_not_broken(run: Callable[..., Any]) -> None:
 
 
 def test_half_widths_and_notes_of_mandates() -> None:
-    assert [table_words._within(x) for x in (12.0, 20.3685, 9.601)] == ["12", "20.37", "9.61"]
+    assert [single_table_words._within(x) for x in (12.0, 20.3685, 9.601)] == [
+        "12",
+        "20.37",
+        "9.61",
+    ]
     cost = {"loss_without": None, "deviation_without": None, "trivial": False}
-    assert table_words._cost_note(cost) == "cannot be built without it"
-    assert table_words._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"
+    assert single_table_words._cost_note(cost) == "cannot be built without it"
+    assert single_table_words._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"

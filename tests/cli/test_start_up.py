@@ -59,6 +59,7 @@ def test_a_command_on_a_plan_loads_no_engine_and_no_compiler(tmp_path: Path, com
     (tmp_path / "plan.toml").write_text(PLAN)
     found = loaded(tmp_path, command, "plan.toml")
     assert not found & {*NEVER, "numba", "pyarrow", "scipy.stats", "scipy.optimize", "jinja2"}
+    assert "sqlalchemy" not in found  # there is no ledger yet
 
 
 def test_a_loaded_library_would_be_noticed(tmp_path: Path) -> None:

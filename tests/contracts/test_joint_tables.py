@@ -17,8 +17,7 @@ import pytest
 from congenial.audit.exact_audit import outputs
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
 from congenial.data.schema import Schema
-from congenial.data.selection import cell_index
-from congenial.data.table import Table
+from congenial.data.table import Table, cell_index
 from congenial.errors import CongenialError, GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import count, structural_zeros, total

@@ -13,9 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import tabulate
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 MARK = "S3CR3T-9137"
@@ -137,11 +136,11 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "csv header only": (csv(HEADER), "no records"),
     "parquet broken": (raw(MARK.encode(), "p.parquet"), "cannot be read as parquet"),
     "parquet cut": (raw(b"PAR1" + MARK.encode() * 9 + b"PAR1", "p.parquet"), "cannot be read"),
-    "kind unknown": (raw(MARK.encode(), "p.xlsx"), "neither CSV nor Parquet"),
+    "kind unknown": (raw(MARK.encode(), "p.docx"), "neither CSV nor Parquet"),
     "no file": (lambda f: f / "none.csv", "no file or folder"),
     "network": (lambda f: "https://example.org/people.csv", "no file or folder"),
     "empty folder": (lambda f: f, "holds no files"),
-    "mixed folder": (mixed_folder, "mixes CSV and Parquet"),
+    "mixed folder": (mixed_folder, "mixes kinds of files"),
     "nested folder": (nested_folder, "holds folders"),
     "relation": (failing_relation, "cannot be read to the end"),
     "closed relation": (closed_relation, "cannot be read"),

@@ -8,9 +8,8 @@ import pprint
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.table import Table
-from congenial.data.unit import Unit
 from congenial.errors import DataError, SchemaError
 
 SCHEMA = Schema.from_dict(

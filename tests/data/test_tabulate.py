@@ -21,9 +21,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata, tabulate
-from congenial.data.unit import Unit
 from congenial.errors import DataError, SchemaError
 
 SCHEMA = Schema.from_dict(

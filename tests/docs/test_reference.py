@@ -16,6 +16,7 @@ from congenial.cli.verify import FAILED
 from congenial.data.schema import KEYS
 from congenial.kinds.registry import KINDS
 from congenial.mechanisms.calibrate import REGISTRY
+from congenial.publication.derive_entry import DeriveEntry
 from congenial.publication.plan import BudgetSection, DataSection, Plan, PublishEntry
 from tests.docs.pages import DOCS, ROOT, first_column, sections
 
@@ -30,6 +31,7 @@ def fields(model: type) -> set[str]:
     ("heading", "keys"),
     [
         ("[data]", fields(DataSection)),
+        ("[derive]", fields(DeriveEntry)),
         ("[schema]", set(KEYS)),
         ("[publish]", fields(PublishEntry)),
         ("[[release]]", set().union(*(fields(kind.section) for kind in KINDS))),

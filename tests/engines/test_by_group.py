@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from congenial.data.engines.spark_source import quiet
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata, tabulate
-from congenial.data.unit import Unit
 from congenial.errors import DataError, MandateError, RandomnessError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total

@@ -16,9 +16,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata, tabulate
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 from tests.engines.conftest import ENGINES
 

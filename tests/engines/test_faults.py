@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 from congenial.data.engines import spark_source
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
 from congenial.data.tabulate import Microdata, tabulate
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}})

@@ -224,7 +224,7 @@ def test_joining():
     left, right = publish(TABLE, total()), publish(TABLE, total(), total(by="sex"))
     assert [s.label for s in left.join(right).statements] == ["Population", "Population by sex"]
     other = Table(SCHEMA, SCHEMA.names, COUNTS + 1)
-    with pytest.raises(MandateError, match="other figures"):
+    with pytest.raises(MandateError, match="other values"):
         left.join(publish(other, total()))
 
 
@@ -297,7 +297,7 @@ def test_a_statement_given_twice_is_kept_once():
     assert Invariants(SCHEMA, (total(), total())).statements == (total(),)
     figures = (np.array(3), np.array(3))
     assert Invariants(SCHEMA, (total(), total()), figures).values == figures[:1]
-    with pytest.raises(MandateError, match="two different figures"):
+    with pytest.raises(MandateError, match="two different values"):
         Invariants(SCHEMA, (total(), total()), (np.array(3), np.array(4)))
     with pytest.raises(MandateError, match="called 'people'"):
         Invariants(SCHEMA, (total().named("people"), margin("sex").named("people")))
@@ -305,5 +305,5 @@ def test_a_statement_given_twice_is_kept_once():
 
 @pytest.mark.parametrize("wrong", ["age >= 18", None, [total()], 3.5])
 def test_what_is_no_mandate_is_refused_in_words(wrong):
-    with pytest.raises(MandateError, match="is not a mandate"):
+    with pytest.raises(MandateError, match="is not a figure"):
         publish(TABLE, wrong)

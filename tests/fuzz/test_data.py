@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import tabulate
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 from tests.fuzz.conftest import accepted, cases
 from tests.fuzz.hostile import mutated_bytes, mutated_text

@@ -251,7 +251,7 @@ def test_what_does_not_belong_together_is_refused():
     for releases, words in (
         ([RELEASE, RELEASE], "the same draw"),
         ([RELEASE, stranger], "different schemas"),
-        ([RELEASE, drawn(COUNTS + 1, seed=6)], "published with other figures"),
+        ([RELEASE, drawn(COUNTS + 1, seed=6)], "published with other values"),
         ([RELEASE, drawn(seed=7, figures=())], "no exact figure shows"),
     ):
         with pytest.raises(CongenialError, match=words):

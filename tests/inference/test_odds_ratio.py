@@ -14,7 +14,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import margin, total
-from congenial.inference.odds_ratio import OddsRatioTest, from_release, lemma_34_excess
+from congenial.inference.odds_ratio import OddsRatioTest, lemma_34_excess, odds_ratio_test
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
 from congenial.mechanisms.kernel_gaussian import KernelGaussian
 from congenial.pairs.adjacency import SemiAdjacent
@@ -154,7 +154,7 @@ def test_integer_releases_become_the_optimal_test():
     """Double geometric noise given both margins plus a uniform is Tulap at the same epsilon."""
     mechanism = Congenial.calibrate(Guarantee.pure(1, adjacency()), ("g", "x"))
     release = mechanism.release(TABLE, SeededRandomness(SEED))
-    plain, optimal = from_release(release), from_release(release, SeededRandomness(SEED))
+    plain, optimal = odds_ratio_test(release), odds_ratio_test(release, SeededRandomness(SEED))
     assert plain.test.rows == (20, 20)
     assert plain.test.columns == (21, 19)
     assert isinstance(plain.test.noise, DoubleGeometric)
@@ -181,13 +181,13 @@ def test_gaussian_releases():
     discrete = CongenialGaussian.calibrate(
         Guarantee.zero_concentrated("1/2", adjacency()), ("g", "x")
     )
-    seen = from_release(discrete.release(TABLE, SeededRandomness(SEED)))
+    seen = odds_ratio_test(discrete.release(TABLE, SeededRandomness(SEED)))
     assert isinstance(seen.test.noise, DiscreteGaussian)
     noise = discrete.noise(SeededRandomness(SEED), 4000)[:, 0, 0].astype(float)
     five_errors = 5 * np.sqrt(2 / 4000)
     assert noise.var() == pytest.approx(seen.test.noise.variance, rel=five_errors)
     real = KernelGaussian.calibrate(Guarantee.gaussian(1, adjacency()), ("g", "x"))
-    seen = from_release(real.release(TABLE, SeededRandomness(SEED)))
+    seen = odds_ratio_test(real.release(TABLE, SeededRandomness(SEED)))
     assert isinstance(seen.test.noise, CanonicalNormal)
     noise = real.noise(SeededRandomness(SEED), 4000)[:, 0, 0]
     assert stats.kstest(noise, seen.test.noise.cdf).pvalue > ALPHA
@@ -197,10 +197,10 @@ def test_gaussian_releases():
 def test_releases_that_do_not_serve():
     one = Congenial.calibrate(Guarantee.pure(1, adjacency(total(by="g"))), ("g", "x"))
     with pytest.raises(StructureError, match="2 x 2"):
-        from_release(one.release(TABLE, SeededRandomness(SEED)))
+        odds_ratio_test(one.release(TABLE, SeededRandomness(SEED)))
     counts = CongenialCounts.calibrate(Guarantee.pure(1, adjacency()), ("g", "x"))
     with pytest.raises(StructureError, match="nonnegative"):
-        from_release(counts.release(TABLE, SeededRandomness(SEED)))
+        odds_ratio_test(counts.release(TABLE, SeededRandomness(SEED)))
 
 
 def test_bad_margins():

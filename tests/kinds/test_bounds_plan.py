@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 from congenial.cli import output, publish
-from congenial.cli.check import examine
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
-from congenial.kinds import table_verification, table_words
+from congenial.kinds import single_table_verification, single_table_words
 from congenial.publication import bundle, workflow
+from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
@@ -58,7 +58,7 @@ def test_bounds_alone_are_kept_by_projection(tmp_path):
     checks = {check.what: check.holds for check in verify(folder)}
     assert checks["the table keeps every published bound"]
     broken = replace(release, values=release.values + 9)
-    assert not table_verification._bounded(broken)
+    assert not single_table_verification._bounded(broken)
 
 
 def test_bounds_from_a_plan(tmp_path, capsys):
@@ -77,7 +77,7 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     assert 0 < price["epsilon"] < price["proved_bound"]
     assert after["eps_per_cell"] > before["eps_per_cell"]
     assert [cost["label"] for cost in after["mandate_costs"]] == ["All", "Adults", "Few old"]
-    table_words.show(after, output)
+    single_table_words.show(after, output)
     told = capsys.readouterr().out
     assert "exact, by enumeration of 150 tables" in " ".join(told.split())
     assert before["inference"]["slow"]
@@ -118,7 +118,7 @@ def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys)
     assert document["mandates"][1]["bound"] == "at most 100"
     (one,) = document["releases"]
     assert not one["inference"]["works"]
-    table_words.show(one, output)
+    single_table_words.show(one, output)
     assert "congenial infer will not work" in " ".join(capsys.readouterr().out.split())
     with plain_reports():
         result = workflow.release(made, "t", randomness=SeededRandomness(4))

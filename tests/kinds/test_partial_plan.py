@@ -13,7 +13,14 @@ from congenial.errors import BudgetError
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
-from tests.kinds.test_synthetic_plan import PEOPLE, PLAN, PUBLISH, checked_again, run, write
+from tests.kinds.test_records_from_models_plan import (
+    PEOPLE,
+    PLAN,
+    PUBLISH,
+    checked_again,
+    run,
+    write,
+)
 from tests.plain_reports import plain_reports
 
 PARTIAL = PLAN.replace("region = { floor = 0.02 }\n", "").replace(

@@ -224,6 +224,27 @@ def test_accuracies_find_the_least_rho(tmp_path: Path) -> None:
     assert max(excess) <= 1 + 1e-6
 
 
+@pytest.mark.parametrize("delta", ["", "delta = 1e-6\n"], ids=["pure", "with delta"])
+def test_accuracies_find_the_least_epsilon(tmp_path: Path, delta: str) -> None:
+    """Every cell of the named tables is within what is asked, and half a per cent less is not."""
+    asked = ["margin('age') within 10 at 95%", "margin('county','sex') within 8 at 90%"]
+    text = f'accuracy = {json.dumps(asked)}\nfind = "epsilon"\n{delta}'
+    plan = written(tmp_path, SECTION.replace("rho = 0.5", text), f"[budget]\nepsilon = 30\n{delta}")
+    told = run("check", plan, "--json")["releases"][0]
+    rows = {tuple(row["table"]): row["standard_deviation"] for row in told["tables"]}
+    excess = max(rows["age",] * 1.95996 / 10, rows["county", "sex"] * 1.64485 / 8)
+    assert 0.996 < excess <= 1 + 1e-6
+    assert told["per_person"].startswith("rho = " if delta else "epsilon = ")
+    assert "epsilon = " in told["promise"]
+
+
+def test_want_about_a_column_that_no_table_has_is_refused(tmp_path: Path) -> None:
+    every = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
+    plan = written(tmp_path, SECTION.replace(every, '[["age"]]'))
+    said = refused(plan, extra=("--want", "margin('sex') within 4 at 95%"))
+    assert "no release of the plan shows that" in said
+
+
 def test_want_is_answered_in_the_parameter_of_the_plan(tmp_path: Path) -> None:
     plan = written(tmp_path)
     told = run("check", plan, "--want", "margin('age') within 4 at 95%", "--json")["releases"][0]
@@ -268,6 +289,8 @@ def test_tables_can_be_chosen_from_the_schema(tmp_path: Path) -> None:
         ('["age"]]', '["county", "state"]]', SchemaError, "county"),
         ("rho = 0.5", "accuracy = [\"margin('sex') within 5 at 90%\"]", PlanError, "none of its"),
         ("rho = 0.5", 'accuracy = ["age within 5"]', PlanError, "cannot be read"),
+        ("rho = 0.5", 'rho = 1\nfind = "epsilon"', PlanError, "find goes with accuracy"),
+        ("rho = 0.5", "accuracy = ['x']\ndelta = 1e-6", PlanError, "delta goes with epsilon"),
         ("rho = 0.5", "accuracy = [\"margin('age') within 0 at 90%\"]", PlanError, "that small"),
         (
             "rho = 0.5",

@@ -75,8 +75,14 @@ def test_from_a_plan_to_a_verified_bundle(plan: Path) -> None:
     assert told["p_value"] == pytest.approx(release.p_value(), rel=1e-5)
     assert told["rejected"] == (release.p_value() <= 0.05)
     assert abs(release.count - 40) < 40  # e^-40 beyond
-    low, high = release.interval(0.9)
+    low, high = release.odds_interval(0.9)
     assert low <= high
+    ill = release.interval("smoker = 'yes' and ill = 'yes'", 0.9)  # as any other release is asked
+    assert (ill.estimate, ill.level, ill.exact) == (release.count, 0.9, False)
+    assert ill.low < release.count < ill.high
+    fixed = release.interval("ill = 'yes'")
+    assert (fixed.low, fixed.high, fixed.exact) == (65, 65, True)
+    assert release.counts.values.sum(axis=0).tolist() == [65, 235]
     assert 0 < release.power(2) < release.power(4) < 1
     assert "epsilon = 1" in run("ledger", "show", plan.parent / "ledger.sqlite")
     assert "p_value()" in refused(folder, "infer", InferenceError.exit_code, ("--model", "poisson"))

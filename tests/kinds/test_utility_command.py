@@ -16,7 +16,7 @@ from congenial.publication import synthetic_utility
 from congenial.publication.plan import Plan
 from congenial.report import pictures, utility_page
 from congenial.synthesis.combine import combine
-from tests.kinds.test_synthetic_plan import PEOPLE, PLAN, run, write
+from tests.kinds.test_records_from_models_plan import PEOPLE, PLAN, run, write
 from tests.plain_reports import plain_reports
 
 ASK = ("--regression", "income ~ kids")

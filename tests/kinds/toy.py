@@ -17,16 +17,15 @@ from typing import Any, ClassVar
 
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
 from congenial.figures.invariants import Invariants
-from congenial.kinds.kind import Kind, Offer, Setting, unit_words
-from congenial.kinds.sections import NamedSection, Positive
+from congenial.kinds.kind import Kind, NamedSection, Offer, Positive, Setting, unit_words
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.report.accuracy import Want
 from congenial.report.promise_section import promise_facts
 from congenial.report.render import page_from

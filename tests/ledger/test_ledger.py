@@ -303,7 +303,7 @@ def test_other_figures_for_what_is_published_are_refused(ledger: Ledger, other: 
 
 
 def test_what_cannot_be_published_is_refused_and_not_recorded(ledger: Ledger) -> None:
-    with pytest.raises(MandateError, match="no figures"):
+    with pytest.raises(MandateError, match="no values"):
         ledger.publish(Invariants(SCHEMA, (total("county"),)))
     assert [event.kind for event in ledger.events()] == ["open", "budget"]
 
@@ -313,7 +313,7 @@ def test_a_release_given_unpublished_or_other_figures_is_refused(ledger: Ledger)
     with pytest.raises(GuaranteeError, match="Publish that figure first"):
         ledger.reserve(given, promise(ledger), "early")
     ledger.publish(published((total("county"), [6, 7, 9])))
-    with pytest.raises(MandateError, match="other figures"):
+    with pytest.raises(MandateError, match="other values"):
         ledger.reserve(given, promise(ledger), "other")
     assert ledger.entries() == ()
 

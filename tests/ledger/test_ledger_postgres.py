@@ -182,6 +182,7 @@ def test_users_have_no_more_privileges_than_their_role(
     assert ledger.roles == {}
     for role, privileges in (
         ("releaser", {("events", "INSERT"), ("events", "SELECT")}),
+        ("reviewer", {("events", "INSERT"), ("events", "SELECT")}),
         ("reader", {("events", "SELECT")}),
         ("owner", {("events", "INSERT"), ("events", "SELECT")}),
         ("none", set()),
@@ -196,6 +197,25 @@ def test_users_have_no_more_privileges_than_their_role(
             also |= {("writers", "SELECT"), ("writers", "UPDATE")}
         assert set(found) == privileges | also
     assert "does not allow" in str(refused(lambda: Ledger.open(theirs)))
+
+
+def test_a_login_acts_as_those_it_is_a_member_of_and_as_nobody_else(
+    postgres: Postgres, schema: str, ledger: Ledger
+) -> None:
+    """As a program does that several people use: roles are those of the person."""
+    shared, person = f"d_{schema}", f"p_{schema}"
+    postgres.run(f"CREATE USER {shared}", f"CREATE USER {person}", f"GRANT {person} TO {shared}")
+    ledger.grant(person, "reader")
+    url = postgres.url(schema, shared)
+    theirs = Ledger.open(url, who=person)
+    assert theirs.who == person
+    assert "does not allow" in str(refused(lambda: spend(theirs, described())))
+    ledger.grant(person, "releaser")
+    spend(theirs, described())
+    assert ledger.entries()[-1].who == person
+    for other in ("postgres", "none", "nobody_at_all", "", 'x"; DROP TABLE events; --'):
+        refused(lambda who=other: Ledger.open(url, who=who))
+    assert ledger.spent().epsilon == 1
 
 
 def test_a_temporary_table_does_not_stand_in_for_the_roles(

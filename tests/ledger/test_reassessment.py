@@ -27,8 +27,8 @@ from congenial.ledger.reassessment import (
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.composition import joint_loss
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Gaussian, Nothing, Pure, ZeroConcentrated
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["a", "b"]}, "x": {"levels": ["0", "1"]}})

@@ -14,7 +14,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, margin, total
-from congenial.inference.odds_ratio import from_release
+from congenial.inference.odds_ratio import odds_ratio_test
 from congenial.mechanisms.knorm import FAMILIES, KNorm
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.sensitivity import sensitivity
@@ -195,7 +195,7 @@ def test_a_2_x_2_release_gives_the_test_of_the_odds_ratio():
     """Its noise in x11 is double geometric at the release's epsilon."""
     table = two_way([[9, 4], [3, 8]])
     mechanism = calibrated(table, Fraction(3, 2))
-    seen = from_release(mechanism.release(table, SeededRandomness(SEED)))
+    seen = odds_ratio_test(mechanism.release(table, SeededRandomness(SEED)))
     assert seen.test.rows == (13, 11)
     assert seen.test.noise.eps == Fraction(3, 2)
     noise = mechanism.noise(SeededRandomness(SEED), 4000)[:, 0, 0].astype(float)

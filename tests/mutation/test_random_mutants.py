@@ -90,7 +90,7 @@ def test_mutants_of_kernels_are_compiled_apart(monkeypatch: pytest.MonkeyPatch) 
     )
     monkeypatch.setattr(random_mutants, "mutated", lambda *_: nullcontext())
     kernel, plain = (
-        next(one for one in MUTANTS if ("_kernels" in one.file) == wanted)
+        next(one for one in MUTANTS if ("word_kernels" in one.file) == wanted)
         for wanted in (True, False)
     )
     outcome(random_mutants.SOURCE.parent, kernel)

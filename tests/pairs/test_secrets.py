@@ -14,7 +14,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import total
-from congenial.pairs.reading_pairs import read_pairs
+from congenial.pairs.pairs import read_pairs
 from congenial.pairs.scenarios.count_rules import (
     BoundedCounts,
     ConditionalNormal,

@@ -12,7 +12,7 @@ from congenial.errors import MandateError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.reading_pairs import read_pairs
+from congenial.pairs.pairs import read_pairs
 from congenial.pairs.several_rows import SeveralRows, uniform_reach
 from tests.pairs.units import Units
 

@@ -13,9 +13,9 @@ from scipy.spatial import ConvexHull
 from scipy.special import exp1
 
 from congenial.errors import StructureError
+from congenial.papers.semi_dp.cones import set_cones, table_cones
 from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.sampling import SeededRandomness
-from congenial.sampling.gauge.cones import set_cones, table_cones
 from congenial.sampling.gauge.gauge import Gauge
 from tests.sampling.conftest import ALPHA
 

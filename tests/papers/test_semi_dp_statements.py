@@ -14,9 +14,9 @@ from scipy import integrate, stats
 from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.semi_dp import cube, distances, propositions
+from congenial.papers.semi_dp.cones import table_cones
 from congenial.papers.semi_dp.norms import NormNoise
 from congenial.papers.semi_dp.semi_figures import projection
-from congenial.sampling.gauge.cones import table_cones
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6

@@ -13,7 +13,7 @@ from congenial.errors import GuaranteeError
 from congenial.privacy import accounting
 from congenial.privacy.accounting import INTERVAL, compose
 from congenial.privacy.conversions import zcdp_epsilon
-from congenial.privacy.piecewise import from_pair
+from congenial.privacy.piecewise import tradeoff_between
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,
@@ -23,7 +23,7 @@ from congenial.privacy.tradeoff import (
     ZeroConcentrated,
 )
 
-UNLIKE = [Pure(0.3), Approximate(0.5, 1e-3), from_pair([0.2, 0.3, 0.5], [0.3, 0.3, 0.4])]
+UNLIKE = [Pure(0.3), Approximate(0.5, 1e-3), tradeoff_between([0.2, 0.3, 0.5], [0.3, 0.3, 0.4])]
 
 
 def brute(parts: list[Tradeoff], epsilon: float) -> float:
@@ -43,7 +43,7 @@ def test_discrete_parts_match_enumeration(epsilon: float) -> None:
     assert exact <= compose(UNLIKE).delta(epsilon) <= exact * (1 + 1e-9) + 1e-15
 
 
-LARGE = from_pair([0.9, 0.1], [0.1, 0.9])  # a largest loss of ln 9, above all its others
+LARGE = tradeoff_between([0.9, 0.1], [0.1, 0.9])  # a largest loss of ln 9, above all its others
 
 
 def test_a_part_with_a_large_largest_loss() -> None:
@@ -61,7 +61,7 @@ def test_a_part_with_a_large_largest_loss() -> None:
     [
         [LARGE, Pure(0.1)],
         [Pure(0.1), LARGE, Approximate(0.2, 1e-4)],
-        [from_pair([0.6, 0.4], [0.4, 0.6]), LARGE],
+        [tradeoff_between([0.6, 0.4], [0.4, 0.6]), LARGE],
     ],
 )
 def test_each_route_alone_is_a_bound(parts: list[Tradeoff]) -> None:
@@ -161,7 +161,7 @@ def test_concentrated_parts_beat_the_plain_split() -> None:
 def test_concentrated_parts_cover_discrete_gaussians() -> None:
     x = np.arange(-30, 32)
     p, q = np.exp(-(x**2) / 2.0), np.exp(-((x - 1) ** 2) / 2.0)
-    true = from_pair((p / p.sum()).tolist(), (q / q.sum()).tolist())
+    true = tradeoff_between((p / p.sum()).tolist(), (q / q.sum()).tolist())
     promise = compose([ZeroConcentrated(0.5), Approximate(0.4, 1e-4)])
     actual = compose([true, Approximate(0.4, 1e-4)])
     for epsilon in (0.0, 1.0, 3.0):

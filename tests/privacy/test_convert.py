@@ -10,7 +10,7 @@ import pytest
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversion_table import convert
 from congenial.privacy.conversions import pure_to_gdp
-from congenial.privacy.piecewise import from_pair
+from congenial.privacy.piecewise import tradeoff_between
 from congenial.privacy.tradeoff import Approximate, Gaussian, Nothing, Pure, ZeroConcentrated
 
 
@@ -26,7 +26,7 @@ def test_convert_rows() -> None:
     assert convert(Gaussian(1), "rho")[0].value == Fraction(1, 2)
     assert convert(Gaussian(1), "total variation")[0].value == pytest.approx(0.38292, abs=1e-5)
     assert len(convert(Gaussian(2), "epsilon", 1e-6, classical=True)) == 1  # textbook not valid
-    pair = from_pair([0.5, 0.5], [0.25, 0.75])
+    pair = tradeoff_between([0.5, 0.5], [0.25, 0.75])
     assert convert(pair, "mu")[0].value == pytest.approx(pure_to_gdp(math.log(2)), rel=1e-9)
 
 

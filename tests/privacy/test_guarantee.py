@@ -16,7 +16,7 @@ from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import BASES, Guarantee
-from congenial.privacy.rounding_words import number, odds
+from congenial.privacy.numbers import number, odds
 from congenial.privacy.tradeoff import Pure
 
 SCHEMA = Schema.from_dict(

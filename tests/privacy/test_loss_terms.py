@@ -16,8 +16,8 @@ from congenial.mechanisms.knorm import KNorm
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import Description
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Gaussian, Pure
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q", "r"]}, "x": {"levels": ["a", "b", "c"]}})

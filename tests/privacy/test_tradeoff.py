@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.piecewise import PiecewiseLinear, from_pair
+from congenial.privacy.piecewise import PiecewiseLinear, tradeoff_between
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,
@@ -34,7 +34,7 @@ FAMILIES = [
     Approximate(0, Fraction(1, 10)),
     Gaussian(0.7),
     ZeroConcentrated(Fraction(1, 8)),
-    from_pair([0.2, 0.3, 0.5], [0.3, 0.3, 0.4]).symmetrise(),
+    tradeoff_between([0.2, 0.3, 0.5], [0.3, 0.3, 0.4]).symmetrise(),
     Nothing(),
 ]
 
@@ -90,7 +90,7 @@ def test_f_eps_delta_is_the_stated_maximum() -> None:
 @few
 @given(pairs())
 def test_from_pair_is_the_optimal_test(pair: tuple[list[Fraction], list[Fraction]]) -> None:
-    f = from_pair(*pair)
+    f = tradeoff_between(*pair)
     for alpha in (0.0, 0.13, 0.5, 0.77, 1.0):
         assert float(f(alpha)) == pytest.approx(best_test(*pair, alpha), abs=1e-9)
 
@@ -98,7 +98,7 @@ def test_from_pair_is_the_optimal_test(pair: tuple[list[Fraction], list[Fraction
 @few
 @given(pairs())
 def test_pair_gives_delta_of_both_orders(pair: tuple[list[Fraction], list[Fraction]]) -> None:
-    f = from_pair(*pair)
+    f = tradeoff_between(*pair)
     for eps in (0.0, 0.4, 2.0):
         exact = max(
             sum(max(0.0, float(a) - math.exp(eps) * float(b)) for a, b in zip(x, y, strict=True))
@@ -110,7 +110,7 @@ def test_pair_gives_delta_of_both_orders(pair: tuple[list[Fraction], list[Fracti
 @few
 @given(pairs())
 def test_symmetrise_is_the_hull_of_both_orders(pair: tuple[list[Fraction], list[Fraction]]) -> None:
-    f, back = from_pair(*pair), from_pair(*pair[::-1])
+    f, back = tradeoff_between(*pair), tradeoff_between(*pair[::-1])
     both = f.symmetrise()
     assert both.is_symmetric
     assert both == back.symmetrise()
@@ -165,8 +165,8 @@ def test_tensor_is_the_product_pair(
 ) -> None:
     p = [a * b for a, b in itertools.product(first[0], second[0])]
     q = [a * b for a, b in itertools.product(first[1], second[1])]
-    f, g = from_pair(*first), from_pair(*second)
-    assert f.tensor(g) == from_pair(p, q)  # exact rationals
+    f, g = tradeoff_between(*first), tradeoff_between(*second)
+    assert f.tensor(g) == tradeoff_between(p, q)  # exact rationals
     assert f.tensor(g) == g.tensor(f)
     assert f.tensor(g) <= f  # forgetting one release is post-processing
 
@@ -246,7 +246,7 @@ def test_groups_keep_the_pure_loss_and_rationals() -> None:
     assert exact.epsilon(0) == pytest.approx(3.2, rel=1e-9)
     assert Pure(0.8).group(4) <= exact
     assert exact.is_symmetric
-    rational = from_pair([Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)])
+    rational = tradeoff_between([Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)])
     assert rational.group(2).points[1][1] / rational.group(2).points[1][0] == Fraction(1, 4)
 
 
@@ -280,7 +280,7 @@ def test_order_within_and_between_families() -> None:
 def test_order_is_pointwise(
     first: tuple[list[Fraction], list[Fraction]], second: tuple[list[Fraction], list[Fraction]]
 ) -> None:
-    f, g = from_pair(*first), from_pair(*second)
+    f, g = tradeoff_between(*first), tradeoff_between(*second)
     fine = np.linspace(0, 1, 2001)
     if f <= g:
         assert np.all(f(fine) <= g(fine) + 1e-12)
@@ -292,7 +292,7 @@ def test_order_is_pointwise(
 @few
 @given(pairs(), st.floats(0.01, 5))
 def test_audit_comparison(pair: tuple[list[Fraction], list[Fraction]], eps: float) -> None:
-    f = from_pair(*pair)
+    f = tradeoff_between(*pair)
     ratios = [
         abs(math.log(a / b)) if a and b else math.inf for a, b in zip(*pair, strict=True) if a or b
     ]
@@ -302,9 +302,9 @@ def test_audit_comparison(pair: tuple[list[Fraction], list[Fraction]], eps: floa
 
 def test_a_violation_of_tiny_probability_is_seen() -> None:
     tiny = 1e-20
-    leak = from_pair([tiny, 0.5, 0.5], [0.0, 0.5, 0.5])
+    leak = tradeoff_between([tiny, 0.5, 0.5], [0.0, 0.5, 0.5])
     assert not Pure(1) <= leak
-    assert not Pure(1) <= from_pair([0.0, 0.5, 0.5], [tiny, 0.5, 0.5])
+    assert not Pure(1) <= tradeoff_between([0.0, 0.5, 0.5], [tiny, 0.5, 0.5])
     assert Approximate(1, 2e-20) <= leak
 
 
@@ -381,9 +381,9 @@ def test_other_bad_input() -> None:
         lambda: Pure(1).epsilon(2),
         lambda: Pure(1).delta(-1),
         lambda: Pure(1).group(0),
-        lambda: from_pair([0.5, 0.5], [1.0]),
-        lambda: from_pair([0.5, 0.4], [0.5, 0.5]),
-        lambda: from_pair([1.5, -0.5], [0.5, 0.5]),
+        lambda: tradeoff_between([0.5, 0.5], [1.0]),
+        lambda: tradeoff_between([0.5, 0.4], [0.5, 0.5]),
+        lambda: tradeoff_between([1.5, -0.5], [0.5, 0.5]),
         lambda: Tradeoff.from_dict({"kind": "unknown"}),
         lambda: PiecewiseLinear(((0, 0), (1, 1)), ((0.1, 0.9), (0.9, 0.1))),
     ):

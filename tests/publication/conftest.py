@@ -13,7 +13,7 @@ from congenial.publication.plan import Plan
 from tests.kinds import test_given_public_plan as values_plan
 from tests.kinds import test_statistics_plan as statistics_plan
 from tests.kinds.test_partial_plan import PARTIAL
-from tests.kinds.test_synthetic_plan import write
+from tests.kinds.test_records_from_models_plan import write
 from tests.plain_reports import plain_reports
 
 

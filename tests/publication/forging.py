@@ -19,7 +19,7 @@ from markupsafe import escape
 
 from congenial import read, verify
 from congenial.publication.bundle import as_json, sha256
-from congenial.publication.rerender import persons_of
+from congenial.publication.rerender import further_promise_of
 
 Change = Callable[[Any, Path], None]
 NOT_OURS = "report.html says nothing else"
@@ -41,7 +41,7 @@ def failed(bundle: Path) -> set[str]:
 def told(bundle: Path) -> list[str]:
     """The paragraphs that state a promise: the release's own, and the one about persons."""
     release = read(bundle)
-    persons = persons_of(release)
+    persons = further_promise_of(release)
     return [release.guarantee.explain(), "" if persons is None else persons.explain()]
 
 

@@ -21,7 +21,7 @@ from congenial.errors import BundleError, GuaranteeError, PlanError
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.parameter_limits import LARGEST
+from congenial.privacy.numbers import LARGEST_PARAMETER
 from congenial.privacy.tradeoff import Pure
 from congenial.publication import bundle
 from congenial.publication.plan import Plan
@@ -99,13 +99,13 @@ def test_python_refuses_them_too(make: Callable[[Any], object], value: object) -
 @pytest.mark.parametrize("pairs", [PEOPLE, AddRemove(SCHEMA, 1)], ids=["replace", "add"])
 def test_intervals_at_the_limit_are_without_warnings(name: str, pairs: Adjacency) -> None:
     """The ground of the limit: weights exp(-epsilon |k|) are positive numbers up to it."""
-    assert math.exp(-LARGEST) > 0 == math.exp(-1.5 * LARGEST)
+    assert math.exp(-LARGEST_PARAMETER) > 0 == math.exp(-1.5 * LARGEST_PARAMETER)
     made = {
         "epsilon": Guarantee.pure,
         "rho": Guarantee.zero_concentrated,
         "mu": Guarantee.gaussian,
     }[name]
-    mechanism = calibrate("auto", made(LARGEST, pairs), SCHEMA.names)
+    mechanism = calibrate("auto", made(LARGEST_PARAMETER, pairs), SCHEMA.names)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         law = mechanism.error_law([[True, False, False], [True, False, False]])

@@ -49,7 +49,7 @@ def test_columns_become_attributes_by_type(people: Path, tmp_path: Path) -> None
     assert MARKER not in text
     assert "71" not in text
     plan = Plan.load(out)
-    assert plan.source.resolve() == people.resolve()
+    assert plan.source.address.resolve() == people.resolve()
     assert plan.data.unit == "person_id"
     assert tuple(plan.schema_) == ("job title", "age", "pay", "citizen")
     assert plan.schema_["age"]["whole"] is True  # stored as integers, pay is not

@@ -9,7 +9,7 @@ import pytest
 
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
-from congenial.kinds import table_building
+from congenial.kinds import single_table_offer
 from congenial.publication.plan import Plan
 from tests.commands import refused, run, write_plan
 
@@ -68,14 +68,14 @@ def test_values_of_figures_may_make_a_release_possible(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with large weights: a* is too much to work out for every value, and easy for one."""
-    build = table_building.build
+    build = single_table_offer.build
 
     def needs_values(plan: Plan, section: Any, mandates: Invariants) -> Any:
         if mandates.values is None:
             raise StructureError("publishing the figures first may help.")
         return build(plan, section, mandates)
 
-    monkeypatch.setattr(table_building, "build", needs_values)
+    monkeypatch.setattr(single_table_offer, "build", needs_values)
     path = plan(folder, BY_G)
     assert "may help" in refused(path, code=StructureError.exit_code)
     run("publish", path)
@@ -92,12 +92,12 @@ def test_figures_after_which_a_release_cannot_work_are_not_published(
         if mandates.values is not None:
             raise StructureError("nothing is left to protect.")
 
-    monkeypatch.setattr(table_building, "build", never)
+    monkeypatch.setattr(single_table_offer, "build", never)
     path = plan(folder, BY_G)
     refused(path, "publish", code=StructureError.exit_code)
     assert not (folder / "published").exists()
     assert not (folder / "ledger.sqlite").exists()
     monkeypatch.undo()
     run("release", plan(folder, ""))
-    monkeypatch.setattr(table_building, "build", never)
+    monkeypatch.setattr(single_table_offer, "build", never)
     run("publish", plan(folder, BY_G), "--accept-weaker")

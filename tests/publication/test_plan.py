@@ -40,7 +40,7 @@ def test_numbers_are_exact_decimals():
     plan = parse()
     assert plan.release[0].epsilon == Fraction(1, 10)
     assert plan.budget.budget().epsilon == 1
-    assert plan.source == Path("folder/people.parquet")
+    assert plan.source.address == Path("folder/people.parquet")
     assert plan.ledger == "folder/ledger.sqlite"
 
 

@@ -11,13 +11,16 @@ import pytest
 
 from congenial import Table
 from congenial.errors import BundleError, CongenialError, StructureError
-from congenial.kinds import table_offer
+from congenial.kinds import single_table_offer
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.projection import whole_tables
+from congenial.mechanisms.congenial import Congenial
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.projection import projection, whole_tables
 from congenial.mechanisms.projection.projection import made_up_table, rehearse
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
+from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.randomness import SeededRandomness
 from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people
 
@@ -59,6 +62,7 @@ def test_a_projection_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     plan = ready(tmp_path, text)
+    monkeypatch.setattr(projection, "fit_nodes", out_of_reach)
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     assert "out of reach" in str(refused(plan))
 
@@ -76,6 +80,27 @@ def test_a_projection_is_rehearsed_without_the_data(tmp_path: Path) -> None:
         assert table.min() >= 0
         made = Table(plan.schema, tuple(names), np.reshape(table, mechanism.shape))
         assert mandates.holds_for(made)
+
+
+def test_a_release_builds_its_mechanism_and_its_sampler_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rehearsals, report and projection use what the plan asked for; they build nothing again."""
+    plan, built = ready(tmp_path, CROSSING), []
+    for cls, method in ((Mechanism, "__post_init__"), (ConditionedNoise, "__init__")):
+        monkeypatch.setattr(cls, method, counting(built, getattr(cls, method)))
+    workflow.release(plan, "made", randomness=SeededRandomness(SEED))
+    assert built == [Congenial, ConditionedNoise]
+
+
+def counting(built: list[type], usual: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that notes whose it is."""
+
+    def noted(made: Any, *given: Any) -> None:
+        built.append(type(made))
+        usual(made, *given)
+
+    return noted
 
 
 def test_a_prior_too_sharp_for_an_exact_draw(tmp_path: Path) -> None:
@@ -104,7 +129,7 @@ def test_what_fails_after_the_draw_is_counted(
 ) -> None:
     """Negative control: without the rehearsal the same fault spends."""
     plan = ready(tmp_path, CROSSING.replace("epsilon = 0.1", "epsilon = 0.02"))
-    monkeypatch.setattr(table_offer, "rehearse", lambda _: "cells")
+    monkeypatch.setattr(single_table_offer, "rehearse", lambda _: "cells")
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
 import sys
 from dataclasses import replace
 from functools import cache
@@ -12,7 +11,6 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import BundleError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.calibrate import calibrate
@@ -367,27 +365,6 @@ def test_cells_of_crossing_figures_have_the_colour_of_their_atom() -> None:
     kinds = views._membership(release, np.arange(8))
     names = ["All, Female", "All, Female, Adults", "All", "All, Adults"]
     assert kinds == [f"counted in: {name}" for name in names for _ in range(2)]
-
-
-def test_figure_png(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "demo.png"
-    pictures.figure_png(demo(), path)
-    content = path.read_bytes()
-    assert content.startswith(b"\x89PNG")
-    width, height = struct.unpack(">II", content[16:24])
-    assert 1000 < width < 2400
-    assert 600 < height < 2400
-    monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(BundleError, match="report"):
-        pictures.figure_png(demo(), tmp_path / "other.png")
-    assert not (tmp_path / "other.png").exists()
-
-
-def test_figure_png_refuses_a_table_it_cannot_label(tmp_path) -> None:
-    schema = Schema.from_dict({"code": {"integers": [1, 60]}})
-    release = plain("auto", Guarantee.pure(1, under=ReplaceOne(schema)), schema, ("code",))
-    with pytest.raises(BundleError, match="2 to 40 levels"):
-        pictures.figure_png(release, tmp_path / "code.png")
 
 
 def test_at_most_three_margins_have_pictures() -> None:

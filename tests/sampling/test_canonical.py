@@ -9,14 +9,14 @@ import pytest
 from scipy import stats
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.piecewise import from_pair
+from congenial.privacy.piecewise import tradeoff_between
 from congenial.privacy.tradeoff import Approximate, Gaussian, Nothing, Pure, ZeroConcentrated
 from congenial.sampling import SeededRandomness
 from congenial.sampling.canonical import CanonicalNormal, Constructed, Tulap, canonical_noise
 from tests.sampling.conftest import ALPHA
 
 SEED = 51_004
-LOPSIDED = from_pair(
+LOPSIDED = tradeoff_between(
     [Fraction(1, 6), Fraction(1, 6), Fraction(2, 3)],
     [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)],
 )

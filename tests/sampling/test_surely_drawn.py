@@ -16,8 +16,7 @@ from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.crossing import elimination
 from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.crossing.joining_order import components
-from congenial.sampling.crossing.surely_drawn import surely_drawn
+from congenial.sampling.crossing.joining_order import components, surely_drawn
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.randomness import SeededRandomness
 

@@ -16,13 +16,13 @@ from congenial.figures.statements import margin, total
 from congenial.figures.support import support
 from congenial.sampling import SeededRandomness
 from congenial.sampling.choice import TablePart, choose
-from congenial.sampling.discrete import DoubleGeometric, cell_law
+from congenial.sampling.discrete import cell_law
 from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
 from congenial.tables import structure
 from congenial.tables.covariance import Covariance
 from congenial.tables.estimate import estimate
-from congenial.tables.intervals import bounded, half_width, normal, of_law
+from congenial.tables.intervals import half_width
 from congenial.tables.measurements import Measurements
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
 
@@ -158,37 +158,11 @@ def test_the_bound_holds_where_figures_cross(sigma2, least):
     assert np.any(ratio > 0.8 * (1 + slack) if least > 0.9 else ratio < 1)
 
 
-def test_the_exact_law_of_one_measured_sum():
-    known = publish(confidential(5), total(by="county"))
-    work = Measurements(Workload.of(SCHEMA, [["district", "race"]]), (0.25,), known)
-    chosen = np.zeros((6, 3), dtype=bool)
-    chosen[0] = True
-    law = Covariance(work, "double_geometric").law_of_sum(chosen, Fraction(1, 2))
-    labels = support(known, ("district", "race")).labels.reshape(-1)
-    noise = choose(TablePart(DoubleGeometric(Fraction(1, 2)), labels)).law
-    sums = noise.draw_many(SeededRandomness(3), 20_000).reshape(-1, 6, 3)[:, 0].sum(axis=1)
-    half = law.interval(0.9)
-    rate = np.mean(np.abs(sums) <= half)
-    expected = law.probs[np.abs(np.arange(law.lo, law.hi + 1)) <= half].sum()
-    assert abs(rate - expected) <= SIGMAS * np.sqrt(expected * (1 - expected) / 20_000)
-    assert of_law(10, law, 0.9).high == 10 + half
-
-
-def test_several_measurements_have_no_exact_law():
-    work, _ = measurements(SETTINGS[5])
-    assert Covariance(work).law_of_sum(np.ones(90, dtype=bool), Fraction(1)) is None
-
-
 def test_what_the_numbers_rest_on():
     free, _ = measurements(SETTINGS[4])
     crossing, _ = measurements(SETTINGS[1])
     assert Covariance(free, "double_geometric").basis == "exact"
     assert Covariance(crossing, "double_geometric").basis == "bound"
-    assert normal(np.zeros(2), np.ones(2), 0.9).basis == "approximation"
-    assert bounded(np.zeros(2), np.ones(2), 0.9).contains(np.array([2, 4])).tolist() == [
-        True,
-        False,
-    ]
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, float("nan")])

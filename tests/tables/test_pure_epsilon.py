@@ -9,13 +9,23 @@ import numpy as np
 import pytest
 
 from congenial.errors import PlanError
-from congenial.figures.statements import margin
+from congenial.figures.statements import count, margin, total
 from congenial.privacy.conversions import zcdp_epsilon
-from congenial.tables.design import Even, Weighted, design, loss_of
+from congenial.tables.aims import PowerMean
+from congenial.tables.design import Even, Keep, Weighted, design, loss_of
 from congenial.tables.optimise import Problem, _local, _starts
 from congenial.tables.promise import law_and_promise
-from tests.pairs.test_difference_types import schema_of
+from tests.pairs.test_difference_types import districts, schema_of
 from tests.tables.test_design import HALF, world
+
+DISTRICT_TABLES = [
+    ["district", "race", "adult"],
+    ["district", "race"],
+    ["county", "race", "adult"],
+    ["county", "race"],
+    ["race", "adult"],
+    ["race"],
+]
 
 
 def on_a_grid(problem, steps=60):
@@ -43,6 +53,26 @@ def test_the_search_for_pure_epsilon_finds_the_best_of_a_grid(sizes, figures, ab
     assert problem.value(x) <= on_a_grid(problem) * (1 + 1e-4)
     first = _local(problem, np.where(np.arange(len(x)) == 0, 1e-6, 1) / problem.types.max(axis=0))
     assert problem.value(x) <= problem.value(first) * (1 + 1e-9)
+
+
+def test_the_default_aim_uses_what_is_left_as_well_as_any_split_of_a_grid():
+    """Districts by race: what the finest table leaves goes to one coarse table, as on the grid."""
+    work, types, model = world(
+        districts(), DISTRICT_TABLES, (total(by="county"), count("adult = 'yes'", by="district"))
+    )
+    found = design(work, types, model, Fraction(1), Keep(), "geometric")
+    x = np.array([float(value) for value in found.parameters])
+    coarser = PowerMean.geometric(np.array([0.0] + [0.2] * 5))
+    left = 1 - types.absolutes[0][0] * x[0]
+
+    def error(shares):
+        eps = np.array([x[0], *(left * np.array(shares) / np.array(types.absolutes[0][1:]))])
+        return coarser.value(model.variances(eps**2 / 2))
+
+    grid = [s for s in product(range(7), repeat=5) if sum(s) == 6]
+    reached = coarser.value(model.variances(x**2 / 2))
+    assert reached <= min(error(np.array(s) / 6) for s in grid) * (1 + 1e-4)
+    assert reached < 0.9 * error(np.full(5, 0.2))  # evenly split, it buys less
 
 
 def test_one_start_of_the_search_can_end_elsewhere():

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
         draw_shadows,
         property_inference,
     )
+    from congenial.audit.summary import AuditRow, audit_every_mechanism
     from congenial.audit.universes import UNIVERSES, SmallUniverse, adjacent_pairs
 
 __all__ = [
     "UNIVERSES",
+    "AuditRow",
     "BlackBoxAudit",
     "ExactAudit",
     "HostilePair",
@@ -33,6 +35,7 @@ __all__ = [
     "SmallUniverse",
     "adjacent_pairs",
     "allowed_accuracy",
+    "audit_every_mechanism",
     "audit_laws",
     "black_box",
     "clopper_pearson_bounds",
@@ -44,6 +47,7 @@ __all__ = [
 
 _HOMES = {
     "UNIVERSES": "audit.universes",
+    "AuditRow": "audit.summary",
     "BlackBoxAudit": "audit.black_box",
     "ExactAudit": "audit.exact_audit",
     "HostilePair": "audit.neighbours",
@@ -52,6 +56,7 @@ _HOMES = {
     "SmallUniverse": "audit.universes",
     "adjacent_pairs": "audit.universes",
     "allowed_accuracy": "audit.property_inference",
+    "audit_every_mechanism": "audit.summary",
     "audit_laws": "audit.exact_audit",
     "black_box": "audit.black_box",
     "clopper_pearson_bounds": "audit.bounds",

@@ -29,7 +29,7 @@ from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.universe import selected
 from congenial.sampling.inversion import Floats, Ints
 
-LARGEST_DOMAIN = 50_000  # cells that mandates and release mention
+LARGEST_DOMAIN = 50_000  # cells that figures and release mention
 LARGEST_BLOCK = 150  # cells among which people move at once
 LARGEST_SCHEMA = 1_000_000  # cells of whole tables, for pairs that a rule selects
 _SECONDS = 20.0  # for one programme; the best that was found by then serves

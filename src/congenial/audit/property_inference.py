@@ -22,7 +22,7 @@ from congenial.errors import DataError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.fit import groups, numpy_generator, subsets
 from congenial.pairs.properties import Scenario
-from congenial.privacy.rounding_words import percent
+from congenial.privacy.numbers import percent
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
@@ -78,7 +78,11 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class PropertyInference:
-    """How often the attack is right without and with the mechanism, and the most it may be."""
+    """How often the attack is right without and with the mechanism, and the most it may be.
+
+    before: the attack on exact statistics. after: on released ones. allowed: what the promise
+    lets any attack reach (`allowed_accuracy`). Each accuracy has a 95 % interval.
+    """
 
     before: Accuracy
     after: Accuracy
@@ -191,7 +195,14 @@ def property_inference(
 
 @takes(promise=Tradeoff)
 def allowed_accuracy(promise: Tradeoff) -> float:
-    """Largest accuracy of any guess between two equally likely scenarios."""
+    """Largest accuracy of any guess between two equally likely scenarios.
+
+    1 - (least sum of both errors) / 2; for pure epsilon that is e^eps / (1 + e^eps).
+
+    >>> from congenial.privacy import Pure
+    >>> round(allowed_accuracy(Pure(1)), 4)
+    0.7311
+    """
     return (1 + promise.total_variation) / 2
 
 

@@ -45,8 +45,12 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the exact audit: what is promised, and the worst that was found."""
+class AuditRow:
+    """One line of the exact audit: what is promised, and the worst that was found.
+
+    pairs, outputs: how many were compared. promised, worst: in the promise's own `parameter`
+    (epsilon, rho, mu). verdict: "attained" and "holds" pass.
+    """
 
     mechanism: str
     universe: str
@@ -58,7 +62,7 @@ class Row:
     verdict: Verdict
 
     @classmethod
-    def of(cls, mechanism: str, universe: str, found: ExactAudit) -> Row:
+    def of(cls, mechanism: str, universe: str, found: ExactAudit) -> AuditRow:
         """The row of an audit."""
         return cls(
             mechanism,
@@ -75,10 +79,6 @@ class Row:
     def passed(self) -> bool:
         """Whether the promise holds, and is attained where that is claimed."""
         return self.verdict in ("attained", "holds")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return vars(self) | {"passed": self.passed}
 
 
 def table_cases(universes: Sequence[SmallUniverse]) -> Iterator[Case]:
@@ -98,10 +98,15 @@ def table_cases(universes: Sequence[SmallUniverse]) -> Iterator[Case]:
                 yield Case(mechanism.name, built, universe, target.__name__, reason)
 
 
-def run(quick: bool = False, progress: Callable[[str], Any] = lambda _: None) -> list[Row]:
-    """The exact audit; `quick`: fewer universes and smaller windows, for a test suite.
+def audit_every_mechanism(
+    quick: bool = False, progress: Callable[[str], Any] = lambda _: None
+) -> list[AuditRow]:
+    """`exact_audit` of every registered mechanism, under every promise it takes, on every small
+    universe, and of the laws that are not tables.
 
-    All of it takes a minute or two.
+    Where a row has not `passed`, a promise is broken: `worst` exceeds `promised` by more than
+    rounding, or a promise that is claimed to be attained is not. quick: fewer universes and
+    smaller windows, for a test suite. progress: called with each name. All takes a minute or two.
     """
     every = [u for u in (*UNIVERSES, *FURTHER) if not quick or u.label in QUICK]
     rows = []
@@ -110,8 +115,8 @@ def run(quick: bool = False, progress: Callable[[str], Any] = lambda _: None) ->
             progress(f"{case.name}: {case.universe.label}")
             most = QUICK_OUTPUTS if quick else MOST_OUTPUTS
             found = exact_audit(case.mechanism, case.universe, most=most)
-            rows.append(Row.of(f"{case.name} ({case.target})", case.universe.label, found))
+            rows.append(AuditRow.of(f"{case.name} ({case.target})", case.universe.label, found))
     for name, label, audit in LAWS:
         progress(f"{name}: {label}")
-        rows.append(Row.of(name, label, audit()))
+        rows.append(AuditRow.of(name, label, audit()))
     return rows

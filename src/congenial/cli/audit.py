@@ -210,7 +210,7 @@ def _write(
 
 def show(document: Document) -> None:
     """The attack for people."""
-    from congenial.privacy.rounding_words import percent
+    from congenial.privacy.numbers import percent
 
     heading(f"Property inference against '{document['name']}' ({document['mechanism']})")
     rows = []

@@ -101,7 +101,7 @@ def _convert(source: Tradeoff, to: str | None, at: float | None) -> Document:
 
 def show(document: Document) -> None:
     """The conversions for people."""
-    from congenial.privacy.rounding_words import number
+    from congenial.privacy.numbers import number
 
     paragraph(f"From {document['source']}:")
     rows = [

@@ -29,7 +29,7 @@ from congenial.data.rational import fraction
 from congenial.errors import DataError, PlanError
 
 if TYPE_CHECKING:
-    from congenial.kinds.synthetic import SyntheticSection
+    from congenial.kinds.records_from_models import ModelRecordsSection
     from congenial.publication.plan import Plan
     from congenial.synthesis.risk_utility import Measure
 
@@ -96,11 +96,11 @@ def curve(
     emit(document) if as_json else show(document)
 
 
-def section_of(plan: Plan, name: str | None) -> SyntheticSection:
+def section_of(plan: Plan, name: str | None) -> ModelRecordsSection:
     """The release of synthetic records that is meant."""
-    from congenial.kinds.synthetic import SYNTHETIC
+    from congenial.kinds.records_from_models import MODEL_RECORDS
 
-    found = plan.of(SYNTHETIC)
+    found = plan.of(MODEL_RECORDS)
     if name is not None:
         meant = plan.named(name)
         for section in found:
@@ -123,7 +123,7 @@ def section_of(plan: Plan, name: str | None) -> SyntheticSection:
     return found[0]
 
 
-def _measure(section: SyntheticSection, text: str) -> Measure:
+def _measure(section: ModelRecordsSection, text: str) -> Measure:
     from congenial.synthesis.risk_utility import Measure
 
     column, at, quantile = text.rpartition("@")
@@ -162,7 +162,7 @@ def _local(texts: list[str]) -> list[tuple[float, float]]:
 
 def examine(
     plan: Plan,
-    section: SyntheticSection,
+    section: ModelRecordsSection,
     measures: list[Measure],
     bounds: list[Fraction],
     local: list[tuple[float, float]],
@@ -171,7 +171,7 @@ def examine(
 ) -> Document:
     """CONFIDENTIAL: the curve as plain data."""
     from congenial.data.tabulate import Microdata
-    from congenial.kinds.synthetic_offer import build
+    from congenial.kinds.records_from_models_offer import build
     from congenial.publication import workflow
     from congenial.publication.private import private_folder
     from congenial.synthesis.risk_utility import risk_utility_curve

@@ -29,11 +29,12 @@ def demo(
 ) -> None:
     """Generate about 300,000 people and run check, publish, release and verify on them."""
     with working("generating a population"):
+        from congenial.publication.check_document import examine
         from congenial.publication.demo_population import write_demo
         from congenial.publication.plan import Plan
 
         plan = Plan.load(write_demo(out, seed_data))
-    document: Document = {"folder": str(out), "check": check.examine(plan)}
+    document: Document = {"folder": str(out), "check": examine(plan)}
     if not as_json:
         paragraph(f"Generated a population and a plan in '{out}'.")
         _title(f"congenial check {out}/plan.toml")

@@ -66,6 +66,7 @@ def show(where: Where, as_json: Json = False) -> None:
         "unreadable": [documents.unreadable(one) for one in ledger.malformed()],
         **documents.priced(ledger),
         "roles": ledger.roles,
+        "approvals": documents.approvals_document(ledger),
     }
     if as_json:
         emit(document)
@@ -82,6 +83,7 @@ def show(where: Where, as_json: Json = False) -> None:
     documents.show_entries(document["releases"])
     documents.show_prices(document)
     documents.show_unreadable(document["unreadable"])
+    documents.show_approvals(document["approvals"])
     if document["roles"]:
         heading("Roles")
         table(("who", "role"), list(document["roles"].items()))
@@ -196,16 +198,17 @@ def grant(
     where: Where,
     who: Annotated[str, typer.Argument(metavar="WHO", help="A user of the database or system.")],
     role: Annotated[
-        Literal["none", "reader", "releaser", "publisher", "owner"],
-        typer.Argument(metavar="ROLE", help="none, reader, releaser, publisher or owner."),
+        Literal["none", "reader", "reviewer", "releaser", "publisher", "owner"],
+        typer.Argument(metavar="ROLE", help="none, reader, reviewer, releaser, publisher, owner."),
     ],
     as_json: Json = False,
 ) -> None:
     """Give somebody a role; whoever gives the first one becomes an owner by it.
 
-    A reader reads, a releaser also releases, a publisher also publishes exact figures, an owner
-    also sets the budget and grants roles. PostgreSQL enforces this by its users. In a SQLite file
-    it guards against accidents only: whoever can write the file can change it.
+    A reader reads, a reviewer also approves plans, a releaser reads and releases, a publisher also
+    publishes exact figures, an owner also sets the budget and grants roles. PostgreSQL enforces
+    this by its users. In a SQLite file it guards against accidents only: whoever can write the file
+    can change it.
     """
     ledger = _open(where)
     ledger.grant(who, role)
@@ -213,6 +216,41 @@ def grant(
         emit({"ledger": ledger.where, "roles": ledger.roles})
     else:
         table(("who", "role"), list(ledger.roles.items()))
+
+
+@app.command(
+    epilog=examples(
+        "congenial ledger require plan.toml",
+        "congenial ledger require ledger.sqlite --no-approval",
+    )
+)
+def require(
+    where: Where,
+    no_approval: Annotated[
+        bool, typer.Option("--no-approval", help="Plans no longer need an approval.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Have only approved plans published and released, or no longer; owners only.
+
+    A plan is proposed by whoever wrote it (`congenial propose`) and approved by somebody else
+    (`congenial approve`). PostgreSQL enforces this. In a SQLite file it guards against accidents
+    only. A ledger that a plan names and that is not there yet is started.
+    """
+    from congenial.ledger.ledger import Ledger
+    from congenial.ledger.plan_review import PlanReview
+
+    if where.endswith(".toml") and not Ledger.exists(_place(where)):
+        from congenial.publication import plan_approval
+        from congenial.publication.plan import Plan
+
+        plan_approval.require(Plan.load(where), not no_approval)
+    ledger = _open(where)
+    PlanReview(ledger).require(not no_approval)
+    if as_json:
+        emit({"ledger": ledger.where, "approval_required": ledger.approvals.required})
+    else:
+        line("Plans need an approval", "yes" if ledger.approvals.required else "no")
 
 
 @app.command(

@@ -40,11 +40,36 @@ def show_format(ledger: Ledger) -> None:
     """What an old format lacks."""
     from congenial.ledger.stores.store import VERSION
 
+    lacks = "does not check what is added" if ledger.version < 3 else "knows no approval of plans"
     if ledger.version < VERSION:
         paragraph(
-            f"It has format {ledger.version}, in which the database does not check what is added. "
+            f"It has format {ledger.version}, in which the database {lacks}. "
             "An owner brings it up to date: `congenial ledger upgrade`."
         )
+
+
+def approvals_document(ledger: Ledger) -> Document:
+    """Whether plans need an approval, and where each one that was proposed stands."""
+    known = ledger.approvals
+    latest = {one.digest: one for one in known.proposals}
+    plans = [
+        {"plan_digest": digest, "proposed_by": sorted(known.proposers(digest)), "at": one.at}
+        | {"standing": known.standing(digest)}
+        for digest, one in latest.items()
+    ]
+    return {"required": known.required, "plans": plans}
+
+
+def show_approvals(document: Document) -> None:
+    """The same for people, where there is anything to say."""
+    if not document["required"] and not document["plans"]:
+        return
+    heading("Plans proposed" + (" (approval is required)" if document["required"] else ""))
+    rows = [
+        (one["plan_digest"][:12], ", ".join(one["proposed_by"]), one["at"][:19], one["standing"])
+        for one in document["plans"]
+    ]
+    table(("digest", "by", "when (UTC)", "standing"), rows)
 
 
 def unreadable(one: Malformed) -> Document:

@@ -44,7 +44,7 @@ def emit(document: Document) -> None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
-        from congenial.privacy.rounding_words import number
+        from congenial.privacy.numbers import number
 
         return float(number(value))
     return str(value)
@@ -55,6 +55,11 @@ def clean(value: object) -> str:
     return "".join(
         c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(value)
     )
+
+
+def on_terminal() -> bool:
+    """Whether a person reads the output and can answer; scripts and pipes get everything."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def console(*, stderr: bool = False) -> Console:

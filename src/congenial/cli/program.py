@@ -16,11 +16,14 @@ from typer.core import TyperGroup
 
 from congenial._version import __version__
 from congenial.cli import (
+    approve,
     audit,
     check,
     convert,
     curve,
+    data_command,
     demo,
+    desk,
     estimates,
     explain,
     export,
@@ -28,6 +31,7 @@ from congenial.cli import (
     init,
     ledger,
     plan_schema,
+    propose,
     publish,
     reassess,
     release,
@@ -86,13 +90,16 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, plan_schema, check, publish, release, sign, verify, explain, audit):
+for module in (init, plan_schema, data_command, check, propose, approve, publish, release):
+    module.add_to(app)
+for module in (sign, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
 for module in (reassess, estimates, export, infer, curve, utility, reproduce):
     module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)
+desk.add_to(app)
 
 
 def _version(wanted: bool) -> None:

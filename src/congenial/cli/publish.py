@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from congenial.cli import output
 from congenial.cli.check import say_next
 from congenial.cli.output import (
     Document,
@@ -22,15 +26,27 @@ from congenial.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.figures.statements import Statement
+    from congenial.ledger.pricing import Repricing
     from congenial.publication.plan import Plan
+    from congenial.publication.publish_preview import PublishPreview
 
-SHOWN = 12  # figures per mandate on the screen; published.csv has them all
+CONFIDENTIAL = (
+    "CONFIDENTIAL until they are published: these figures are computed from the records. Nothing "
+    "was recorded or written."
+)
+SHOWN = 12  # numbers per figure on the screen; published.csv has them all
 
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
     app.command(
-        epilog=examples("congenial publish plan.toml", "congenial publish plan.toml --out figures")
+        epilog=examples(
+            "congenial publish plan.toml --dry-run",
+            "congenial publish plan.toml",
+            "congenial publish plan.toml --yes --out figures",
+        )
     )(publish)
 
 
@@ -43,14 +59,36 @@ def publish(
         bool,
         typer.Option("--accept-weaker", help="Publish even if earlier releases then promise less."),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only show what would be published. CONFIDENTIAL until it is; records nothing.",
+        ),
+    ] = False,
+    fewer_than: Annotated[
+        int,
+        typer.Option(min=0, help="With --dry-run: point out figures about fewer people than this."),
+    ] = 3,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask; without a terminal nothing is asked.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Compute the mandated figures exactly, record and write them. They are public from then on."""
+    """Compute the mandated figures exactly, record and write them. They are public from then on.
+
+    On a terminal it shows them first and asks.
+    """
     from congenial.publication import workflow
     from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
-    document = carry_out(loaded, out, accept_weaker=accept_weaker)
+    if dry_run:
+        document = rehearse(loaded, fewer_than)
+        emit(document) if as_json else show_preview(document)
+        return
+    asks = output.on_terminal() and not yes and not as_json
+    document = carry_out(loaded, out, accept_weaker=accept_weaker, asks=asks)
     if as_json:
         emit(document)
         return
@@ -58,26 +96,84 @@ def publish(
     say_next(loaded, plan, workflow.open_ledger(loaded, create=False))
 
 
-def carry_out(plan: Plan, out: Path | None = None, *, accept_weaker: bool = False) -> Document:
-    """Publish, and say as plain data what is public now and what that did to earlier promises."""
+def rehearse(plan: Plan, fewer_than: int) -> Document:
+    """What publishing would make public, as plain data. CONFIDENTIAL; nothing is recorded."""
     with working("computing the mandated figures") as progress:
         from congenial.publication import workflow
 
-        result = workflow.publish(plan, out, accept_weaker=accept_weaker, progress=progress)
-    budget = plan.budget.budget()
-    repricing = result.repricing
+        found = workflow.preview(plan, fewer_than=fewer_than, progress=progress)
+    return _previewed(plan, found, fewer_than)
+
+
+def _previewed(plan: Plan, found: PublishPreview, fewer_than: int) -> Document:
+    prices = {} if found.repricing is None else _prices(plan, found.repricing)
+    return {
+        "note": CONFIDENTIAL,
+        "fewer_than": fewer_than,
+        "warnings": [
+            {
+                "label": one.label,
+                "kind": one.kind,
+                "groups": one.groups,
+                "of": one.of,
+                "words": one.words,
+                "where": [list(group) for group in one.where],
+            }
+            for one in found.warnings
+        ],
+        **_public(plan, found.mandates, found.new),
+        **prices,
+    }
+
+
+def _ask(plan: Plan, found: PublishPreview) -> None:
+    """Show what would be public, and stop unless the curator says yes."""
+    from congenial.publication.workflow import FEWER_THAN
+
+    if not found.new:
+        return
+    show_preview(_previewed(plan, found, FEWER_THAN))
+    typer.confirm("Publish these figures? This cannot be taken back.", abort=True)
+
+
+def carry_out(
+    plan: Plan, out: Path | None = None, *, accept_weaker: bool = False, asks: bool = False
+) -> Document:
+    """Publish, and say as plain data what is public now and what that did to earlier promises."""
+    from congenial.publication import workflow
+
+    confirm = partial(_ask, plan) if asks else None
+    # a question and a spinner do not go together
+    with nullcontext(lambda _: None) if asks else working("computing the figures") as progress:
+        result = workflow.publish(
+            plan, out, accept_weaker=accept_weaker, progress=progress, confirm=confirm
+        )
     return {
         "folder": str(result.folder),
-        "new": [statement.label for statement in result.new],
+        **_public(plan, result.mandates, result.new),
+        **_prices(plan, result.repricing),
+    }
+
+
+def _public(plan: Plan, figures: Invariants, new: Sequence[Statement]) -> Document:
+    return {
+        "new": [statement.label for statement in new],
         "figures": [
             {"label": s.label, "because": s.because, "by": list(s.by), "cells": _cells(plan, s, v)}
-            for s, v in zip(result.mandates.statements, result.mandates.values or (), strict=True)
+            for s, v in zip(figures.statements, figures.values or (), strict=True)
             if v is not None
         ],
         "bounds": [
             {"label": s.label, "because": s.because, "by": list(s.by), "limit": s.limit}
-            for s in result.mandates.bounds
+            for s in figures.bounds
         ],
+    }
+
+
+def _prices(plan: Plan, repricing: Repricing) -> Document:
+    """What earlier releases promise before and after."""
+    budget = plan.budget.budget()
+    return {
         "before": budget.say(repricing.before),
         "after": budget.say(repricing.after),
         "weaker": repricing.weaker,
@@ -105,6 +201,26 @@ def _cells(plan: Plan, statement: Any, values: Any) -> list[Document]:
     ]
 
 
+def show_preview(document: Document) -> None:
+    """What would be public, for the curator."""
+    new = document["new"]
+    heading("Would be public, exactly and unprotected" if new else "Nothing new would be public")
+    _show_figures(document, "")
+    if document["warnings"]:
+        heading("Look at these before you publish")
+        for one in document["warnings"]:
+            where = "; ".join(", ".join(group) or "all" for group in one["where"])
+            more = ", ..." if one["groups"] > len(one["where"]) else ""
+            paragraph(f"{one['words']} First of them: {where}{more}.", style="yellow")
+        paragraph(
+            "Publish coarser groups, or fewer answers, where a figure need not be that fine. What "
+            f"counts as few: fewer than {document['fewer_than']} people."
+        )
+    if document.get("releases"):
+        _show_prices(document)
+    paragraph(CONFIDENTIAL, style="bold red")
+
+
 def show(document: Document) -> None:
     """What is public now, for people."""
     new = document["new"]
@@ -112,6 +228,15 @@ def show(document: Document) -> None:
         heading("Public from now on, exactly and unprotected")
     else:
         heading("Nothing new: all of this is public already")
+    _show_figures(document, "published.csv")
+    if document["releases"]:
+        _show_prices(document)
+    line("Figures", document["folder"])
+
+
+def _show_figures(document: Document, file: str) -> None:
+    """The first figures of each statement, and the bounds."""
+    new = document["new"]
     for figure in document["figures"]:
         because = f" ({figure['because']})" if figure["because"] else ""
         already = ", public already" if new and figure["label"] not in new else ""
@@ -120,19 +245,21 @@ def show(document: Document) -> None:
         rows = [(", ".join(cell["for"]) or "all", cell["value"]) for cell in cells[:SHOWN]]
         table((", ".join(figure["by"]) or "for", "value"), rows, numbers="value")
         if len(cells) > SHOWN:
-            paragraph(f"... and {len(cells) - SHOWN} more in published.csv")
+            where = f" in {file}" if file else "; --json prints them all"
+            paragraph(f"... and {len(cells) - SHOWN} more{where}")
         paragraph("")
     if document["bounds"]:
         fresh = any(one["label"] in new for one in document["bounds"])
         heading("Public bounds from now on" if fresh else "Public bounds")
         told = [(one["label"], one["limit"], one["because"] or "-") for one in document["bounds"]]
         table(("bound", "is", "because"), told)
-    if document["releases"]:
-        heading("What earlier releases promise")
-        together = {"name": "all together"} | document
-        changes = [*document["releases"], together]
-        columns = ("name", "before", "after")
-        table(columns, [[one[column] for column in columns] for one in changes])
-        if document["over_budget"]:
-            paragraph("Together they are beyond the budget now.", style="red")
-    line("Figures", document["folder"])
+
+
+def _show_prices(document: Document) -> None:
+    heading("What earlier releases promise")
+    together = {"name": "all together"} | document
+    changes = [*document["releases"], together]
+    columns = ("name", "before", "after")
+    table(columns, [[one[column] for column in columns] for one in changes])
+    if document["over_budget"]:
+        paragraph("Together they are beyond the budget now.", style="red")

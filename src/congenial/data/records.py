@@ -148,7 +148,7 @@ def fetch(data: Microdata, columns: Sequence[str]) -> tuple[Any, Any]:
     source, unit = data.source, data.unit.column
     names = [*columns, *([unit] if unit is not None and unit not in columns else [])]
     listed = ", ".join(source.dialect.identifier(name) for name in names)
-    table = source.run(f"SELECT {listed} FROM {source.name}")
+    table = source.run(f"SELECT {listed} FROM {source.name} AS src")
     ids = None
     if unit is not None:
         ids = guarded(lambda: _text(table[unit]), "the unit column cannot be compared as text.")

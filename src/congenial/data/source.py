@@ -10,17 +10,22 @@ from __future__ import annotations
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
+from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.schema import closest
 from congenial.data.sql import ColumnType, Dialect
 from congenial.errors import DataError
 
 T = TypeVar("T")
 
-KINDS_OF_FILE = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+KINDS_OF_FILE = {
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
+}
 DELIMITERS = ",;\t|"
 POSTGRES_SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
 SPARK_SCHEME = "spark:"
@@ -41,6 +46,10 @@ class Source(ABC):
     def close(self) -> None:
         """Let go of what was opened; what belongs to the caller stays open."""
 
+    @abstractmethod
+    def under(self, name: str, types: Mapping[str, ColumnType]) -> Self:
+        """The same records under another name: a query over them, with other columns."""
+
 
 def guarded(action: Callable[[], T], what: str, remedy: str = "") -> T:
     """Run `action`; any failure becomes a DataError that says `what` and nothing from the data."""
@@ -55,6 +64,8 @@ def guarded(action: Callable[[], T], what: str, remedy: str = "") -> T:
 
 def open_source(source: object, columns: Sequence[str]) -> Source:
     """Open any supported source and keep `columns`; DataError if one is absent."""
+    if isinstance(source, PlannedSource):
+        return _open_planned(source, columns)
     if isinstance(source, str) and source.startswith(POSTGRES_SCHEMES):
         from congenial.data.engines.postgres_source import open_postgres
 
@@ -67,6 +78,35 @@ def open_source(source: object, columns: Sequence[str]) -> Source:
     from congenial.data.engines.duckdb_source import open_duckdb
 
     return open_duckdb(source, columns)
+
+
+def _open_planned(source: PlannedSource, columns: Sequence[str]) -> Source:
+    """The records as a plan says they are read, with what it derives from them."""
+    if not source.derivations:
+        return _open_read(source, columns)
+    from congenial.data.derive import derived, needed, used
+
+    derivations = used(columns, source.derivations)
+    opened = _open_read(source, needed(columns, derivations))
+    try:
+        name, types = derived(opened.name, opened.types, derivations, opened.dialect)
+    except DataError:
+        opened.close()
+        raise
+    return opened.under(name, types) if derivations else opened
+
+
+def _open_read(source: PlannedSource, columns: Sequence[str]) -> Source:
+    if source.file_format == FileFormat():
+        return open_source(source.address, columns)
+    if not isinstance(source.address, Path):
+        raise DataError(
+            "a separator, an encoding and a sheet are for files, not for databases.",
+            remedy="Leave them out of [data].",
+        )
+    from congenial.data.engines.duckdb_source import open_files
+
+    return open_files(source.address, columns, source.file_format)
 
 
 def resolve(source: str, folder: Path) -> str | Path:
@@ -118,15 +158,16 @@ def _absent(absent: Sequence[str], wanted: Sequence[str], names: Sequence[str]) 
 
 
 def kind_of_file(path: PurePath) -> str:
-    """ "csv" or "parquet", by the name alone."""
+    """ "csv", "parquet" or "excel", by the name alone."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     suffix = (
         suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
     )
     if suffix not in KINDS_OF_FILE:
         raise DataError(
-            f"{path.name!r} is neither CSV nor Parquet by its name.",
-            remedy="Use a name ending in .csv, .tsv, .csv.gz or .parquet.",
+            f"{path.name!r} is neither CSV nor Parquet nor Excel by its name.",
+            remedy="Use a name ending in .csv, .tsv, .csv.gz, .parquet or .xlsx, or say how a "
+            "text file is written with separator in [data].",
         )
     return KINDS_OF_FILE[suffix]
 
@@ -136,22 +177,43 @@ def one_kind(files: Sequence[PurePath], folder: str) -> str:
     kind = kind_of_file(files[0])
     if any(kind_of_file(file) != kind for file in files):
         raise DataError(
-            f"folder {folder!r} mixes CSV and Parquet files.", remedy="Keep one kind per folder."
+            f"folder {folder!r} mixes kinds of files.", remedy="Keep one kind per folder."
         )
     return kind
 
 
-def read_header(line: str, file: str, columns: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def read_header(
+    line: str, file: str, columns: Sequence[str], separator: str | None = None
+) -> tuple[str, tuple[str, ...]]:
     """Delimiter and column names of a CSV header: the reading that finds most wanted columns."""
+    best = header_reading(line, file, columns, separator)
+    check_columns(columns, best[1])
+    refuse_header(file, best[1])
+    return best
+
+
+def header_reading(
+    line: str, file: str, columns: Sequence[str], separator: str | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """As `read_header`, whatever the names are."""
     if not line.strip():
         raise DataError(f"{file!r} is empty.", remedy="Give a header row and records.")
-    readings = [(d, tuple(next(csv.reader([line], delimiter=d)))) for d in DELIMITERS]
-    best = max(readings, key=lambda reading: (len(set(columns) & set(reading[1])), len(reading[1])))
-    check_columns(columns, best[1])
-    folded = [name.casefold() for name in best[1]]
-    if len(set(folded)) != len(folded) or not all(best[1]):
+    marks = DELIMITERS if separator is None else [separator]
+    readings = [(mark, _fields(line, mark)) for mark in marks]
+    return max(readings, key=lambda reading: (len(set(columns) & set(reading[1])), len(reading[1])))
+
+
+def _fields(line: str, separator: str) -> tuple[str, ...]:
+    if len(separator) == 1:
+        return tuple(next(csv.reader([line], delimiter=separator)))
+    return tuple(name.strip('"') for name in line.split(separator))
+
+
+def refuse_header(file: str, names: Sequence[str]) -> None:
+    """Raise DataError for columns without a name, and for names that a database folds together."""
+    folded = [name.casefold() for name in names]
+    if len(set(folded)) != len(folded) or not all(names):
         raise DataError(
             f"{file!r} has an unnamed column, or two names that differ at most in case.",
             remedy="Name every column in the header.",
         )
-    return best

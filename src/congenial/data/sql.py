@@ -78,6 +78,12 @@ class Dialect:
         """A number written as text; NULL where it is none."""
         return f"TRY_CAST({expression} AS DOUBLE)"
 
+    def read_date(self, expression: str, layout: str | None) -> str:
+        """A date written as text, NULL where it is none; empty where it cannot be read so."""
+        if layout is None:
+            return f"TRY_CAST({expression} AS DATE)"
+        return f"CAST(try_strptime({expression}, {self.text(layout)}) AS DATE)"
+
     def decimal(self, scaled: int, scale: int) -> str:
         """The decimal number scaled / 10^scale, exactly."""
         if abs(scaled) >= 10**38:  # beyond every value the column can hold
@@ -89,6 +95,14 @@ class Dialect:
         listed = ", ".join(self.text(label) for label in labels)
         numbers = ", ".join(map(str, codes))
         return f"SELECT unnest([{listed}]) AS label, unnest([{numbers}]) AS code"
+
+    def recoding_rows(self, labels: Sequence[str], targets: Sequence[str]) -> str:
+        """A query with columns `label` and `target`, both texts."""
+        columns = (", ".join(map(self.text, texts)) for texts in (labels, targets))
+        return "SELECT " + ", ".join(
+            f"unnest([{listed}]) AS {name}"
+            for listed, name in zip(columns, ("label", "target"), strict=True)
+        )
 
 
 class PostgresDialect(Dialect):
@@ -107,6 +121,17 @@ class PostgresDialect(Dialect):
     def is_nan(self, expression: str) -> str:
         """PostgreSQL's NaN equals itself, in floating and decimal columns alike."""
         return f"{expression} = 'NaN'"
+
+    def read_date(self, expression: str, layout: str | None) -> str:  # noqa: ARG002
+        """PostgreSQL stops at the first text that is no date: dates are stored as dates there."""
+        return ""
+
+    def recoding_rows(self, labels: Sequence[str], targets: Sequence[str]) -> str:
+        """Two arrays unnested side by side."""
+        arrays = (
+            f"ARRAY[{', '.join(map(self.text, texts))}]::text[]" for texts in (labels, targets)
+        )
+        return f"SELECT label, target FROM unnest({', '.join(arrays)}) AS v(label, target)"
 
     def decimal(self, scaled: int, scale: int) -> str:
         """A numeric without limits; trailing zeros are left out."""
@@ -141,6 +166,16 @@ class SparkDialect(Dialect):
         rows = self.text(json.dumps(pairs, ensure_ascii=False))
         return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, code: INT>>'))"
 
+    def recoding_rows(self, labels: Sequence[str], targets: Sequence[str]) -> str:
+        """One literal, parsed once."""
+        pairs = [{"label": a, "target": b} for a, b in zip(labels, targets, strict=True)]
+        rows = self.text(json.dumps(pairs, ensure_ascii=False))
+        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, target: STRING>>'))"
+
+    def read_date(self, expression: str, layout: str | None) -> str:
+        """Text as 2020-04-01 only: Spark's patterns are not Python's."""
+        return f"TRY_CAST({expression} AS DATE)" if layout is None else ""
+
 
 DUCKDB = Dialect()
 POSTGRES = PostgresDialect()
@@ -158,7 +193,23 @@ def tabulation(
 
     `source` is the quoted name of a table or view. With no axes the result is one row, the total.
     """
-    select, joins = [], []
+    if not axes:
+        return f"SELECT COUNT(*) AS n FROM {source} AS src"
+    keys = ", ".join(f"c{at}" for at in range(len(axes)))
+    rows = coded(axes, schema, types, source, dialect)
+    return f"SELECT {keys}, COUNT(*) AS n FROM ({rows}) AS coded GROUP BY {keys}"
+
+
+def coded(
+    axes: Sequence[Axis],
+    schema: Schema,
+    types: Mapping[str, ColumnType],
+    source: str,
+    dialect: Dialect = DUCKDB,
+    beside: Sequence[str] = (),
+) -> str:
+    """The rows of `source` with one code per axis, c0, c1, ..., and the expressions `beside` it."""
+    select, joins = list(beside), []
     for at, axis in enumerate(axes):
         attribute = schema.attribute(axis.base)
         column = f"src.{dialect.identifier(axis.base)}"
@@ -168,17 +219,13 @@ def tabulation(
         else:
             code = _number_code(attribute, axis, column, types[axis.base], dialect)
         select.append(f"CAST({code} AS INTEGER) AS c{at}")
-    if not axes:
-        return f"SELECT COUNT(*) AS n FROM {source} AS src"
-    keys = ", ".join(f"c{at}" for at in range(len(axes)))
-    coded = f"SELECT {', '.join(select)} FROM {source} AS src {' '.join(joins)}"
-    return f"SELECT {keys}, COUNT(*) AS n FROM ({coded}) AS coded GROUP BY {keys}"
+    return f"SELECT {', '.join(select)} FROM {source} AS src {' '.join(joins)}"
 
 
 def rows_per_unit(column: str, source: str, dialect: Dialect = DUCKDB) -> str:
     """One row: how many rows lack the unit, and the largest number of rows of one unit."""
     unit = dialect.identifier(column)
-    grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {source} GROUP BY {unit}"
+    grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {source} AS src GROUP BY {unit}"
     return (
         "SELECT COALESCE(SUM(CASE WHEN u IS NULL THEN k ELSE 0 END), 0) AS missing, "
         f"COALESCE(MAX(k), 0) AS largest FROM ({grouped}) AS units"

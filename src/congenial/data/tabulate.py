@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute, Axis
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import Source, guarded, open_source
 from congenial.data.sql import ColumnType, Refusal, rows_per_unit, tabulation
 from congenial.data.table import Table
-from congenial.data.unit import Unit
 from congenial.errors import DataError
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Microdata:
         opened = open_source(source, columns)
         try:
             for attribute in schema.attributes:
-                _check_type(attribute, opened.types[attribute.name])
+                check_type(attribute, opened.types[attribute.name])
         except DataError:
             opened.close()
             raise
@@ -269,7 +268,8 @@ _STORED = {
 }
 
 
-def _check_type(attribute: Attribute, stored: ColumnType) -> None:
+def check_type(attribute: Attribute, stored: ColumnType) -> None:
+    """Raise DataError if a column is stored in a form that its levels cannot be found in."""
     if attribute.kind == "categorical":
         if stored.kind in ("float", "double", "nested"):
             raise DataError(

@@ -34,7 +34,7 @@ class Cells:
     def __post_init__(self) -> None:
         if self.size > LARGEST_DOMAIN:
             raise StructureError(
-                f"the mandates mention {', '.join(self.bases)}: {self.size} cells, more than "
+                f"the figures mention {', '.join(self.bases)}: {self.size} cells, more than "
                 f"{LARGEST_DOMAIN}.",
                 remedy="Mandate fewer or coarser attributes.",
             )

@@ -65,7 +65,7 @@ class Invariants:
         for label, times in Counter(s.label for s in self.statements).items():
             if times > 1:
                 raise MandateError(
-                    f"two mandates are called '{label}'.", remedy="Give each its own name."
+                    f"two figures are called '{label}'.", remedy="Give each its own name."
                 )
         if self.values is not None:
             self._check_values(self.values)
@@ -214,7 +214,7 @@ class Invariants:
     def holds_for(self, table: Table) -> bool:
         """Whether the table agrees with every published figure, bound and structural zero."""
         if self.values is None:
-            raise MandateError("the mandates have no values yet.", remedy="Publish them first.")
+            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
         return all(
             _allowed(statement, fresh) and (told is None or np.array_equal(told, fresh))
             for statement, told, fresh in zip(
@@ -262,23 +262,23 @@ class Invariants:
     def _check_values(self, values: Sequence[Ints | None]) -> None:
         if len(values) != len(self.statements):
             raise MandateError(
-                f"{len(self.statements)} mandates came with {len(values)} values.",
+                f"{len(self.statements)} figures came with {len(values)} values.",
                 remedy="Publish them again.",
             )
         for statement, figures in zip(self.statements, values, strict=True):
             if (figures is not None) != (statement.relation == "="):
                 raise MandateError(
-                    f"mandate '{statement.label}' has a value where none belongs, or none where "
+                    f"figure '{statement.label}' has a value where none belongs, or none where "
                     "one does.",
-                    remedy="Publish the mandates again.",
+                    remedy="Publish the figures again.",
                 )
             if figures is not None:
                 by = tuple(axis.size for axis in self.schema.axes(statement.by))
                 if figures.shape != by:
                     raise MandateError(
-                        f"mandate '{statement.label}' has figures of shape {figures.shape}; its "
+                        f"figure '{statement.label}' has values of shape {figures.shape}; its "
                         f"axes have {by}.",
-                        remedy="Publish the mandates again under this schema.",
+                        remedy="Publish the figures again under this schema.",
                     )
 
     # ---- contradictions --------------------------------------------------------------------
@@ -350,7 +350,7 @@ class Invariants:
                 mine = values[statements.index(statement)] if values else None
                 if mine is not None and theirs is not None and not np.array_equal(mine, theirs):
                     raise MandateError(
-                        f"mandate '{statement.label}' was published with other figures before.",
+                        f"figure '{statement.label}' was published with other values before.",
                         remedy="The data changed since: use a new ledger for a new population.",
                     )
                 continue
@@ -416,7 +416,7 @@ def _allowed(statement: Statement, figures: Ints) -> bool:
 
 
 def _check_figures(values: object) -> None:
-    expect(values, (tuple, list), "the figures", "Give one entry per mandate.", MandateError)
+    expect(values, (tuple, list), "the figures", "Give one entry per figure.", MandateError)
     for one in values:  # type: ignore[attr-defined]
         if one is not None:
             expect(one, (np.ndarray, np.generic), "a figure", "Give an array.", MandateError)

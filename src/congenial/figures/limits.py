@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.argument_rules import PLAIN_NAMES, takes
-from congenial.data.selection import cell_index, select
+from congenial.data.table import cell_index, select
 from congenial.errors import BundleError, MandateError, PredicateError
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints

@@ -39,27 +39,27 @@ class Statement:
     because: str = ""
 
     def __post_init__(self) -> None:
-        expect(self.label, str, "the label of a mandate", "Give text.", MandateError)
+        expect(self.label, str, "the label of a figure", "Give text.", MandateError)
         if not self.label.strip():
-            raise MandateError("a mandate has no label.", remedy="Say in words what it publishes.")
+            raise MandateError("a figure has no label.", remedy="Say in words what it publishes.")
         if not self.terms:
-            raise MandateError(f"mandate '{self.label}' has no terms.", remedy="Give a condition.")
+            raise MandateError(f"figure '{self.label}' has no terms.", remedy="Give a condition.")
         for condition, weight in self.terms:
             expect(condition, str, "a condition", CONDITION, MandateError)
             if isinstance(weight, bool) or not isinstance(weight, int) or weight == 0:
                 raise MandateError(
-                    f"mandate '{self.label}': weight {weight!r} of '{condition or 'everybody'}' is "
+                    f"figure '{self.label}': weight {weight!r} of '{condition or 'everybody'}' is "
                     "not a whole number other than 0.",
                     remedy="Multiply the statistic until every weight is whole.",
                 )
         if len(set(self.by)) != len(self.by):
             raise MandateError(
-                f"mandate '{self.label}' names an axis twice in by = {list(self.by)}.",
+                f"figure '{self.label}' names an axis twice in by = {list(self.by)}.",
                 remedy="Name each axis once.",
             )
         if self.relation in (">=", "<=") and self.bound is None:
             raise MandateError(
-                f"mandate '{self.label}' is a bound without a number.", remedy="Give the bound."
+                f"figure '{self.label}' is a bound without a number.", remedy="Give the bound."
             )
 
     @property
@@ -246,11 +246,11 @@ def without_repeats(
     statements: Sequence[Statement], values: Figures | None
 ) -> tuple[tuple[Statement, ...], Figures | None]:
     """Each statement once, with its figures; MandateError where a repeat has others."""
-    expect(statements, (tuple, list), "the list of mandates", "Give a tuple.", MandateError)
+    expect(statements, (tuple, list), "the list of figures", "Give a tuple.", MandateError)
     for one in statements:
         if not isinstance(one, Statement):
             raise MandateError(
-                f"{str(one)[:40]!r} is not a mandate.",
+                f"{str(one)[:40]!r} is not a figure.",
                 remedy="Use total(), margin(), count() and the like.",
             )
     kept = tuple(dict.fromkeys(statements))
@@ -259,8 +259,8 @@ def without_repeats(
     for statement, figures in zip(statements, values, strict=False):
         if not np.array_equal(_figures(values[statements.index(statement)]), _figures(figures)):
             raise MandateError(
-                f"mandate '{statement.label}' has two different figures.",
-                remedy="Publish the mandates again.",
+                f"figure '{statement.label}' has two different values.",
+                remedy="Publish the figures again.",
             )
     return kept, tuple(values[statements.index(statement)] for statement in kept)
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from congenial.inference.naive import Coverage, coverage, naive
     from congenial.inference.observation import Observation
     from congenial.inference.observing import observe
-    from congenial.inference.odds_ratio import OddsRatioTest
+    from congenial.inference.odds_ratio import ObservedOddsRatio, OddsRatioTest, odds_ratio_test
     from congenial.inference.odds_ratio_question import OddsRatioQuestion
     from congenial.inference.odds_ratio_release import (
         OddsRatioDecision,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         shares_of_total,
     )
     from congenial.inference.samplers.importance import Proposal
+    from congenial.sampling.canonical import canonical_noise
 
 __all__ = [
     "METHODS",
@@ -89,6 +90,7 @@ __all__ = [
     "NegativeBinomial",
     "Normal",
     "Observation",
+    "ObservedOddsRatio",
     "OddsRatioDecision",
     "OddsRatioMechanism",
     "OddsRatioQuestion",
@@ -101,6 +103,7 @@ __all__ = [
     "Proposal",
     "ScaledLaw",
     "TableTest",
+    "canonical_noise",
     "cell_estimates",
     "coverage",
     "equality_test",
@@ -112,6 +115,7 @@ __all__ = [
     "normal_mean",
     "normal_mean_variance",
     "observe",
+    "odds_ratio_test",
     "one_sided",
     "poisson_rate",
     "power",
@@ -144,6 +148,7 @@ _HOMES = {
     "NegativeBinomial": "inference.models.counts",
     "Normal": "inference.models.regressions",
     "Observation": "inference.observation",
+    "ObservedOddsRatio": "inference.odds_ratio",
     "OddsRatioDecision": "inference.odds_ratio_release",
     "OddsRatioMechanism": "inference.odds_ratio_release",
     "OddsRatioQuestion": "inference.odds_ratio_question",
@@ -156,6 +161,7 @@ _HOMES = {
     "Proposal": "inference.samplers.importance",
     "ScaledLaw": "inference.estimates.cell_estimates",
     "TableTest": "inference.estimates.table_tests",
+    "canonical_noise": "sampling.canonical",
     "cell_estimates": "inference.estimates.cell_estimates",
     "coverage": "inference.naive",
     "equality_test": "inference.estimates.table_tests",
@@ -167,6 +173,7 @@ _HOMES = {
     "normal_mean": "inference.models.real_statistics",
     "normal_mean_variance": "inference.models.real_statistics",
     "observe": "inference.observing",
+    "odds_ratio_test": "inference.odds_ratio",
     "one_sided": "inference.hypothesis_tests",
     "poisson_rate": "inference.projected",
     "power": "inference.hypothesis_tests",

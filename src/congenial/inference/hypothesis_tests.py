@@ -19,9 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.data.argument_rules import FINITE, SHARE, TEXT, takes
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.errors import InferenceError
-from congenial.inference.models.model import Bindable
 from congenial.mechanisms.table_release import Release
 from congenial.sampling.sums import Pmf
 
@@ -56,7 +55,12 @@ class Family:
 
 @dataclass(frozen=True)
 class OneSidedTest:
-    """A p-value with what it rests on. `error` bounds its numerical (or Monte Carlo) error."""
+    """A p-value with what it rests on. `error` bounds its numerical error.
+
+    statistic: the sum as drawn. null: the value of theta at the edge of the hypothesis.
+    alternative: "greater" or "less", where theta would lie otherwise. Under the null hypothesis
+    P(p_value <= x) <= x + error for every x.
+    """
 
     p_value: float
     error: float
@@ -106,7 +110,12 @@ def power(
     at: float,
     alternative: Alternative = "greater",
 ) -> float:
-    """Chance that `one_sided` rejects at a level when the parameter is `at`, by the same sums."""
+    """Chance that `one_sided` rejects at a level when the parameter is `at`, by the same sums.
+
+    The largest rejection region of the test at `level` is found under `null`, and its mass
+    under `at` is returned; 0 where no value of y can be rejected. Nothing is spent: the law of the
+    noise is public, and the released value is not used.
+    """
     noise, _ = _noise(release, condition)
     law = joint(family.law(null), noise)
     values = np.arange(law.lo, law.hi + 1)
@@ -159,28 +168,3 @@ def joint(law: Any, noise: Pmf) -> Pmf:
     """The law of x + noise."""
     x, mass = _support(law)
     return Pmf(int(x[0]) + noise.lo, np.convolve(mass, noise.probs), noise.error + 2 * CUT)
-
-
-def by_simulation(
-    release: Release, model: Bindable, statistic: Any, draws: int = 10_000, seed: int = 0
-) -> OneSidedTest:
-    """Monte Carlo p-value for any model with a fixed null (its prior is one point).
-
-    Data and noise are drawn afresh `draws` times; p = (1 + number at least as large) / (draws + 1)
-    is valid whatever `draws` is, and `error` is three Monte Carlo standard errors.
-    """
-    from congenial.inference.inference import bind
-    from congenial.sampling.randomness import SeededRandomness
-
-    bound = bind(release, model)
-    rng = np.random.default_rng(seed)
-    x = bound.draw_data(rng, bound.draw_prior(rng, draws))
-    noise = SeededRandomness(seed)
-    shape = release.values.shape
-    again = np.array(
-        [statistic(release.mechanism.draw(one.reshape(shape), noise, 1)[0]) for one in x]
-    )
-    seen = float(statistic(np.asarray(release.drawn)))
-    p = (1 + int(np.sum(again >= seen))) / (draws + 1)
-    error = 3 * math.sqrt(p * (1 - p) / draws)
-    return OneSidedTest(p, error, seen, math.nan, "greater", f"Monte Carlo, {draws:,} draws")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.selection import cell_index
+from congenial.data.table import cell_index
 from congenial.inference.cell_noise import Floats, Ints
 from congenial.mechanisms.table_release import Release
 

@@ -230,8 +230,11 @@ class OddsRatioTest:
 
 
 @dataclass(frozen=True)
-class Observed:
-    """A test together with the statistic U a release gives for it."""
+class ObservedOddsRatio:
+    """A test together with the statistic U = x11 + N that a release gives for it.
+
+    `p_value(w)` is for the null value w of the odds ratio, `interval(level)` for the odds ratio.
+    """
 
     test: OddsRatioTest
     statistic: float
@@ -245,7 +248,7 @@ class Observed:
         return self.test.interval(self.statistic, level)
 
 
-def from_release(release: Release, randomness: Randomness | None = None) -> Observed:
+def odds_ratio_test(release: Release, randomness: Randomness | None = None) -> ObservedOddsRatio:
     """The test a released 2 x 2 table allows: post-processing, nothing is spent.
 
     Double geometric and K-norm noise given both margins is k (+1 -1 / -1 +1) with k double
@@ -276,7 +279,7 @@ def from_release(release: Release, randomness: Randomness | None = None) -> Obse
         noise = Tulap(noise.eps)
     rows, columns = np.rint(table.sum(axis=1)), np.rint(table.sum(axis=0))
     margins = [(int(one[0]), int(one[1])) for one in (rows, columns)]
-    return Observed(OddsRatioTest(margins[0], margins[1], noise), statistic)
+    return ObservedOddsRatio(OddsRatioTest(margins[0], margins[1], noise), statistic)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from congenial.inference.odds_ratio_question import DIGITS, OddsRatioQuestion, s
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.released import Released
+from congenial.mechanisms.released import LEVEL, Interval, Released
+from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -138,7 +139,11 @@ class OddsRatioMechanism:
 
 @dataclass(frozen=True)
 class OddsRatioDecision:
-    """One bit about an odds ratio, with what the ledger needs to count it (`Ledger.record`)."""
+    """One bit about an odds ratio, with what the ledger needs to count it (`Ledger.record`).
+
+    It promises and costs what the whole release would: the law behind it is the same, and the
+    noisy count was thrown away. `rejected` is p <= question.alpha.
+    """
 
     name: str
     description: Description
@@ -152,7 +157,8 @@ class OddsRatioDecision:
 @dataclass(frozen=True)
 class OddsRatioRelease(Released):
     """A test of an odds ratio: `count` is x11 + N as drawn, `uniform` the number from (0, 1) that
-    is added less one half; `p_value`, `rejected`, `interval` and `power` follow from them.
+    is added less one half; `p_value`, `rejected`, `odds_interval` and `power` follow from them, and
+    so does the noisy table `counts`, of which `interval(condition)` speaks.
     """
 
     kind: ClassVar[str] = "odds ratio test"
@@ -165,7 +171,7 @@ class OddsRatioRelease(Released):
     )
     usage: ClassVar[tuple[str, ...]] = (
         "release.p_value(), release.rejected",
-        "release.interval(0.95), release.power(2)",
+        "release.odds_interval(0.95), release.power(2)",
     )
     name: str
     description: Description
@@ -205,13 +211,23 @@ class OddsRatioRelease(Released):
         """Whether the question's hypothesis is rejected at its alpha."""
         return self.p_value() <= self.question.alpha
 
-    def interval(  # type: ignore[override]  # its one question is the odds ratio
-        self, level: float | None = None
-    ) -> tuple[float, float]:
+    def odds_interval(self, level: float | None = None) -> tuple[float, float]:
         """Confidence interval of the odds ratio, by default at the question's level."""
         return self.test.interval(
             self.statistic, float(self.question.level) if level is None else level
         )
+
+    @cached_property
+    def counts(self) -> Release:
+        """The noisy 2 x 2 table: the margins and the count give every cell."""
+        (first, second), (left, _), count = self.test.rows, self.test.columns, self.count
+        values = np.array([[count, first - count], [left - count, second - left + count]])
+        law, promise = self.description, self.guarantee
+        return Release(self.name, law, promise, values, self.randomness, self.publishable)
+
+    def interval(self, what: str, /, level: float = LEVEL) -> Interval:
+        """Confidence interval for the true number of people who meet a condition."""
+        return self.counts.interval(what, level)
 
     def power(self, at: float) -> float:
         """The probability of rejecting when the odds ratio is `at`."""
@@ -225,7 +241,7 @@ class OddsRatioRelease(Released):
     @cached_property
     def found(self) -> dict[str, Any]:
         """What follows from the draw, as printed."""
-        low, high = self.interval()
+        low, high = self.odds_interval()
         power = power_of(self.test, self.question)
         return {
             "p_value": rounded(self.p_value()),

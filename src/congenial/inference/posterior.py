@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from congenial._notebook import grid
 from congenial.data.arguments import NUMBER, expect, numbers
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
@@ -242,12 +242,7 @@ class Posterior:
     def _repr_html_(self) -> str:
         rows = self.summary()[:40]
         head = list(rows[0])
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_written(row.get(k, '')))}</td>" for k in head) + "</tr>"
-            for row in rows
-        )
-        titles = "".join(f"<th>{escape(k)}</th>" for k in head)
-        return f"<p>{escape(repr(self))}</p><table><tr>{titles}</tr>{body}</table>"
+        return grid(repr(self), head, ([_written(row.get(k, "")) for k in head] for row in rows))
 
 
 def _written(value: Any) -> str:

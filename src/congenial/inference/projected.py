@@ -32,7 +32,12 @@ LARGEST = 200_000  # draws enumerated
 
 @dataclass(frozen=True)
 class ProjectionLoss:
-    """Expected posterior variances, and that of the parameter before anything is seen."""
+    """Expected posterior variances, and that of the parameter before anything is seen.
+
+    from_draw: given the value as drawn. from_projected: given the value that was projected.
+    prior: without either. chance_moved: how often projecting changes the value at all. Since the
+    projection is a function of the draw, from_draw <= from_projected <= prior.
+    """
 
     from_draw: float
     from_projected: float
@@ -49,7 +54,10 @@ class ProjectionLoss:
 def share_of_total(
     total: int, prior: Beta, noise: DoubleGeometric | DiscreteGaussian
 ) -> ProjectionLoss:
-    """x ~ Binomial(total, share) with the total public; Y* = Y cut to 0 .. total."""
+    """x ~ Binomial(total, share) with the total public; Y* = Y cut to 0 .. total.
+
+    Exact sums over x and the noise. `from_projected` is never below `from_draw`.
+    """
     x = np.arange(total + 1.0)
     log_mass = (
         gammaln(total + 1)
@@ -66,7 +74,11 @@ def share_of_total(
 
 @takes(InferenceError, prior=Gamma, noise=NOISES)
 def poisson_rate(prior: Gamma, noise: DoubleGeometric | DiscreteGaussian) -> ProjectionLoss:
-    """x ~ Poisson(rate); Y* = Y cut at 0."""
+    """x ~ Poisson(rate); Y* = Y cut at 0.
+
+    Exact sums over x and the noise. `from_projected` is never below `from_draw`: projecting
+    loses what a negative value says about a small rate.
+    """
     most = int((prior.shape + 12 * np.sqrt(prior.shape) + 40) / min(prior.rate, 1.0)) + 40
     x = np.arange(most + 1.0)
     log_mass = (

@@ -202,7 +202,7 @@ class ByGroup:
         totals = mandates.atom_totals
         if mandates.bounds or totals is None:
             raise StructureError(
-                f"mandates of {mandates.structure} structure, or that bound a statistic, are not "
+                f"figures of {mandates.structure} structure, or that bound a statistic, are not "
                 "checked by group.",
                 remedy="Leave out by.",
             )

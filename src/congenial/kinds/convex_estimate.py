@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import model_validator
 
-from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
-    from congenial.kinds.estimate_offer import EstimateCheck
+    from congenial.kinds.convex_estimate_offer import EstimateCheck
     from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
@@ -45,7 +53,7 @@ class EstimateKind(Kind[EstimateSection]):
         self, plan: Setting, section: EstimateSection, figures: Invariants
     ) -> GradientEstimate:
         """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.estimate_offer import build
+        from congenial.kinds.convex_estimate_offer import build
 
         return build(plan, section, figures)
 
@@ -57,7 +65,7 @@ class EstimateKind(Kind[EstimateSection]):
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> EstimateCheck:
         """What it promises, from public parameters alone."""
-        from congenial.kinds.estimate_offer import check
+        from congenial.kinds.convex_estimate_offer import check
 
         return check(plan, section, figures)
 
@@ -71,7 +79,7 @@ class EstimateKind(Kind[EstimateSection]):
         progress: Tell,
     ) -> AbstractContextManager[Offer]:
         """Read and check the data; what is left is to draw."""
-        from congenial.kinds.estimate_offer import offer
+        from congenial.kinds.convex_estimate_offer import offer
 
         return offer(plan, section, built, figures, randomness, progress)
 
@@ -90,7 +98,7 @@ class EstimateKind(Kind[EstimateSection]):
 
     def examine(self, checked: EstimateCheck) -> Document:
         """What is estimated, how far off it is, and the promise."""
-        from congenial.kinds.estimate_offer import examine
+        from congenial.kinds.convex_estimate_offer import examine
 
         return super().examine(checked) | examine(checked)
 

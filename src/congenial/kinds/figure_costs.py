@@ -1,7 +1,7 @@
-"""What each mandate costs: the release as planned, beside the same release without that mandate.
+"""What each figure costs: the release as planned, beside the same release without that figure.
 
-At equal noise, a mandate that lets more records differ makes the promise weaker; at equal promise,
-it takes more noise. Both are worked out from public inputs, one mandate at a time.
+At equal noise, a figure that lets more records differ makes the promise weaker; at equal promise,
+it takes more noise. Both are worked out from public inputs, one figure at a time.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from congenial.privacy.composition import conditions, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.report.accuracy import error_rows
+from congenial.report.accuracy import cell_deviation
 
 
 @dataclass(frozen=True)
 class MandateCost:
-    """One mandate of one release, with and without it.
+    """One figure of one release, with and without it.
 
-    `loss`: what the same noise promises with the mandate published, `loss_without` if it were not,
+    `loss`: what the same noise promises with the figure published, `loss_without` if it were not,
     both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
-    the noisiest cell, at equal promise. None where the release cannot be built without the mandate,
+    the noisiest cell, at equal promise. None where the release cannot be built without the figure,
     or where errors depend on the data.
     """
 
@@ -50,12 +50,13 @@ def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
     """The cost of every figure and bound, in the order they were written."""
     mandates = mechanism.adjacency.mandates
     told = [one for one in mandates.statements if one.relation != "zero"]
-    return [_cost(mechanism, mandates, statement) for statement in told]
+    deviation = cell_deviation(mechanism) if told else None
+    return [_cost(mechanism, statement, deviation) for statement in told]
 
 
-def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> MandateCost:
+def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> MandateCost:
     tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
-    loss, deviation = _parameter(tradeoff), _deviation(mechanism)
+    loss, mandates = _parameter(tradeoff), mechanism.adjacency.mandates
     try:
         adjacency = _given(mechanism.adjacency, _without(mandates, statement))
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
@@ -65,13 +66,13 @@ def _cost(mechanism: Mechanism, mandates: Invariants, statement: Statement) -> M
             loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
     except CongenialError:
         return MandateCost(statement.label, loss, None, deviation, None)
-    return MandateCost(statement.label, loss, before, deviation, _deviation(other))
+    return MandateCost(statement.label, loss, before, deviation, cell_deviation(other))
 
 
 def _comparable(
     law: Description, pairs: Adjacency, other: Description, others: Adjacency
 ) -> tuple[float, float]:
-    """Losses of counts with and without a mandate: both enumerated, or both by the proved bound."""
+    """Losses of counts with and without a figure: both enumerated, or both by the proved bound."""
     given, without = conditions(law, pairs), conditions(other, others)
     if given.enumerated is None or without.enumerated is None:
         given, without = (replace(one, enumerated=None) for one in (given, without))
@@ -108,9 +109,3 @@ def _parameter(tradeoff: Tradeoff) -> float:
     if isinstance(tradeoff, Gaussian):
         return float(tradeoff.mu)
     return float(tradeoff.eps) if isinstance(tradeoff, Pure | Approximate) else float("nan")
-
-
-def _deviation(mechanism: Mechanism) -> float | None:
-    """Standard deviation of the noisiest cell."""
-    rows = error_rows(mechanism)
-    return rows[-1].standard_deviation if rows else None

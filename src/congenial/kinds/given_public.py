@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive, exact
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+    exact,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
@@ -168,11 +177,11 @@ class GivenPublic(Kind[ScenariosSection]):
 
         return expected_report(release, promise, page)
 
-    def persons(self, release: ValuesRelease) -> Guarantee | None:
+    def further_promise(self, release: ValuesRelease) -> Guarantee | None:
         """What is promised to anybody, whatever is believed."""
-        from congenial.kinds.given_public_verification import persons_of
+        from congenial.kinds.given_public_verification import further_promise
 
-        return persons_of(release)
+        return further_promise(release)
 
     def examine(self, checked: ScenariosCheck) -> Document:
         """What is assumed, the base measure, and both promises."""

@@ -38,7 +38,7 @@ from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.report.given_public_report import Earlier, GivenPublicReport
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound, delta_z

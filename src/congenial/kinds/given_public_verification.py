@@ -27,7 +27,7 @@ def expected_report(release: ValuesRelease, promise: str, page: str) -> str:
 
 
 def _persons(release: ValuesRelease) -> Guarantee:
-    persons = persons_of(release)
+    persons = further_promise(release)
     if persons is None:
         raise BundleError(
             f"release '{release.name}' promises nothing about persons, and no plan makes such a "
@@ -37,7 +37,7 @@ def _persons(release: ValuesRelease) -> Guarantee:
     return persons
 
 
-def persons_of(release: ValuesRelease) -> Guarantee | None:
+def further_promise(release: ValuesRelease) -> Guarantee | None:
     """What the report says about persons besides the promise of the release.
 
     What a plan assumes about the data is assumed in both.

@@ -49,7 +49,7 @@ def examine(one: ScenariosCheck) -> Document:
 
 def show(one: Document, screen: Screen) -> None:
     """The check of one section for people."""
-    from congenial.privacy.rounding_words import number
+    from congenial.privacy.numbers import number
 
     screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}, given what is public")
     distance = one["delta_z"]

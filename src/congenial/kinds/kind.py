@@ -1,4 +1,5 @@
-"""What a kind of release is: one class with all that the rest of the house asks about it.
+"""What a kind of release is: its section of a plan, and one class with all that the rest of the
+house asks about it.
 
 A subclass of `Kind` says which key of a plan tells it, how its section is read, what it builds,
 checks and draws, what its bundle holds, and how all that is told to people. Plan, workflow, bundle,
@@ -12,17 +13,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from congenial.data.rational import fraction
 from congenial.errors import CongenialError
-from congenial.kinds.sections import NamedSection
+from congenial.privacy.numbers import LIMITED, absurd
 
 if TYPE_CHECKING:
-    from congenial.data.schema import Schema
+    from congenial.data.file_format import PlannedSource
+    from congenial.data.schema import Schema, Unit
     from congenial.data.table import Table
     from congenial.data.tabulate import Microdata
-    from congenial.data.unit import Unit
     from congenial.figures.invariants import Invariants
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.released import Released
@@ -32,6 +38,64 @@ if TYPE_CHECKING:
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
+
+
+def exact(value: Any) -> Any:
+    """A positive finite number as an exact fraction."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
+        raise ValueError("must be a number; write 0.5 or 1")
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise ValueError("must be finite; infinity and NaN promise nothing")
+    if value <= 0:
+        raise ValueError("must be positive")
+    try:
+        return fraction(value)
+    except ValueError:
+        raise ValueError("must be between 1e-300 and 1e300") from None
+
+
+Positive = Annotated[Fraction, BeforeValidator(exact)]
+
+
+class Section(BaseModel):
+    """Base of the sections: unknown keys are refused, values are not coerced."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True
+    )
+
+
+class NamedSection(Section):
+    """Base of the [[release]] sections: what each of them has.
+
+    `alone`: whether its promise is void beside anything else from the same data.
+    """
+
+    alone: ClassVar[bool] = False
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
+    mechanism: str = "auto"
+    epsilon: Positive | None = None
+    delta: Positive | None = None
+
+    @model_validator(mode="after")
+    def _sensible(self) -> NamedSection:
+        for name in LIMITED:
+            value = getattr(self, name, None)
+            why = "" if value is None else absurd(name, value)
+            if why:
+                raise ValueError(why)
+        return self
+
+    def refused_beside(self, publishes: bool, others: int) -> str:
+        """Why it cannot stand beside exact figures or other releases of a plan; empty if it can."""
+        if not self.alone or not (publishes or others):
+            return ""
+        return (
+            f"release '{self.name}' promises something about the whole dataset, which nothing "
+            "else from the same data may be released beside; put all statistics into it"
+        )
+
 
 Document = dict[str, Any]  # plain data, as `--json` prints them
 S = TypeVar("S", bound=NamedSection)
@@ -66,14 +130,14 @@ class Setting(Protocol):
         """Who is one person in the data."""
 
     @property
-    def source(self) -> str | Path:
+    def source(self) -> PlannedSource:
         """Where the confidential records are."""
 
     @property
     def resume(self) -> Path | None:
         """A private folder for the counts of finished files."""
 
-    def place(self, key: str, address: str) -> str | Path:
+    def place(self, key: str, address: str) -> PlannedSource:
         """Where the records are that `key` of the plan names."""
 
     def adjacency(
@@ -231,8 +295,10 @@ class Kind(ABC, Generic[S]):
         """
         return self.report(release, promise)
 
-    def persons(self, release: Any) -> Guarantee | None:  # noqa: ARG002
-        """What the report says about persons besides the promise of the release."""
+    def further_promise(self, release: Any) -> Guarantee | None:  # noqa: ARG002
+        """A promise that the report states besides `release.guarantee`: the one about persons, of a
+        release that promises something else. None: there is no other.
+        """
         return None
 
     # ---- telling people ------------------------------------------------------------------------

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants

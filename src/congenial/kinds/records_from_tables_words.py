@@ -41,7 +41,7 @@ def examine(one: RecordsCheck) -> Document:
 
 def show(one: Document, screen: Screen) -> None:
     """The check of one section for people."""
-    from congenial.privacy.rounding_words import number
+    from congenial.privacy.numbers import number
 
     screen.heading(f"Release '{one['name']}': records from tables")
     columns = ", ".join(f"{each['name']} ({each['levels']})" for each in one["columns"])

@@ -12,13 +12,12 @@ from typing import Any
 from congenial.errors import BundleError
 from congenial.kinds.convex_estimate import ESTIMATE
 from congenial.kinds.given_public import GIVEN_PUBLIC
-from congenial.kinds.kind import Kind
+from congenial.kinds.kind import Kind, NamedSection
+from congenial.kinds.records_from_models import MODEL_RECORDS
 from congenial.kinds.records_from_tables import TABLE_RECORDS
-from congenial.kinds.sections import NamedSection
 from congenial.kinds.several_tables import SEVERAL_TABLES
 from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.kinds.statistics import STATISTICS
-from congenial.kinds.synthetic import SYNTHETIC
 from congenial.kinds.two_by_two import TWO_BY_TWO
 
 AnyKind = Kind[Any]
@@ -27,7 +26,7 @@ KINDS: list[AnyKind] = [
     SEVERAL_TABLES,
     SINGLE_TABLE,
     STATISTICS,
-    SYNTHETIC,
+    MODEL_RECORDS,
     TABLE_RECORDS,
     ESTIMATE,
     TWO_BY_TWO,

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive
+from congenial.kinds.kind import (
+    Check,
+    Document,
+    Files,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
@@ -30,6 +40,7 @@ class TablesSection(NamedSection):
     aim: Literal["keep", "even", "largest"] | None = None
     weights: dict[str, Positive] | None = None
     accuracy: list[str] | None = Field(default=None, min_length=1)
+    find: Literal["rho", "epsilon"] | None = None
     keep: list[str] = []
 
     @model_validator(mode="after")
@@ -39,8 +50,13 @@ class TablesSection(NamedSection):
             raise ValueError(
                 "must have exactly one of epsilon, rho, accuracy (which finds the least rho)"
             )
-        if self.delta is not None and (self.epsilon is None or self.delta >= 1):
-            raise ValueError("delta goes with epsilon, and is below 1")
+        if self.find is not None and self.accuracy is None:
+            raise ValueError("find goes with accuracy: it says which parameter is found")
+        of_epsilon = self.epsilon is not None or self.find == "epsilon"
+        if self.delta is not None and (not of_epsilon or self.delta >= 1):
+            raise ValueError(
+                "delta goes with epsilon, or with accuracy and find = 'epsilon', and is below 1"
+            )
         if self.mechanism != "auto":
             raise ValueError("mechanism: several tables have noise of their own; leave it out")
         return self

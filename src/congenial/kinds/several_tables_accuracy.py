@@ -15,8 +15,7 @@ from congenial.kinds.several_tables import TablesSection
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.tables_release import showing
 from congenial.privacy.conversions import zcdp_rho
-from congenial.privacy.parameter_limits import LARGEST
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import LARGEST_PARAMETER, number
 from congenial.report.accuracy import Want, least
 from congenial.tables.design import Design
 from congenial.tables.intervals import half_width
@@ -33,6 +32,11 @@ def limits_of(section: TablesSection, workload: Workload) -> dict[int, float]:
         variance = (want.within / half_width(want.level)) ** 2
         found[at] = min(variance, found.get(at, variance))
     return found
+
+
+def finds_pure(section: TablesSection) -> bool:
+    """Whether the least epsilon without a delta is asked for."""
+    return section.find == "epsilon" and section.delta is None
 
 
 def _read(section: TablesSection, text: str) -> Want:
@@ -62,14 +66,17 @@ def _place(section: TablesSection, tables: Sequence[tuple[str, ...]], want: Want
 
 def refuse_beyond(section: TablesSection, found: Design) -> Design:
     """Refuse accuracies that need more than a plan may promise, and say what it can have."""
-    if found.promise <= LARGEST:
+    if found.promise <= LARGEST_PARAMETER:
         return found
-    factor = sqrt(float(found.promise) / LARGEST)
+    gaussian = found.law == "gaussian"
+    factor = float(found.promise) / LARGEST_PARAMETER
+    name = "rho" if gaussian else "epsilon"
     raise PlanError(
-        f"release '{section.name}': these accuracies need rho = {number(found.promise)}, and a "
-        f"plan may promise at most {LARGEST}, which protects nobody.",
-        remedy=f"With errors {factor:.3g} times as large rho = {LARGEST} is enough; ask for far "
-        "larger ones, or publish the tables exactly.",
+        f"release '{section.name}': these accuracies need {name} = {number(found.promise)}, and a "
+        f"plan may promise at most {LARGEST_PARAMETER}, which protects nobody.",
+        remedy=f"With errors {sqrt(factor) if gaussian else factor:.3g} times as large "
+        f"{name} = {LARGEST_PARAMETER} is enough; ask for far larger ones, or publish the tables "
+        "exactly.",
     )
 
 
@@ -84,6 +91,8 @@ def needed(
     Precisions keep their proportions; only the promise changes. Neither where no table shows it.
     """
     try:
+        if not _shown(made, want):
+            return None, ""
         now = _error(made.estimator, want)
     except StructureError as reason:
         return None, reason.what
@@ -96,10 +105,17 @@ def needed(
 
     if made.description.family == "double_geometric":
         return ("epsilon", least(want, lambda x: _error(_scaled(made, x / promise), want))), ""
-    if section.epsilon is not None:
+    if section.epsilon is not None or section.find == "epsilon":
         delta = float(section.delta or 0)
         return ("epsilon", least(want, lambda x: gaussian(zcdp_rho(x, delta)))), ""
     return ("rho", least(want, lambda x: gaussian(float(x)))), ""
+
+
+def _shown(made: JointTables, want: Want) -> bool:
+    """Whether the tables have the columns that are asked about."""
+    schema = made.adjacency.schema
+    asked = {schema.axis(name).base for name in want.margin or ()}
+    return asked <= {*made.estimator.covariance.measurements.names}
 
 
 def _scaled(made: JointTables, factor: Fraction) -> JointEstimator:

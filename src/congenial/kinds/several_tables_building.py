@@ -10,19 +10,21 @@ from congenial.errors import PlanError, SchemaError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
 from congenial.kinds.several_tables import TablesSection
-from congenial.kinds.several_tables_accuracy import limits_of, refuse_beyond
+from congenial.kinds.several_tables_accuracy import finds_pure, limits_of, refuse_beyond
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.tables_calibration import TablesProblem
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_for_cells import design_for_cells
-from congenial.tables.promise import law_and_promise
+from congenial.tables.joint_estimator import NOT_YET
+from congenial.tables.promise import Law, law_and_promise
+from congenial.tables.whole_general import LARGEST
 
 Tables = tuple[tuple[str, ...], ...]
 
 
 def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:
     """The mechanism of one section over the databases that agree with `figures`."""
-    _refuse(section, figures)
+    _refuse(section)
     tables = named_tables(plan.schema, section)
     adjacency = plan.adjacency(figures, section.reading)
     try:
@@ -30,6 +32,7 @@ def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTa
         made = asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
         for axis in section.keep:
             made.estimator.measurements.margin([axis])  # refuses what cuts the cells
+        _refuse_unkept_bounds(section, made, figures)
         return made
     except StructureError as reason:
         what = f"release '{section.name}': {reason.what}"
@@ -40,23 +43,33 @@ def _designed(section: TablesSection, asked: TablesProblem) -> Design:
     workload, types, model = asked.workload, asked.types, asked.model
     if section.accuracy is not None:
         limits, figures = limits_of(section, workload), asked.adjacency.mandates
-        return refuse_beyond(section, design_for_cells(workload, types, model, limits, figures))
+        kept_by: Law = "geometric" if finds_pure(section) else "gaussian"
+        found = design_for_cells(workload, types, model, limits, figures, kept_by)
+        return refuse_beyond(section, found)
     law, promise = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
     return design(workload, types, model, promise, _aim(section, workload), law)
 
 
-def _refuse(section: TablesSection, figures: Invariants) -> None:
+def _refuse(section: TablesSection) -> None:
     if section.reading == "literal":
         raise PlanError(
             f"release '{section.name}': reading = 'literal' may leave some people without any "
             "promise; it is for studies only.",
             remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
         )
-    if figures.bounds:
+
+
+def _refuse_unkept_bounds(section: TablesSection, made: JointTables, figures: Invariants) -> None:
+    """Only whole counts keep public bounds: without them, what is printed could contradict one."""
+    if not figures.bounds:
+        return
+    why = made.estimator.why_no_counts
+    if why and why != NOT_YET:
         raise PlanError(
-            f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and "
-            "several tables keep no bounds.",
-            remedy="Release one table with nonnegative = 'project', which keeps them.",
+            f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and only "
+            f"whole counts keep bounds: {why}.",
+            remedy=f"Name tables of at most {LARGEST:,} cells together, leave the bound out, or "
+            "release one table with nonnegative = 'project', which keeps it.",
         )
 
 

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive
+from congenial.kinds.kind import (
+    Check,
+    Document,
+    Files,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+)
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
-    from congenial.kinds.table_offer import ReleaseCheck
+    from congenial.kinds.single_table_offer import ReleaseCheck
     from congenial.mechanisms.mechanism import Mechanism
     from congenial.mechanisms.table_release import Release
     from congenial.report.accuracy import Want
@@ -85,7 +95,7 @@ class SingleTable(Kind[ReleaseSection]):
 
     def build(self, plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechanism:
         """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.table_building import build
+        from congenial.kinds.single_table_offer import build
 
         return build(plan, section, figures)
 
@@ -97,7 +107,7 @@ class SingleTable(Kind[ReleaseSection]):
         wish: Want | None = None,
     ) -> ReleaseCheck:
         """What it promises and how accurate it is, from public parameters alone."""
-        from congenial.kinds.table_offer import check
+        from congenial.kinds.single_table_offer import check
 
         return check(plan, section, figures, wish)
 
@@ -111,7 +121,7 @@ class SingleTable(Kind[ReleaseSection]):
         progress: Tell,
     ) -> AbstractContextManager[Offer]:
         """Read and check the data; what is left is to draw, while the data are open."""
-        from congenial.kinds.table_offer import offer
+        from congenial.kinds.single_table_offer import offer
 
         return offer(plan, section, built, figures, randomness, progress)
 
@@ -138,25 +148,25 @@ class SingleTable(Kind[ReleaseSection]):
 
     def verify(self, files: Files, release: Release) -> list[Check]:
         """Labels, sums, bounds, the grid, and the promise."""
-        from congenial.kinds.table_verification import verify
+        from congenial.kinds.single_table_verification import verify
 
         return verify(files, release)
 
     def expected_report(self, release: Release, promise: str, page: str) -> str:
         """The report that `page` should be, with its pictures left empty."""
-        from congenial.kinds.table_verification import expected_report
+        from congenial.kinds.single_table_verification import expected_report
 
         return expected_report(release, promise, page)
 
     def examine(self, checked: ReleaseCheck) -> Document:
         """Law, sensitivity, errors, prices and what each figure costs."""
-        from congenial.kinds.table_words import examine
+        from congenial.kinds.single_table_words import examine
 
         return examine(checked)
 
     def show(self, document: Document, screen: Screen, want: str | None = None) -> None:
         """The same for people."""
-        from congenial.kinds.table_words import show
+        from congenial.kinds.single_table_words import show
 
         show(document, screen, want)
 

@@ -16,8 +16,18 @@ from pydantic import (
     model_validator,
 )
 
-from congenial.kinds.kind import Document, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive, Section, exact
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Section,
+    Setting,
+    Tell,
+    exact,
+)
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 
 if TYPE_CHECKING:
@@ -194,7 +204,7 @@ class StatisticsKind(Kind[StatisticsSection]):
 
         return expected_report(release, promise, page)
 
-    def persons(self, release: StatisticsRelease) -> Guarantee | None:
+    def further_promise(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""
         return release.person_guarantee
 

@@ -239,7 +239,8 @@ def stream(section: StatisticsSection, purpose: str) -> SeededRandomness:
 
 def _modelling(plan: Setting, address: str) -> Microdata:
     where = plan.place("release.modelling", address)
-    if isinstance(where, Path) and where.resolve() == Path(plan.source).resolve():
+    found, own = where.address, plan.source.address
+    if isinstance(found, Path) and found.resolve() == Path(own).resolve():
         raise DataError(
             "modelling data and released data are the same file.",
             remedy="Give other people's data, or a share of the data to keep apart.",

@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, model_validator
 
-from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
-from congenial.kinds.sections import NamedSection, Positive, exact
+from congenial.kinds.kind import (
+    Check,
+    Document,
+    Files,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+    exact,
+)
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
@@ -76,7 +87,8 @@ class TwoByTwo(Kind[OddsRatioSection]):
     name = "odds ratio test"
     section = OddsRatioSection
     instead: ClassVar[str] = (
-        "It has p_value(), interval() and power() in Python: see docs/how-to/test-an-odds-ratio."
+        "It has p_value(), odds_interval() and power() in Python: see "
+        "docs/how-to/test-an-odds-ratio."
     )
 
     def build(

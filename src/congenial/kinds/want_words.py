@@ -7,7 +7,7 @@ from congenial.kinds.kind import Document, Screen
 
 def show_want(one: Document, screen: Screen, want: str | None) -> None:
     """What a wished accuracy needs, where one was asked for."""
-    from congenial.privacy.rounding_words import number
+    from congenial.privacy.numbers import number
 
     if want is not None:
         needs = "this table does not show it"

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
+    from congenial.ledger.approvals import Approvals
     from congenial.ledger.budget import Budget
     from congenial.ledger.ledger import Ledger
+    from congenial.ledger.plan_review import PlanReview
     from congenial.ledger.pricing import Preview
     from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
     from congenial.ledger.reservation import Reservation
     from congenial.ledger.state import Entry
-    from congenial.ledger.stores.place import Upgrade
+    from congenial.ledger.stores.store import Upgrade
 
 __all__ = [
+    "Approvals",
     "Budget",
     "Entry",
     "Ledger",
     "Old",
+    "PlanReview",
     "Preview",
     "Reassessed",
     "Reservation",
@@ -33,14 +37,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Approvals": "ledger.approvals",
     "Budget": "ledger.budget",
     "Entry": "ledger.state",
     "Ledger": "ledger.ledger",
     "Old": "ledger.reassessment",
+    "PlanReview": "ledger.plan_review",
     "Preview": "ledger.pricing",
     "Reassessed": "ledger.reassessment",
     "Reservation": "ledger.reservation",
-    "Upgrade": "ledger.stores.place",
+    "Upgrade": "ledger.stores.store",
     "reassess": "ledger.reassessment",
     "suppose": "ledger.reassessment",
 }

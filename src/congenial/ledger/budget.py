@@ -15,8 +15,7 @@ from typing import Any
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 from congenial.privacy.composition import Loss
-from congenial.privacy.numbers import below
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import below, number
 
 Amount = Fraction | Decimal | int | float | str
 

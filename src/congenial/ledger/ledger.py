@@ -9,7 +9,9 @@ One ledger is one population. It is a history of events; the state is what they 
     draw      its noise is about to be drawn: spent from here on, whatever happens
     commit    it was published, with the digest of its bundle
     abandon   given up: refunded if nothing was drawn, otherwise spent all the same
-    grant     somebody's role: none, reader, releaser, publisher, owner
+    grant     somebody's role: none, reader, reviewer, releaser, publisher, owner
+    require, propose, approve, refuse, withdraw
+              whether plans need an approval, and what was said about them (see `approvals`)
     upgrade   its format was brought up to date
     repair    an owner voided an event that cannot be read (see `repair`)
 
@@ -31,8 +33,8 @@ from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
+from congenial.ledger.approvals import Approvals, refuse_old, refuse_unapproved
 from congenial.ledger.budget import Budget
-from congenial.ledger.compatibility import refuse_figures, refuse_release
 from congenial.ledger.pricing import (
     Preview,
     Prices,
@@ -48,6 +50,7 @@ from congenial.ledger.pricing import (
     say,
     too_weak,
 )
+from congenial.ledger.refusals import refuse_figures, refuse_release
 from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
 from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import Role, check_grant, check_role
@@ -63,8 +66,7 @@ from congenial.ledger.state import (
     opening,
     refuse_other,
 )
-from congenial.ledger.stores.place import Upgrade, store_at
-from congenial.ledger.stores.store import VERSION, Event, Log, Store
+from congenial.ledger.stores.store import VERSION, Event, Log, Store, Upgrade, store_at
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
@@ -113,8 +115,9 @@ class Ledger:
 
         It is started when it is absent, `schema` is given and `create` is true: "replace-one"
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
-        Events are written in the name of `who`, by default the system's user; on PostgreSQL always
-        in that of the database user. Format 1 is refused until `upgrade`; format 2 is used as is.
+        Events are written in the name of `who`, by default the system's user; on PostgreSQL in that
+        of the database user, or of a user whom the login is a member of. Format 1 is refused until
+        `upgrade`; formats 2 and 3 are used as they are.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
@@ -174,6 +177,11 @@ class Ledger:
         return self._store.version
 
     @property
+    def who(self) -> str:
+        """In whose name this process writes to the ledger."""
+        return self._store.writer()
+
+    @property
     def schema(self) -> Schema:
         """What a record of this population is."""
         return self._state().schema
@@ -197,6 +205,18 @@ class Ledger:
     def roles(self) -> dict[str, Role]:
         """Who was granted which role; empty while everybody who can write may do everything."""
         return dict(self._state().roles)
+
+    @property
+    def approvals(self) -> Approvals:
+        """Which plans were proposed, what was said about them, and whether that is required."""
+        return self._state().approvals
+
+    def refuse_unapproved(self, plan_digest: str) -> None:
+        """LedgerError where approval is required and this plan has none for its releaser.
+
+        `publish` and `reserve` ask again; this is for those who have work to do before.
+        """
+        refuse_unapproved(self.approvals, plan_digest, self.who)
 
     def events(self) -> tuple[Event, ...]:
         """The whole history, its chain of digests checked."""
@@ -295,7 +315,7 @@ class Ledger:
             yield log, state
 
     def grant(self, who: str, role: str) -> None:
-        """Give `who` a role: none, reader, releaser, publisher or owner (see `roles`).
+        """Give `who` a role: none, reader, reviewer, releaser, publisher or owner (see `roles`).
 
         Until the first grant everybody who can write the ledger may do everything; whoever makes
         it becomes an owner by it. The last owner stays one.
@@ -304,6 +324,8 @@ class Ledger:
         expect(role, str, "the role", "Give its name.", LedgerError)
         with self._writing("grant") as (log, state):
             roles = dict(state.roles)
+            if role == "reviewer":
+                refuse_old(self.where, self.version)
             if not roles and who != log.who:
                 roles[log.who] = "owner"
                 log.append("grant", None, {"who": log.who, "role": "owner"})
@@ -345,6 +367,7 @@ class Ledger:
         expect(invariants, Invariants, "what is published", "Use publish(...).", LedgerError)
         with self._writing("mandates") as (log, state):
             refuse_unread(state)
+            refuse_unapproved(state.approvals, plan_digest, log.who)
             check_schema(state, invariants.schema)
             if state.max_rows is not None and not state.figures_kept and invariants.statements:
                 raise LedgerError(
@@ -365,6 +388,12 @@ class Ledger:
                 log.append("mandates", None, payload)
         return repricing
 
+    def repriced_with(self, invariants: Invariants) -> Repricing:
+        """What publishing these figures would do to the promises made; records nothing."""
+        state = self._state()
+        joined = join_mandates(state.mandates, invariants)
+        return reprice(state, replace(state, mandates=joined))
+
     def reserve(
         self, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str = ""
     ) -> Reservation:
@@ -377,6 +406,7 @@ class Ledger:
         expect(name, str, "the name", "Give text.", LedgerError)
         with self._writing("reserve") as (log, state):
             refuse_unknown(state)
+            refuse_unapproved(state.approvals, plan_digest, log.who)
             pairs = guarantee.adjacency
             refuse_release(state, pairs.to_dict(), pairs.composes)
             why = refusal(state, description, name)
@@ -390,14 +420,15 @@ class Ledger:
 
         Beyond the budget, or beside promises it cannot stand beside, it is recorded as drawn and
         abandoned, since what was drawn stays spent, and BudgetError says that it must not be
-        published. A release that cannot be priced (another
-        schema, or given figures that are not published) is not recorded and must not be published.
+        published. A release that cannot be priced (another schema, or given figures that are not
+        published), or any where plans need an approval, is not recorded and must not be published.
         """
         if not all(hasattr(release, name) for name in ("description", "guarantee", "name")):
             kind = type(release).__name__
             raise LedgerError(f"{kind} is no release.", remedy="Give what was released.")
         with self._writing("reserve") as (log, state):
             why: CongenialError | None = refusal(state, release.description, release.name)
+            refuse_unapproved(state.approvals, "", log.who)
             try:
                 refuse_unknown(state)
                 pairs = release.guarantee.adjacency
@@ -423,7 +454,9 @@ class Ledger:
 
     def _step(self, release: str, kind: str, payload: dict[str, Any] | None = None) -> None:
         with self._writing(kind) as (log, state):
+            entry = state.entry(release)
             if kind == "draw":
                 refuse_unknown(state)
-            check_step(state.entry(release), kind)
+                refuse_unapproved(state.approvals, entry.plan_digest, log.who, entry.who)
+            check_step(entry, kind)
             log.append(kind, release, payload or {})

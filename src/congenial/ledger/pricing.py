@@ -18,7 +18,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BudgetError, GuaranteeError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import amount, beside, in_words
-from congenial.ledger.compatibility import ended
+from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState, join_mandates
 from congenial.privacy.composition import Loss

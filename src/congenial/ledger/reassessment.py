@@ -28,9 +28,8 @@ from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.descriptions import AnyDescription
+from congenial.privacy.descriptions import AnyDescription, RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Pure, Tradeoff
 
 COUNTS_ONLY = "the mechanism sees counts only, not who is in which record"

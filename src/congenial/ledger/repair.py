@@ -28,7 +28,8 @@ Counts = Literal["nothing", "unknown"]
 LONGEST_REASON = 500
 
 _SPENDS = ("draw", "commit")
-_HARMLESS = ("reserve", "abandon", "budget", "grant", "upgrade", "repair")
+_REVIEW = ("require", "propose", "approve", "refuse", "withdraw")
+_HARMLESS = ("reserve", "abandon", "budget", "grant", "upgrade", "repair", *_REVIEW)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
-"""Roles: who may read a ledger, release against it, publish exact figures, or manage it.
+"""Roles: who may read a ledger, review plans, release, publish exact figures, or manage it.
 
     none       nothing
     reader     read
-    releaser   also reserve, draw, commit and abandon releases
+    reviewer   also approve and refuse plans of others; nothing else
+    releaser   read, propose plans, reserve, draw, commit and abandon releases
     publisher  also publish exact figures, which nothing protects
-    owner      also set the budget, grant roles, upgrade the format and void unreadable events
+    owner      also review, set the budget, require approval, grant roles, upgrade the format and
+               void unreadable events
 
 On PostgreSQL a person is a database user, and the database enforces this. In a SQLite file it is
 the operating system's user as the program sees it: a guard against accidents, not an access
@@ -18,10 +20,23 @@ from typing import Literal, get_args
 
 from congenial.errors import LedgerError
 
-Role = Literal["none", "reader", "releaser", "publisher", "owner"]
-ROLES: tuple[Role, ...] = get_args(Role)  # each includes those before it
+Role = Literal["none", "reader", "reviewer", "releaser", "publisher", "owner"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+_INCLUDED: dict[Role, tuple[Role, ...]] = {
+    "none": (),
+    "reader": ("reader",),
+    "reviewer": ("reader", "reviewer"),
+    "releaser": ("reader", "releaser"),
+    "publisher": ("reader", "releaser", "publisher"),
+    "owner": ("reader", "reviewer", "releaser", "publisher", "owner"),
+}
 
 _NEEDS: dict[str, tuple[Role, str]] = {
+    "propose": ("releaser", "propose a plan"),
+    "approve": ("reviewer", "approve a plan"),
+    "refuse": ("reviewer", "refuse a plan"),
+    "withdraw": ("reviewer", "withdraw an approval"),
     "reserve": ("releaser", "reserve a release"),
     "draw": ("releaser", "draw a release"),
     "commit": ("releaser", "commit a release"),
@@ -30,6 +45,7 @@ _NEEDS: dict[str, tuple[Role, str]] = {
     "budget": ("owner", "set the budget"),
     "grant": ("owner", "grant roles"),
     "upgrade": ("owner", "upgrade the format"),
+    "require": ("owner", "require approval"),
     "repair": ("owner", "void an event that cannot be read"),
 }
 
@@ -48,7 +64,7 @@ def allowed(roles: Mapping[str, Role], who: str, kind: str) -> bool:
     False
     """
     needed = _NEEDS[kind][0] if kind in _NEEDS else "owner"
-    return ROLES.index(role_of(roles, who)) >= ROLES.index(needed)
+    return needed in _INCLUDED[role_of(roles, who)]
 
 
 def check_role(roles: Mapping[str, Role], who: str, kind: str) -> None:

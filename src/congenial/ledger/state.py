@@ -13,6 +13,8 @@ from congenial._version import __version__
 from congenial.data.schema import Schema
 from congenial.errors import CongenialError, LedgerError, MandateError
 from congenial.figures.invariants import Invariants
+from congenial.ledger import approvals as approval
+from congenial.ledger.approvals import Approvals
 from congenial.ledger.budget import Budget
 from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
@@ -96,6 +98,7 @@ class LedgerState:
     malformed: tuple[Malformed, ...] = ()
     identity: str = ""  # digest of the first event
     figures_kept: bool = False
+    approvals: Approvals = field(default_factory=Approvals)
 
     @property
     def unit(self) -> str:
@@ -254,7 +257,7 @@ def check_figures(figures: Invariants) -> None:
     Beside an empty universe every release would cost nothing.
     """
     if figures.values is None:
-        raise MandateError("the mandates have no figures yet.", remedy="Publish them first.")
+        raise MandateError("the figures have no values yet.", remedy="Publish them first.")
     if figures.clash:
         labels = "; ".join(figures.clash)
         raise MandateError(
@@ -340,6 +343,8 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
         return replace(state, roles=state.roles | {who: role})
     if event.kind == "upgrade":
         return state
+    if event.kind in approval.KINDS:
+        return replace(state, approvals=approval.after_event(state.approvals, event))
     if event.kind == "repair":
         return replace(state, malformed=voided(state.malformed, payload))
     raise ValueError(event.kind)

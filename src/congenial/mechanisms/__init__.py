@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.congenial_chain import CongenialChain
     from congenial.mechanisms.distribution.choose import calibrate_distribution
     from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs
+    from congenial.mechanisms.distribution.model_checks import with_model_error
     from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
     from congenial.mechanisms.hierarchy import CongenialHierarchy
     from congenial.mechanisms.joint_tables import JointTables
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+    from congenial.mechanisms.wasserstein.finite_range import FiniteRange
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
     from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
     from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
@@ -49,6 +51,7 @@ __all__ = [
     "ErrorLaw",
     "EstimateRelease",
     "EstimateSpec",
+    "FiniteRange",
     "GradientEstimate",
     "Interval",
     "JointTables",
@@ -74,6 +77,7 @@ __all__ = [
     "prior_congenial",
     "project",
     "register",
+    "with_model_error",
 ]
 
 _HOMES = {
@@ -85,6 +89,7 @@ _HOMES = {
     "ErrorLaw": "mechanisms.mechanism",
     "EstimateRelease": "mechanisms.wasserstein.gradient_estimate",
     "EstimateSpec": "mechanisms.wasserstein.estimate_spec",
+    "FiniteRange": "mechanisms.wasserstein.finite_range",
     "GradientEstimate": "mechanisms.wasserstein.gradient_estimate",
     "Interval": "mechanisms.released",
     "JointTables": "mechanisms.joint_tables",
@@ -110,6 +115,7 @@ _HOMES = {
     "prior_congenial": "mechanisms.wasserstein.base_measure",
     "project": "mechanisms.projection.projection",
     "register": "mechanisms.mechanism",
+    "with_model_error": "mechanisms.distribution.model_checks",
 }
 
 load_on_first_use(__name__, _HOMES)

@@ -18,7 +18,7 @@ from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.parameter_limits import refuse_absurd
+from congenial.privacy.numbers import refuse_absurd
 
 AUTO = "auto"
 # What "auto" takes, the first that fits: exact integer noise before noise on the reals. A mechanism
@@ -39,7 +39,7 @@ def calibrate(
     """The mechanism that just meets `target`, from public inputs only.
 
     `mechanism` is a class, a registered name, or "auto": exact integer noise of the kind the target
-    asks for, conditioned on the mandates when there are any. `table` defaults to all attributes.
+    asks for, conditioned on the figures when there are any. `table` defaults to all attributes.
 
     Nothing is read or spent: noise is scaled to the largest difference that a pair of `target`
     allows, and rounding goes towards more noise, so the promise of what is returned is `target` or
@@ -74,14 +74,14 @@ def _is_mechanism(given: object) -> bool:
 
 
 def _choose(target: Guarantee) -> type[Mechanism]:
-    """The first preferred mechanism that takes the target and keeps what mandates there are."""
+    """The first preferred mechanism that takes the target and keeps what figures there are."""
     mandated = bool(target.adjacency.mandates.equalities)
     for name in PREFERRED:
         mechanism = REGISTRY[name]
         if isinstance(target.tradeoff, mechanism.targets) and mechanism.conditions == mandated:
             return mechanism
     raise StructureError(
-        f"no mechanism keeps these mandates under {target.tradeoff.words}.",
+        f"no mechanism keeps these figures under {target.tradeoff.words}.",
         remedy="Give epsilon, rho, or epsilon with delta.",
     )
 

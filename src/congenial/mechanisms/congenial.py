@@ -1,7 +1,7 @@
-"""Congenial: integer noise, or counts, given equality mandates.
+"""Congenial: integer noise, or counts, given equality figures.
 
 congenial-dp, section 2, with its errata: the loss is eps_cell * Delta_1(S) per person, not "epsilon
-per cell", and equality mandates cost nothing in the normaliser because the conforming tables form a
+per cell", and equality figures cost nothing in the normaliser because the conforming tables form a
 translate of one lattice. Nonnegativity is different: conditioning on it has a price
 (`privacy.normaliser`). Draws are exact and independent (sampling/), not the end of a Markov chain.
 """
@@ -127,7 +127,7 @@ class Congenial(IntegerNoise):
 
     Formal guarantee: for any two conforming databases that differ in at most a* records, the log-
     likelihood ratio of any release is at most eps_cell * Delta_1(S), and some pair attains it. The
-    normaliser is the same for all of them: equality mandates are translation invariant.
+    normaliser is the same for all of them: equality figures are translation invariant.
 
     Edge cases: a group of one cell is published as it is, because the figures fix it; an empty
     group stays zero; cells that no figure touches get independent noise; values may be negative.

@@ -45,7 +45,7 @@ class CongenialHierarchy(Conditioned):
     eps_cell ||u||_1 + sum_l eps_l ||C_l u||_1, the joint supremum the ledger uses for several
     releases; no normaliser price, because the support is a translate of one lattice.
 
-    Edge cases: without levels, the total of the table is the only one; a level that the mandates
+    Edge cases: without levels, the total of the table is the only one; a level that the figures
     fix costs nothing and changes nothing. Errors of sums are simulated. Source: congenial-dp,
     section 2, with a weight at every node; exact draws by messages up and samples down the tree.
     """

@@ -24,8 +24,8 @@ from congenial.mechanisms.tables_release import TablesRelease, estimator_of
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tables_description import TablesDescription
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.tables.joint_estimator import JointEstimator
 

@@ -1,7 +1,7 @@
-"""Gaussian noise on the kernel of the mandates, G_mu; and the projection of any additive noise.
+"""Gaussian noise on the kernel of the figures, G_mu; and the projection of any additive noise.
 
 semi-dp, Propositions 26 and 28 (Algorithm 1). Two corrections: the noise is projected on the kernel
-of the mandates, not on the span of S, which can be smaller when conforming databases are not all
+of the figures, not on the span of S, which can be smaller when conforming databases are not all
 connected (docs/errata), and it is calibrated to the true Delta_2 of the declared adjacency. A
 projection shortens noise in the l2 norm; in other norms it may not.
 """
@@ -108,7 +108,7 @@ class KernelGaussian(Conditioned):
     """A real-valued table that agrees with every published figure; G_mu with idealised numerics.
 
     Formula: y = phi(x) + R(P e), e independent N(0, sigma^2), P the projection on the kernel of the
-    mandates, sigma = Delta_2(S) / mu, R the rounding to a grid that keeps every published sum
+    figures, sigma = Delta_2(S) / mu, R the rounding to a grid that keeps every published sum
     (`kernel_grid`).
 
     Formal guarantee: G_mu between any two conforming databases of the adjacency: P e given the
@@ -143,7 +143,7 @@ class KernelGaussian(Conditioned):
 
     @cached_property
     def projection(self) -> KernelProjection:
-        """The projection on the kernel of the mandates."""
+        """The projection on the kernel of the figures."""
         return KernelProjection(self.support)
 
     def noise(self, randomness: Randomness, draws: int) -> Any:

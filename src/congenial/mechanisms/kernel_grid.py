@@ -1,4 +1,4 @@
-"""Real noise on the kernel of the mandates, put on a grid: nothing in its last bits, sums exact.
+"""Real noise on the kernel of the figures, put on a grid: nothing in its last bits, sums exact.
 
 Sums of a count and a real draw exist in double precision for some counts and not for others, and
 show it in their low-order bits. So noise v on the kernel is rounded to R(v), a multiple of `step`

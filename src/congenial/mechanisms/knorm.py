@@ -43,10 +43,10 @@ class KNorm(Conditioned):
 
     Formal guarantee: for any two conforming databases that differ in at most `records` records, the
     log-likelihood ratio of any release is at most epsilon, attained by a swap. The normaliser is
-    the same for all: equality mandates are translation invariant.
+    the same for all: equality figures are translation invariant.
 
     Edge cases: rows and columns with a published total of zero stay zero; a table with one row or
-    column left is published as it is; 2 x c tables get the noise of `Congenial`. Refused: mandates
+    column left is published as it is; 2 x c tables get the noise of `Congenial`. Refused: figures
     that are not the margins of tables of single cells, more than 3 records, tables too large for
     exact draws (about 12 x 12). Values may be negative.
     """
@@ -97,7 +97,7 @@ class KNorm(Conditioned):
         flat = support.labels.reshape(-1)
         if support.loose or np.any(support.sizes != 1) or not support.ties:
             raise StructureError(
-                f"'{self.name}' needs both margins of tables of single cells; these mandates leave "
+                f"'{self.name}' needs both margins of tables of single cells; these figures leave "
                 f"{support.structure}.",
                 remedy="Use 'congenial' or 'congenial_gaussian', which take any nested or crossing "
                 "figures.",
@@ -109,7 +109,7 @@ class KNorm(Conditioned):
             shape = tie.shape
             if shape is None or len(shape) != 2 or len(tie.groups) != shape[0] * shape[1]:
                 raise StructureError(
-                    f"'{self.name}' needs two margins; these mandates leave {support.structure}.",
+                    f"'{self.name}' needs two margins; these figures leave {support.structure}.",
                     remedy="Use 'congenial' or 'congenial_gaussian'.",
                 )
             assert tie.features is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -24,7 +25,7 @@ from congenial.mechanisms.families import NoiseFamily
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import Description, Family
+from congenial.privacy.description import Description, Family, Fit
 from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.law import IntegerLaw
@@ -56,7 +57,7 @@ class Mechanism(ABC):
     noise_family: ClassVar[NoiseFamily]  # its row; fills in the next two
     family: ClassVar[Family]
     targets: ClassVar[tuple[type[Tradeoff], ...]]  # kinds of promise it can be calibrated to
-    conditions: ClassVar[bool]  # whether it keeps mandates by conditioning on them
+    conditions: ClassVar[bool]  # whether it keeps figures by conditioning on them
     citation: ClassVar[str]
     basis: ClassVar[Basis] = "theorem"
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
@@ -149,7 +150,7 @@ class Mechanism(ABC):
             raise StructureError(
                 f"nothing is left to protect in the table over {', '.join(names)}: the published "
                 "figures fix every cell.",
-                remedy="Publish the table exactly, or drop a mandate.",
+                remedy="Publish the table exactly, or drop a figure.",
             )
         return adjacency
 
@@ -188,6 +189,12 @@ class Mechanism(ABC):
         return Guarantee(
             self.adjacency, loss.tradeoff, self.basis, assumptions, citation=self.citation
         )
+
+    def projected(self, fit: Fit) -> Self:
+        """The same law, whose draws are then made nonnegative this way: nothing is built again."""
+        same = copy(self)
+        object.__setattr__(same, "description", self.description.projected(fit))
+        return same
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -276,7 +283,11 @@ M = TypeVar("M", bound=type[Mechanism])
 
 
 def register(mechanism: M) -> M:
-    """Class decorator: enter a mechanism under its name; the contract suite then tests it."""
+    """Class decorator: enter a mechanism under its name; the contract suite then tests it.
+
+    `calibrate(name, ...)`, plans and bundles know it from then on. A second mechanism of the same
+    name is a TypeError: bundles name theirs.
+    """
     if mechanism.name in REGISTRY:
         raise TypeError(f"two mechanisms are called '{mechanism.name}'")
     REGISTRY[mechanism.name] = mechanism

@@ -1,8 +1,8 @@
-"""Plain mechanisms: independent noise in every cell, for plans without mandates.
+"""Plain mechanisms: independent noise in every cell, for plans without figures.
 
 Double geometric and Laplace noise (pure), discrete Gaussian (zCDP) and Gaussian (G_mu), calibrated
 per person to the sensitivity of the declared adjacency. congenial-dp, Definitions 1.1 and 1.2, with
-erratum: under replace-one neighbours a histogram moves by 2, not 1. Under mandates they stay
+erratum: under replace-one neighbours a histogram moves by 2, not 1. Under figures they stay
 private at the same price formula but do not reproduce the mandated figures; `Congenial` does.
 """
 

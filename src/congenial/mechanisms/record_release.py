@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from congenial.mechanisms.released import Released
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 
 FOLLOWS = "the promise follows from the description"
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from congenial._notebook import facts
 from congenial.data.arguments import NUMBER, expect
 from congenial.errors import InferenceError, UnansweredError
 
@@ -116,6 +117,14 @@ class Released(ABC):
     def explain(self) -> str:
         """All of its promises in words, one paragraph each."""
         return self.guarantee.explain()
+
+    def _repr_html_(self) -> str:
+        told, warning = self.guarantee, "" if self.publishable else self.randomness
+        return facts(self._title(), told.summary(), told.explain(), warning)
+
+    def _title(self) -> str:
+        """Heading of its view in a notebook."""
+        return f"{self.kind.capitalize()} '{self.name}'"
 
     # ---- what can be asked ---------------------------------------------------------------------
 

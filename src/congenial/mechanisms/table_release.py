@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,8 +15,8 @@ from congenial.data.arguments import texts
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
-from congenial.data.selection import cell_index as cell_index  # used by those who read releases
-from congenial.data.selection import select
+from congenial.data.table import cell_index as cell_index  # used by those who read releases
+from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_columns, label_names
@@ -276,14 +275,9 @@ class Release(Released):
         values, raw = (*(one.to_numpy().reshape(shape) for one in counts.columns), None)[:2]
         return cls(name, description, guarantee, values, randomness, publishable, raw)
 
-    def _repr_html_(self) -> str:
-        axes = " x ".join(
-            f"{escape(axis.name)} ({len(axis.levels)})" for axis in self.schema.axes(self.table)
-        )
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return (
-            f"<h4>Release '{escape(self.name)}': {axes}</h4>{warning}{self.guarantee._repr_html_()}"
-        )
+    def _title(self) -> str:
+        axes = self.schema.axes(self.table)
+        return f"Release '{self.name}': " + " x ".join(f"{a.name} ({a.size})" for a in axes)
 
 
 def expected_table(schema: Schema, description: Description) -> Expected:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 
 from congenial.data.arguments import texts
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.summed_out import summed_out
@@ -25,8 +24,8 @@ from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, Released, check_level
 from congenial.mechanisms.table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tables_description import TablesDescription
 from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.joint_estimator import JointEstimator, ends
 from congenial.tables.measurements import Floats
@@ -224,10 +223,8 @@ class TablesRelease(Released):
 
         return pl.from_arrow(self.to_arrow(*names))
 
-    def _repr_html_(self) -> str:
-        tables = "; ".join(escape(_said(names)) for names in self.tables)
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return f"<h4>{escape(self.name)}: {tables}</h4>{warning}{self.guarantee._repr_html_()}"
+    def _title(self) -> str:
+        return f"Release '{self.name}': {'; '.join(_said(names) for names in self.tables)}"
 
     # ---- files -------------------------------------------------------------------------------
 

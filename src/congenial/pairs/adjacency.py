@@ -32,8 +32,7 @@ from congenial.pairs.moves import Moves, Weighted
 from congenial.pairs.occupancy import Occupancy
 from congenial.pairs.pairs import Pairs, PublishedPairs
 from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
-from congenial.pairs.reading_words import left_out, no_pairs_in_words, pairs_in_words
-from congenial.pairs.universe import RULE
+from congenial.pairs.universe import RULE, left_out, no_pairs_in_words, pairs_in_words
 
 if TYPE_CHECKING:
     from congenial.pairs.differences import Differences

@@ -167,7 +167,11 @@ def _scenario(shares: Mapping[str, Any]) -> Scenario:
 
 
 def together(*properties: Property) -> Property:
-    """Several properties at once: the pairs of all of them."""
+    """Several properties at once: the pairs of all of them.
+
+    Each pair is one that some property names, each once. That two properties change at the same
+    time is hidden only if a property of its own says so.
+    """
     for one in properties:
         expect(one, Property, "a property", "Use share(...) or scenarios(...).", StructureError)
     pairs = tuple(dict.fromkeys(pair for one in properties for pair in one.pairs))

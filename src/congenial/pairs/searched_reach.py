@@ -37,7 +37,7 @@ def search(of: Merged, reading: Reading, metric: Metric) -> Reach:
             pass
     what = "; ".join(s.label for s in (*of.mandates.bounds, *of.mandates.equalities))
     raise StructureError(
-        f"no proved adjacency for these mandates ({what}): {of.atoms} groups of cells that they "
+        f"no proved adjacency for these figures ({what}): {of.atoms} groups of cells that they "
         "tell apart are too many for enumeration, a Graver bound or integer programming.",
         remedy="Mandate nested totals or margins, fewer or coarser statistics; publishing the "
         "figures first may help too.",

@@ -76,7 +76,7 @@ class SecretPairs(Pairs):
             )
         if self.published is not None and self.published.schema != self.schema:
             raise GuaranteeError(
-                "the mandates are about another schema.", remedy="Use one schema for both."
+                "the figures are about another schema.", remedy="Use one schema for both."
             )
         self._check_figures()
 

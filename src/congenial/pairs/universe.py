@@ -1,4 +1,5 @@
-"""Universe: the databases among which a promise holds, and their enumeration when they are few.
+"""Universe: the databases among which a promise holds, what each reading promises a person there in
+words, and their enumeration when they are few.
 
 Enumeration is for checking claims, not for production: every number the product prints about
 privacy is compared with it on small universes. So is the stored rule of the existential reading,
@@ -21,6 +22,7 @@ import numpy as np
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
+from congenial.pairs.a_star import Metric, Reach, Reading
 
 RULE = "nearest table, first in the order of the schema"
 LARGEST_ENUMERATION = 200_000  # tables, before the figures select among them
@@ -104,3 +106,65 @@ def _impossible() -> StructureError:
     return StructureError(
         "the published figures leave nobody this answer.", remedy="Ask for a possible answer."
     )
+
+
+def pairs_in_words(figures: Invariants, reading: Reading, metric: Metric, records: int) -> str:
+    """The pairs that must look alike, as a clause after "take"."""
+    kept = _agree_with(figures)
+    if metric == "symmetric difference":
+        return (
+            f"any two datasets that agree with {kept} and differ in at most "
+            f"{_counted(records, 'row')}, enough for any one person to be in it, with any answer "
+            "the figures allow, or not"
+        )
+    if reading == "existential":
+        return (
+            f"any dataset that agrees with {kept}, any one person and any answer the figures allow "
+            "that person, and of the datasets that agree and give the person this answer the one "
+            f"that a stored rule picks ({RULE}; its table is at most {_counted(records, 'move')} "
+            "away)"
+        )
+    people = "one person's record" if records == 1 else f"{records} people's records"
+    if not figures.statements:
+        return f"two datasets of the same size that differ in {people}"
+    told = f"any two datasets that agree with {kept} and differ in at most {people}"
+    if reading == "literal":
+        return f"{told}, the literal reading, which may leave some people without a look-alike"
+    return f"{told}, enough for any one person to be given any answer the figures allow"
+
+
+def no_pairs_in_words(figures: Invariants) -> str:
+    """The same where a* = 0."""
+    return (
+        f"any two datasets that agree with {_agree_with(figures)}: there is only one, so that "
+        "nothing is left to protect"
+    )
+
+
+def left_out(reach: Reach, within: int) -> str:
+    """What a number of records below a* would and would not protect."""
+    kept = (
+        "It would protect any two datasets that agree with the figures and differ in at most "
+        f"{_counted(within, 'record')}."
+    )
+    if within < reach.distance.value:
+        return (
+            f"{kept} But somebody can be in a dataset where none within that distance gives them "
+            "some answer the figures allow: that answer could be ruled out with certainty."
+        )
+    return (
+        f"{kept} But differences of such datasets do not reach every direction in which datasets "
+        "that agree with the figures differ: a release could tell some of them apart with "
+        "certainty."
+    )
+
+
+def _agree_with(figures: Invariants) -> str:
+    told = ["the published figures"] if figures.equalities else []
+    told += ["the public bounds"] if figures.bounds else []
+    told += ["what is impossible by definition"] if figures.zeros else []
+    return " and ".join(told) or "each other in size"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

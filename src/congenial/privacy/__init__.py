@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from congenial.privacy.composition import Loss, joint_loss
     from congenial.privacy.conversion_table import Conversion, convert
     from congenial.privacy.description import Description
-    from congenial.privacy.descriptions import read_description
+    from congenial.privacy.descriptions import (
+        RecordDescription,
+        TablesDescription,
+        read_description,
+    )
     from congenial.privacy.guarantee import Guarantee
     from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell, normaliser_price
-    from congenial.privacy.piecewise import PiecewiseLinear
-    from congenial.privacy.record_description import RecordDescription
+    from congenial.privacy.piecewise import PiecewiseLinear, tradeoff_between
     from congenial.privacy.semantics import belief, belief_words, neighbourhood
-    from congenial.privacy.tables_description import TablesDescription
     from congenial.privacy.tradeoff import (
         Approximate,
         DiscreteTradeoff,
@@ -58,6 +60,7 @@ __all__ = [
     "neighbourhood",
     "normaliser_price",
     "read_description",
+    "tradeoff_between",
 ]
 
 _HOMES = {
@@ -73,8 +76,8 @@ _HOMES = {
     "PiecewiseLinear": "privacy.piecewise",
     "Price": "privacy.normaliser",
     "Pure": "privacy.tradeoff",
-    "RecordDescription": "privacy.record_description",
-    "TablesDescription": "privacy.tables_description",
+    "RecordDescription": "privacy.descriptions",
+    "TablesDescription": "privacy.descriptions",
     "Tradeoff": "privacy.tradeoff",
     "ZeroConcentrated": "privacy.tradeoff",
     "belief": "privacy.semantics",
@@ -86,6 +89,7 @@ _HOMES = {
     "neighbourhood": "privacy.semantics",
     "normaliser_price": "privacy.normaliser",
     "read_description": "privacy.descriptions",
+    "tradeoff_between": "privacy.piecewise",
 }
 
 load_on_first_use(__name__, _HOMES)

@@ -45,7 +45,11 @@ _GRID = 128
 
 @dataclass(frozen=True)
 class Composition:
-    """Several releases on the same pairs; `epsilon(delta)` and `delta(epsilon)` round up."""
+    """Several releases on the same pairs; `epsilon(delta)` and `delta(epsilon)` round up.
+
+    delta(epsilon) is the least of several proved bounds: the product of trade-off functions,
+    concentrated privacy, and adding up. `tradeoff()` is a function below the joint one.
+    """
 
     parts: tuple[Tradeoff, ...]
 

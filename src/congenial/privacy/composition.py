@@ -20,9 +20,8 @@ from congenial.pairs.adjacency import Adjacency, Supremum
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, Description
-from congenial.privacy.descriptions import AnyDescription
+from congenial.privacy.descriptions import AnyDescription, RecordDescription
 from congenial.privacy.numbers import above
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,

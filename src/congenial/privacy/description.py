@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, cast
@@ -20,11 +20,13 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import limits
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 
 Family = Literal[
     "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"
 ]
+
+Fit = Literal["cells", "nodes"]  # how counts are made nonnegative: cell by cell, coarse to fine
 
 VERSION = 1
 
@@ -87,7 +89,7 @@ class Description:
     levels: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
-    fit: Literal["cells", "nodes"] = "cells"
+    fit: Fit = "cells"
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
 
@@ -204,6 +206,10 @@ by a, eps_1 = 0.2'
         """Whether the law is on the reals, where numerics are idealised."""
         return self.family in ("laplace", "gaussian")
 
+    def projected(self, fit: Fit) -> Description:
+        """The same law, with what is done to its draws: made nonnegative, this way."""
+        return replace(self, post_processing="project", fit=fit)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the schema is written beside it, once."""
         return {
@@ -245,7 +251,7 @@ by a, eps_1 = 0.2'
         )
 
 
-def _fit(data: Mapping[str, Any]) -> Literal["cells", "nodes"]:
+def _fit(data: Mapping[str, Any]) -> Fit:
     """How counts were made nonnegative; bundles of 0.1.0 do not say, and did it cell by cell."""
     found = data.get("fit", "cells")
     if found not in ("cells", "nodes") or (
@@ -255,7 +261,7 @@ def _fit(data: Mapping[str, Any]) -> Literal["cells", "nodes"]:
             f"counts cannot have been made nonnegative by a fit called {found!r}.",
             remedy="Do not use this bundle; get it from its publisher.",
         )
-    return cast('Literal["cells", "nodes"]', found)
+    return cast("Fit", found)
 
 
 @lru_cache(maxsize=8)

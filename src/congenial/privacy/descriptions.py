@@ -1,16 +1,191 @@
-"""The kinds of descriptions of a release, and reading one of whichever kind."""
+"""Descriptions of releases that are no single table, and reading one of whichever kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Any, ClassVar
 
-from congenial.data.arguments import expect
+from congenial.data.arguments import NUMBER, expect
+from congenial.data.rational import fraction
 from congenial.data.schema import Schema
-from congenial.errors import BundleError
-from congenial.privacy.description import Description
-from congenial.privacy.record_description import RecordDescription
-from congenial.privacy.tables_description import TablesDescription
+from congenial.errors import BundleError, GuaranteeError
+from congenial.figures.invariants import Invariants
+from congenial.privacy.description import VERSION, Description, Family, check_version
+
+_WHOLE = ("double_geometric", "discrete_gaussian")  # families on the integers
+
+
+@dataclass(frozen=True)
+class RecordDescription:
+    """A release that is no table: synthetic records, or statistics of numbers.
+
+    The ledger knows it by what replacing one record does to it, on any database: `epsilon` (pure)
+    and `rho` (zCDP) per replaced record, `added` (pure) per record added or removed where that is
+    known. For a records apart it counts a * epsilon and a^2 * rho. `persons` is False for a release
+    that promises nothing about persons; it is recorded, and named beside every total. `law` is
+    plain data from which an analyst can write down the law. `given`: published figures that every
+    possible result agrees with; the losses are then those between databases that agree with them.
+    """
+
+    mechanism: str
+    schema: Schema
+    law: Mapping[str, Any]
+    epsilon: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    added: Fraction | None = None
+    persons: bool = True
+    given: Invariants | None = None
+
+    columns: ClassVar[int] = 0  # numbers of a cell: it has none
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "rho"):
+            expect(getattr(self, name), NUMBER, name, "Give a number.", GuaranteeError)
+        if self.epsilon < 0 or self.rho < 0 or (self.added or 0) < 0:
+            raise GuaranteeError(f"the loss of '{self.mechanism}' is negative.")
+        if self.persons and not self.epsilon and not self.rho:
+            raise GuaranteeError(
+                f"'{self.mechanism}' states no loss per record.",
+                remedy="Give epsilon or rho, or persons=False for a release that promises none.",
+            )
+
+    @property
+    def laws(self) -> tuple[RecordDescription, ...]:
+        """What is drawn independently: one law."""
+        return (self,)
+
+    @property
+    def printed(self) -> tuple[tuple[str, ...], ...]:
+        """No table."""
+        return ()
+
+    @property
+    def support(self) -> Invariants:
+        """Figures the release was conditioned on."""
+        return Invariants(self.schema) if self.given is None else self.given
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the schema is written beside it, once."""
+        return {
+            "version": VERSION,
+            "kind": "records",
+            "mechanism": self.mechanism,
+            "law": dict(self.law),
+            "per_record": {
+                "epsilon": str(self.epsilon),
+                "rho": str(self.rho),
+                "added": None if self.added is None else str(self.added),
+            },
+            "persons": self.persons,
+            "support": self.support.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> RecordDescription:
+        """Inverse of `to_dict`; refuses versions it does not know."""
+        check_version(data)
+        loss = data["per_record"]
+        return cls(
+            mechanism=data["mechanism"],
+            schema=schema,
+            law=data["law"],
+            epsilon=fraction(loss["epsilon"]),
+            rho=fraction(loss["rho"]),
+            added=None if loss["added"] is None else fraction(loss["added"]),
+            persons=bool(data["persons"]),
+            given=_given(schema, data.get("support")),
+        )
+
+
+def _given(schema: Schema, data: Mapping[str, Any] | None) -> Invariants | None:
+    figures = None if data is None else Invariants.from_dict(schema, data)
+    return figures if figures is not None and figures.statements else None
+
+
+@dataclass(frozen=True)
+class TablesDescription:
+    """Several noisy tables of one population, drawn independently and released together.
+
+    `measured`: the law of each table that is drawn, given the same figures. `tables`: the axes of
+    all tables that are printed, measured or not; `keep`: further partitions that printed whole
+    counts follow. `design`: how the noise was chosen, as plain data, which no price depends on.
+    """
+
+    measured: tuple[Description, ...]
+    tables: tuple[tuple[str, ...], ...]
+    keep: tuple[str, ...] = ()
+    design: Mapping[str, Any] = field(default_factory=dict)
+
+    mechanism: ClassVar[str] = "several_tables"
+    columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
+
+    def __post_init__(self) -> None:
+        laws = {(one.family, one.post_processing, one.nonnegative) for one in self.measured}
+        if len(laws) != 1 or laws - set(product(_WHOLE, ("none",), (False,))):
+            raise GuaranteeError(
+                "several tables are measured with one family of whole-number noise as drawn.",
+                remedy="Use double geometric or discrete Gaussian noise for all of them.",
+            )
+        named = [one.table for one in self.measured]
+        if len(set(named)) < len(named) or not set(named) <= set(self.tables):
+            raise GuaranteeError("a table is measured twice, or measured and not printed.")
+        if any(one.support != self.support or one.levels for one in self.measured):
+            raise GuaranteeError("tables measured together are drawn given the same figures.")
+        for names in self.tables:
+            self.support.schema.axes(names)  # raises when an axis is unknown
+
+    @property
+    def laws(self) -> tuple[Description, ...]:
+        """What is drawn independently: one law per measured table."""
+        return self.measured
+
+    @property
+    def printed(self) -> tuple[tuple[str, ...], ...]:
+        """Axes of every table that the release shows."""
+        return self.tables
+
+    @property
+    def support(self) -> Invariants:
+        """Figures the release was conditioned on."""
+        return self.measured[0].support
+
+    @property
+    def family(self) -> Family:
+        """The family of the noise of every measured table."""
+        return self.measured[0].family
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the schema is written beside it, once."""
+        common = ("version", "kind", "support")
+        return {
+            "version": VERSION,
+            "kind": "tables",
+            "mechanism": self.mechanism,
+            "tables": [list(names) for names in self.tables],
+            "keep": list(self.keep),
+            "measured": [
+                {key: value for key, value in one.to_dict().items() if key not in common}
+                for one in self.measured
+            ],
+            "support": self.support.to_dict(),
+            "design": dict(self.design),
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> TablesDescription:
+        """Inverse of `to_dict`; refuses versions it does not know."""
+        check_version(data)
+        common = {key: data[key] for key in ("version", "support")}
+        return cls(
+            tuple(Description.from_dict(schema, {**one, **common}) for one in data["measured"]),
+            tuple(tuple(names) for names in data["tables"]),
+            tuple(data["keep"]),
+            data["design"],
+        )
+
 
 AnyDescription = Description | RecordDescription | TablesDescription
 _KINDS: dict[str, type[AnyDescription]] = {
@@ -20,7 +195,10 @@ _KINDS: dict[str, type[AnyDescription]] = {
 
 
 def read_description(schema: Schema, data: Mapping[str, Any]) -> AnyDescription:
-    """The description that `to_dict` wrote, of whichever kind."""
+    """The description that `to_dict` wrote, of whichever kind.
+
+    `kind` in the data says which; a table's has none. What is no description is a BundleError.
+    """
     expect(schema, Schema, "the schema", "Give a Schema.", BundleError)
     expect(data, Mapping, "the description", "Give what to_dict wrote.", BundleError)
     return _KINDS.get(data.get("kind", ""), Description).from_dict(schema, data)

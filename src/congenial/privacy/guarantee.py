@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from congenial._notebook import facts
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
-from congenial.pairs.pairs import Pairs
-from congenial.pairs.reading_pairs import read_pairs
+from congenial.pairs.pairs import Pairs, read_pairs
 from congenial.pairs.universe import Universe
-from congenial.privacy.parameter_limits import refuse_absurd
-from congenial.privacy.rounding_words import number, odds, small
+from congenial.privacy.numbers import number, odds, refuse_absurd, small
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
 Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]
@@ -234,17 +233,17 @@ class Guarantee:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
+        return facts("", self.summary(), self.explain())
 
-        rows = [
+    def summary(self) -> tuple[tuple[str, str], ...]:
+        """What is promised to whom, item by item."""
+        return (
             ("Domain", self.domain),
             ("Universe", self.universe.words),
             ("Adjacent", self.adjacency.words),
             ("Promise", self.tradeoff.words),
             ("Basis", f"{self.basis}: {BASIS_WORDS[self.basis]}"),
-        ]
-        body = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
-        return f"<table>{body}</table><p>{escape(self.explain())}</p>"
+        )
 
     # ---- plain data --------------------------------------------------------------------------
 

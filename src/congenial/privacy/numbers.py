@@ -1,13 +1,20 @@
-"""Privacy parameters as numbers: reading and storing them, and arithmetic that rounds one way.
+"""Privacy parameters as numbers: reading, limits, storing, arithmetic that rounds one way, words.
 
-Rationals stay rationals as long as they can; a float is rounded so that no loss is understated.
+Rationals stay rationals as long as they can; a float is rounded so that no loss is understated, and
+what people read is rounded up, so that a promise never reads better than it is. Plain data (JSON,
+ledgers, bundles) keep the exact rationals.
+
+Beyond 500 an epsilon, rho, mu or M promises nothing that differs from publishing the data; a
+positive parameter below 1e-100 asks for noise that drowns every count. The upper limit leaves
+numerics room: exp(-epsilon) is 0 in double precision from 745 on, where the logarithm of a weight
+is no number any more, and from 1e8 on noise is drawn with more digits than anybody waits for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +28,11 @@ FloatArray = NDArray[np.float64]
 
 ULP = 2.0**-52
 SMALLEST = math.ulp(0.0)
+LARGEST_PARAMETER = 500
+SMALLEST_PARAMETER = Fraction(1, 10**100)
+LIMITED = ("epsilon", "rho", "mu", "delta", "M")
+# fields of the families of trade-off functions -> what they are called
+_FIELDS = {"eps": "epsilon", "rho": "rho", "mu": "mu", "dlt": "delta"}
 
 
 def parameter(value: object, name: str) -> Number:
@@ -133,3 +145,85 @@ def largest(holds: Callable[[float], bool], *, start: float = 1.0) -> float:
     while low > 0 and not holds(low):
         low = low * (1 - 64 * ULP) if low > 1e-290 else 0.0
     return low
+
+
+def absurd(name: str, value: Fraction | float) -> str:
+    """Why a parameter cannot be meant, as the end of a sentence; empty if it can.
+
+    >>> absurd("epsilon", Fraction(10**8))
+    'epsilon is above 500, which protects nobody; publish the table exactly, or use 0.1 to 10'
+    >>> absurd("epsilon", Fraction(3)), absurd("epsilon", 0)
+    ('', '')
+    """
+    if name not in LIMITED:
+        return ""
+    if value > LARGEST_PARAMETER:
+        return (
+            f"{name} is above {LARGEST_PARAMETER}, which protects nobody; publish the table "
+            "exactly, or use 0.1 to 10"
+        )
+    if 0 < value < SMALLEST_PARAMETER:
+        return f"{name} is below 1e-100, which no data can bear; use 1e-12 or more"
+    return ""
+
+
+def absurd_promise(tradeoff: object) -> str:
+    """Why the parameters of a promise cannot be meant; empty if they can."""
+    found = (
+        absurd(name, getattr(tradeoff, field))
+        for field, name in _FIELDS.items()
+        if hasattr(tradeoff, field)
+    )
+    return next(filter(None, found), "")
+
+
+def refuse_absurd(tradeoff: object) -> None:
+    """Raise GuaranteeError for a target that nobody can mean."""
+    why = absurd_promise(tradeoff)
+    if why:
+        what, _, remedy = why.partition("; ")
+        raise GuaranteeError(f"{what}.", remedy=f"{remedy[0].upper()}{remedy[1:]}.")
+
+
+def number(value: Fraction | float) -> str:
+    """A privacy parameter in decimals, rounded up to six digits when it has more.
+
+    >>> number(Fraction(1, 3)), number(0.1), number(Fraction(5, 2))
+    ('0.333334', '0.1', '2.5')
+    """
+    if isinstance(value, Fraction):
+        exact = Context(prec=40, rounding=ROUND_CEILING).divide(
+            Decimal(value.numerator), Decimal(value.denominator)
+        )
+    else:
+        exact = Decimal(repr(float(value)))
+    return format(_up(exact, 6).normalize(), "f")
+
+
+def odds(epsilon: Fraction | float) -> str:
+    """e^epsilon to three digits, rounded up."""
+    value = float(epsilon)
+    if value > 50:
+        return f"e^{number(epsilon)}"
+    exact = Decimal(value).exp(Context(prec=30, rounding=ROUND_CEILING))
+    if epsilon > 0 and exact == 1:
+        return "1.01"
+    return format(_up(exact, 3).normalize(), "f")
+
+
+def small(value: float) -> str:
+    """A probability to three digits, rounded up."""
+    return f"{float(_up(Decimal(repr(float(value))), 3)):g}"
+
+
+def percent(value: float) -> str:
+    """A share in per cent to three digits, rounded up.
+
+    >>> percent(0.73106), percent(0.5)
+    ('73.2 %', '50 %')
+    """
+    return f"{float(_up(100 * Decimal(repr(float(value))), 3)):g} %"
+
+
+def _up(value: Decimal, digits: int) -> Decimal:
+    return Context(prec=digits, rounding=ROUND_CEILING).plus(value)

@@ -124,15 +124,17 @@ class PiecewiseLinear(DiscreteTradeoff):
         }
 
 
-def from_pair(p: Sequence[Number], q: Sequence[Number]) -> PiecewiseLinear:
+def tradeoff_between(p: Sequence[Number], q: Sequence[Number]) -> PiecewiseLinear:
     """T(P, Q) of two distributions on the same finite set (Neyman and Pearson), exact for
     rationals.
 
-    One ordered pair: `symmetrise()` covers both orders. An audit compares it with a promise by
-    `promise <= from_pair(p, q)`.
+    T(P, Q)(alpha) = inf { 1 - E_Q phi : E_P phi <= 1 - alpha } over tests phi. One ordered pair:
+    `symmetrise()` covers both orders. An audit compares it with a promise by `promise <=
+    tradeoff_between(p, q)`. Probabilities that do not add up to one (exactly for rationals, to 1e-9
+    for floats) are refused.
 
     >>> half, quarter = Fraction(1, 2), Fraction(1, 4)
-    >>> from_pair([half, half], [quarter, 1 - quarter]).points[1]
+    >>> tradeoff_between([half, half], [quarter, 1 - quarter]).points[1]
     (Fraction(1, 2), Fraction(1, 4))
     """
     if len(p) != len(q) or not len(p):
@@ -185,5 +187,5 @@ def _check_masses(masses: pw.Pairs) -> None:
     if not falls or np.any(np.abs(pieces.sum(axis=0) - 1) > 1e-9):
         raise GuaranteeError(
             "the masses are not two distributions sorted by slope.",
-            remedy="Build the function with from_pair or from its corners.",
+            remedy="Build the function with tradeoff_between or from its corners.",
         )

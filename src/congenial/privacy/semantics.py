@@ -21,7 +21,7 @@ from congenial.data.arguments import NUMBER, expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.rounding_words import number, percent
+from congenial.privacy.numbers import number, percent
 from congenial.privacy.tradeoff import Pure
 
 Neighbourhood = Literal["intact", "disrupted", "destroyed"]

@@ -40,12 +40,13 @@ from congenial.privacy.numbers import (
     add_up,
     group_size,
     multiply_up,
+    number,
     parameter,
     probability,
+    small,
     smallest,
     stored,
 )
-from congenial.privacy.rounding_words import number, small
 
 if TYPE_CHECKING:
     from congenial.privacy.piecewise import PiecewiseLinear
@@ -54,7 +55,13 @@ _GRID = 256
 
 
 class Tradeoff(ABC):
-    """A promise f: no test tells two adjacent databases apart better than f allows."""
+    """A promise f: no test tells two adjacent databases apart better than f allows.
+
+    f(alpha) is the least error of the second kind that a test can have whose error of the first
+    kind is at most 1 - alpha: increasing, convex, at most alpha; larger is more private. `f <= g`:
+    g promises at least as much. `epsilon(delta)` and `delta(epsilon)` round up, `f.tensor(g)` is
+    both releases together, `group(k)` is for k persons.
+    """
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(alpha) for one or many alpha in [0, 1]."""
@@ -162,7 +169,10 @@ class Tradeoff(ABC):
 
 
 class DiscreteTradeoff(Tradeoff):
-    """A promise attained by a pair of discrete distributions."""
+    """A promise attained by a pair of discrete distributions.
+
+    Its corners are a finite list, so that composition and order are exact for rational numbers.
+    """
 
     @property
     @abstractmethod
@@ -234,7 +244,14 @@ class Pure(DiscreteTradeoff):
 
 @dataclass(frozen=True, init=False)
 class Approximate(DiscreteTradeoff):
-    """(eps, dlt): f(alpha) = max(0, 1 - dlt - e^eps + e^eps alpha, e^{-eps}(alpha - dlt))."""
+    """(eps, dlt): f(alpha) = max(0, 1 - dlt - e^eps + e^eps alpha, e^{-eps}(alpha - dlt)).
+
+    Every event's probability obeys P(E) <= e^eps Q(E) + dlt, both ways. dlt = 0 is `Pure`; a dlt
+    near 1 / n allows publishing one record outright.
+
+    >>> Approximate(1, "1e-6").words
+    '(epsilon, delta) = (1, 1e-06)'
+    """
 
     eps: Number
     dlt: Number
@@ -272,7 +289,13 @@ class Approximate(DiscreteTradeoff):
 
 @dataclass(frozen=True, init=False)
 class Gaussian(Tradeoff):
-    """mu-Gaussian differential privacy: G_mu(alpha) = Phi(Phi^{-1}(alpha) - mu)."""
+    """mu-Gaussian differential privacy: G_mu(alpha) = Phi(Phi^{-1}(alpha) - mu).
+
+    As hard as telling N(0, 1) from N(mu, 1) by one draw. mu adds in squares over releases.
+
+    >>> round(float(Gaussian(1)(0.95)), 3)
+    0.74
+    """
 
     mu: Number
 

@@ -30,7 +30,7 @@ from congenial.kinds.registry import by_name
 from congenial.mechanisms.released import Released
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.parameter_limits import absurd_promise
+from congenial.privacy.numbers import absurd_promise
 
 FORMAT = 1
 CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC

@@ -1,7 +1,8 @@
 """A first plan for a file, from its column names and types; values are listed only on request.
 
-A CSV file stores no types, so every column of it is drafted as categorical; its names are its first
-row, and a record there would be shown by the plan. The rows after it are looked at for that alone.
+A CSV file stores no types, and a workbook is read as if it were one, so every column of it is
+drafted as categorical; its names are its first row, and a record there would be shown by the plan.
+The rows after it are looked at for that alone.
 Listing the levels that occur is a publication of which values occur; whoever asks for it has to be
 told.
 """
@@ -126,14 +127,17 @@ def columns_of(source: Path) -> dict[str, Kind]:
         inside = sorted(one for one in source.iterdir() if one.name[0] not in "._")
         path = inside[0] if inside else source
     if not path.is_file():
-        raise DataError(f"there is no file at '{source}'.", remedy="Give a CSV or Parquet file.")
+        raise DataError(
+            f"there is no file at '{source}'.", remedy="Give a CSV, Parquet or Excel file."
+        )
     kind = KINDS_OF_FILE.get(path.suffix.lower())
     if kind is None:
         raise DataError(
-            f"'{path.name}' is neither CSV nor Parquet by its name.",
+            f"'{path.name}' is neither CSV nor Parquet nor Excel by its name.",
             remedy=f"Known: {', '.join(KINDS_OF_FILE)}.",
         )
-    return _parquet_columns(path) if kind == "parquet" else _csv_columns(path)
+    readers = {"parquet": _parquet_columns, "excel": _excel_columns, "csv": _csv_columns}
+    return readers[kind](path)
 
 
 def _parquet_columns(path: Path) -> dict[str, Kind]:
@@ -163,6 +167,13 @@ def _kind(stored: object) -> Kind:
     return "other"
 
 
+def _excel_columns(path: Path) -> dict[str, Kind]:
+    from congenial.data.engines.excel_sheet import sheet_texts
+
+    rows = [[cell or "" for cell in row] for row in sheet_texts(path)]
+    return _named(path, rows)
+
+
 def _csv_columns(path: Path) -> dict[str, Kind]:
     from congenial.data.source import DELIMITERS
 
@@ -175,7 +186,12 @@ def _csv_columns(path: Path) -> dict[str, Kind]:
         ]
     except (OSError, UnicodeDecodeError, csv.Error):
         raise DataError(f"'{path.name}' cannot be read as CSV in UTF-8.") from None
-    names, *records = max(readings, key=lambda rows: len(rows[0]) if rows else 0) or [[]]
+    return _named(path, max(readings, key=lambda rows: len(rows[0]) if rows else 0))
+
+
+def _named(path: Path, rows: Sequence[Sequence[str]]) -> dict[str, Kind]:
+    """The names in the first row; DataError where it looks like a record."""
+    names, *records = rows or [[]]
     if not _are_names(names, records):
         # A record taken for a header would put confidential values in the plan.
         raise DataError(

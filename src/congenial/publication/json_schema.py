@@ -44,7 +44,7 @@ def plan_schema() -> dict[str, Any]:
     """The JSON Schema of a plan.
 
     >>> sorted(plan_schema()["properties"])
-    ['budget', 'data', 'publish', 'release', 'schema']
+    ['budget', 'data', 'derive', 'publish', 'release', 'schema']
     """
     made: dict[str, Any] = _for_toml(Plan.model_json_schema(schema_generator=_Shapes))
     del made["properties"]["folder"]  # where relative paths start: not a key of the file

@@ -20,10 +20,10 @@ from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validat
 from pydantic_core import CoreSchema, core_schema
 
 from congenial.data.arguments import PATH, expect
-from congenial.data.schema import Schema
+from congenial.data.file_format import FileFormat, PlannedSource
+from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
-from congenial.data.unit import Unit
-from congenial.errors import PlanError, StructureError
+from congenial.errors import DataError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import (
     Statement,
@@ -36,13 +36,15 @@ from congenial.figures.statements import (
     total,
 )
 from congenial.kinds import registry
-from congenial.kinds.kind import Kind
-from congenial.kinds.sections import NamedSection, Positive, Section
+from congenial.kinds.kind import Kind, NamedSection, Positive, Section
 from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.publication.derive_entry import DeriveEntry
+from congenial.publication.plan_files import file_digests
 
 if TYPE_CHECKING:
+    from congenial.data.derive import Derivation
     from congenial.ledger.state import Unit as UnitKind
 
 S = TypeVar("S", bound=NamedSection)
@@ -55,6 +57,22 @@ class DataSection(Section):
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
     resume: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+
+    @model_validator(mode="after")
+    def _readable(self) -> DataSection:
+        try:
+            FileFormat(self.separator, self.encoding, self.sheet)
+        except DataError as error:
+            raise ValueError(str(error).rstrip(".")) from None
+        return self
+
+    @property
+    def file_format(self) -> FileFormat:
+        """How the files are written."""
+        return FileFormat(self.separator, self.encoding, self.sheet)
 
 
 class PublishEntry(Section):
@@ -83,7 +101,7 @@ class PublishEntry(Section):
         return self
 
     def statement(self, label: str) -> Statement:
-        """The mandate this entry stands for."""
+        """The figure this entry stands for."""
         if self.total is not None:
             made = total(self.by)
         elif self.margin is not None:
@@ -164,6 +182,7 @@ class Plan(Section):
     publish: dict[str, PublishEntry] = {}
     release: list[AnySection] = []
     budget: BudgetSection
+    derive: dict[str, DeriveEntry] = {}
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
@@ -184,17 +203,20 @@ class Plan(Section):
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read and validate a plan file; relative paths in it start at its folder."""
+        return cls.parse(cls.read(path), Path(path).parent)
+
+    @staticmethod
+    def read(path: str | Path) -> str:
+        """The text of a plan file."""
         expect(path, PATH, "the plan", "Give the path of a file.", PlanError)
-        path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8")
+            return Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
             raise PlanError(
                 f"there is no plan at '{path}'.", remedy="Try `congenial init`."
             ) from None
         except (OSError, UnicodeDecodeError) as reason:
             raise PlanError(f"'{path}' cannot be read: {reason}.") from None
-        return cls.parse(text, path.parent)
 
     @classmethod
     def parse(cls, text: str, folder: Path) -> Plan:
@@ -224,12 +246,12 @@ class Plan(Section):
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The mandates, in the order of the file."""
+        """The figures, in the order of the file."""
         return tuple(entry.statement(label) for label, entry in self.publish.items())
 
     @cached_property
     def invariants(self) -> Invariants:
-        """The mandates without values; contradictory ones are refused."""
+        """The figures without values; contradictory ones are refused."""
         planned = Invariants(self.schema, self.statements)
         planned.refuse_clash()
         return planned
@@ -267,14 +289,22 @@ class Plan(Section):
         return SemiAdjacent(figures, reading)
 
     @property
-    def source(self) -> str | Path:
-        """Where the confidential records are: a path, or an address without a password."""
+    def source(self) -> PlannedSource:
+        """Where the confidential records are, how they are read, and what is derived from them."""
         return self.place("data.source", self.data.source)
 
-    def place(self, key: str, address: str) -> str | Path:
-        """Where the records are that `key` of this plan names."""
+    def place(self, key: str, address: str) -> PlannedSource:
+        """The records that `key` of this plan names, read as its own: a path, or an address
+        without a password.
+        """
         _refuse_password(key, address)
-        return resolve(address, self.folder)
+        where = resolve(address, self.folder)
+        return PlannedSource(where, self.data.file_format, self.derivations)
+
+    @cached_property
+    def derivations(self) -> tuple[Derivation, ...]:
+        """The columns that are made from columns of the data, in the order of the file."""
+        return tuple(one.derivation(name, self.folder) for name, one in self.derive.items())
 
     @property
     def resume(self) -> Path | None:
@@ -288,11 +318,23 @@ class Plan(Section):
         _refuse_password("budget.ledger", where)
         return where if "://" in where else str(self.folder / where)
 
-    @property
+    @cached_property
+    def file_digests(self) -> dict[str, str]:
+        """SHA-256 of the files that the plan names besides its data, by name."""
+        return file_digests(self._plain(), self.folder)
+
+    @cached_property
     def digest(self) -> str:
-        """Identity of what was planned."""
-        plain = self.model_dump(mode="json", by_alias=True, fallback=str)
+        """Identity of what was planned, the files that the plan names included."""
+        plain = self._plain()
+        if self.file_digests:  # and the schema as it was read from them
+            plain |= {"files": self.file_digests, "levels": self.schema.digest}
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+    def _plain(self) -> dict[str, Any]:
+        plain = self.model_dump(mode="json", by_alias=True, fallback=str)
+        _drop_unused(plain)
+        return plain
 
     def of(self, kind: Kind[S]) -> list[S]:
         """The sections of one kind of release."""
@@ -305,6 +347,18 @@ class Plan(Section):
                 return section
         names = ", ".join(r.name for r in self.release)
         raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
+
+
+# Keys that came later: where a plan does not use them its digest is what it was before.
+_LATER = {"": ("derive",), "data": ("separator", "encoding", "sheet")}
+
+
+def _drop_unused(plain: dict[str, Any]) -> None:
+    for section, keys in _LATER.items():
+        part = plain[section] if section else plain
+        for key in keys:
+            if not part[key]:
+                del part[key]
 
 
 registry.on_change(lambda: Plan.model_rebuild(force=True))
@@ -368,6 +422,7 @@ def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list
     sections: dict[Any, type[Section]] = {
         "data": DataSection,
         "publish": PublishEntry,
+        "derive": DeriveEntry,
         "budget": BudgetSection,
     }
     model: type[Section] = Plan

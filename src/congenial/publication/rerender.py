@@ -61,11 +61,11 @@ def states(release: Any, promise: str, page: str) -> bool:
 
     Either as the templates write it, or as 0.1.0 did.
     """
-    persons = persons_of(release)
+    persons = further_promise_of(release)
     told = [promise] if persons is None else [promise, persons.explain()]
     return all(escape(one) in page or stated(one) in page for one in told)
 
 
-def persons_of(release: Any) -> Guarantee | None:
+def further_promise_of(release: Any) -> Guarantee | None:
     """What the report of a release says about persons besides its own promise."""
-    return by_name(release.kind).persons(release)
+    return by_name(release.kind).further_promise(release)

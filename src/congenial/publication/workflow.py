@@ -3,6 +3,10 @@
 
 The order of a release, so that a crash never under-counts, is in `drawing`. Whatever was marked as
 drawn stays spent.
+
+A plan that names another ledger than the one that counts would get a fresh budget. published.json
+therefore notes the ledger that recorded the figures, by the digest of its first event, which no two
+share, not by the spelling of a path or URL, so that a ledger may be moved or renamed.
 """
 
 from __future__ import annotations
@@ -16,34 +20,43 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, MandateError, PlanError, StructureError
+from congenial.errors import (
+    BudgetError,
+    CongenialError,
+    LedgerError,
+    MandateError,
+    PlanError,
+    StructureError,
+)
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.kinds.kind import Checked, tabulate
+from congenial.kinds.kind import Checked, NamedSection, tabulate
 from congenial.kinds.registry import of_section
-from congenial.kinds.sections import NamedSection
-from congenial.ledger.compatibility import WHOLE_DATASET
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.pricing import Repricing
+from congenial.ledger.refusals import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
-from congenial.publication.recorded import (
-    PUBLISHED,
-    note,
-    refuse_fresh_start,
-    refuse_other_ledger,
-)
-from congenial.report.accuracy import Want
 
 if TYPE_CHECKING:
+    from congenial.data.table import Table
+    from congenial.publication.publish_preview import PublishPreview
+    from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
+PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
+RIGHT_LEDGER = (
+    "Name the ledger that recorded them in the plan (the file says where it was, under "
+    "recorded_in), restoring it if need be; for another population, use another folder."
+)
+
+FEWER_THAN = 3  # people that a figure may be about before it is pointed out
 
 
 @dataclass(frozen=True)
 class PlanCheck:
-    """Result of `check`: structure of the mandates, adjacency, and every release."""
+    """Result of `check`: structure of the figures, adjacency, and every release."""
 
     plan: Plan
     mandates: Invariants
@@ -75,9 +88,7 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
     ledger = open_ledger(plan, create=False)
     mandates = exact_figures(plan, ledger)
     published = bool(plan.statements) and mandates.values is not None
-    wish = None if want is None else Want.parse(want)
-    if wish is not None and wish.condition:
-        parse(wish.condition, plan.schema)  # a condition that cannot be read says so itself
+    wish = None if want is None else _wish(want, plan)
     done = () if again or wish is not None else _made(plan, ledger)
     open_sections = [one for one in plan.release if one.name not in done]
     rows = [of_section(one).check(plan, one, mandates, wish) for one in open_sections]
@@ -89,6 +100,16 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
     return PlanCheck(plan, mandates, published, rows, ledger, done)
 
 
+def _wish(text: str, plan: Plan) -> Want:
+    """An accuracy that is asked for; a condition in it that cannot be read says so itself."""
+    from congenial.report.accuracy import Want
+
+    wish = Want.parse(text)
+    if wish.condition:
+        parse(wish.condition, plan.schema)
+    return wish
+
+
 def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
     """Names of the plan's releases that the ledger counts as drawn."""
     entries = () if ledger is None else ledger.entries()
@@ -96,10 +117,13 @@ def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
     return tuple(section.name for section in plan.release if section.name in drawn)
 
 
-def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
+def open_ledger(
+    plan: Plan, create: bool, timeout: float = 10.0, who: str | None = None
+) -> Ledger | None:
     """The plan's ledger; None when it does not exist yet and is not to be created.
 
-    Refused where it is missing though figures beside the plan were recorded in one.
+    `who` writes to it, by default the system's user. Refused where it is missing though figures
+    beside the plan were recorded in one.
     """
     if not Ledger.exists(plan.ledger, timeout):
         refuse_fresh_start(plan)
@@ -112,6 +136,7 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
         max_rows=plan.data.max_rows,
         budget=plan.budget.budget(),
         timeout=timeout,
+        who=who,
     )
     refuse_other_ledger(plan, ledger)
     return ledger
@@ -151,15 +176,64 @@ def publish(
     *,
     accept_weaker: bool = False,
     progress: Callable[[str], Any] = lambda _: None,
+    who: str | None = None,
+    confirm: Callable[[PublishPreview], object] | None = None,
 ) -> PublishResult:
-    """Compute the mandated figures, record them in the ledger, and write them to a folder."""
+    """Compute the mandated figures, record them in the ledger, and write them to a folder.
+
+    `who` writes to the ledger, by default the system's user. `confirm` is shown what would be
+    public before it is recorded, and raises to stop there.
+    """
+    folder = plan.folder / PUBLISHED if folder is None else folder
+    before = open_ledger(plan, create=False, who=who)
+    _refuse_unapproved(plan, before)
+    figures, table = _compute(plan, before, progress)
+    if confirm is not None:
+        confirm(_preview(figures, table, before, FEWER_THAN))
+    known = Invariants(plan.schema) if before is None else before.mandates
+    ledger = _now_open(plan, before, who)
+    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
+    _write_published(figures, folder, note(plan, ledger))
+    new = tuple(one for one in figures.statements if one not in known.statements)
+    return PublishResult(figures, folder, repricing, new)
+
+
+def preview(
+    plan: Plan,
+    *,
+    fewer_than: int = FEWER_THAN,
+    progress: Callable[[str], Any] = lambda _: None,
+) -> PublishPreview:
+    """What `publish` would make public; records and writes nothing. CONFIDENTIAL.
+
+    `fewer_than`: figures about fewer people than this are pointed out.
+    """
+    before = open_ledger(plan, create=False)
+    return _preview(*_compute(plan, before, progress), before, fewer_than)
+
+
+def _preview(
+    figures: Invariants, table: Table, ledger: Ledger | None, fewer_than: int
+) -> PublishPreview:
+    from congenial.publication.publish_preview import PublishPreview, warnings
+
+    known = () if ledger is None else ledger.mandates.statements
+    new = tuple(one for one in figures.statements if one not in known)
+    repricing = None if ledger is None else ledger.repriced_with(figures)
+    return PublishPreview(figures, new, warnings(figures, table, fewer_than), repricing)
+
+
+def _compute(
+    plan: Plan, before: Ledger | None, progress: Callable[[str], Any]
+) -> tuple[Invariants, Table]:
+    """CONFIDENTIAL: the mandated figures, and the table they come from; refuses what cannot be
+    published, or would leave a release of the plan that cannot be drawn.
+    """
     if not plan.statements:
         raise MandateError(
-            "the plan mandates nothing: there is no [publish] section.",
+            "the plan publishes nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
-    folder = plan.folder / PUBLISHED if folder is None else folder
-    before = open_ledger(plan, create=False)
     known = Invariants(plan.schema) if before is None else before.mandates
     done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
     to_come = [section for section in plan.release if section.name not in done]
@@ -178,11 +252,7 @@ def publish(
     figures = plan.invariants.evaluate(table)
     # a figure cannot be taken back: refuse what cannot work first
     _refuse_unfit(plan, to_come, known.join(figures))
-    ledger = _now_open(plan, before)
-    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
-    _write_published(figures, folder, note(plan, ledger))
-    new = tuple(one for one in figures.statements if one not in known.statements)
-    return PublishResult(figures, folder, repricing, new)
+    return figures, table
 
 
 def _released_bases(plan: Plan) -> set[str]:
@@ -226,7 +296,7 @@ def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     missing = [s.label for s in plan.statements if s not in mandates.statements]
     if missing:
         raise MandateError(
-            f"mandated but not yet published: {'; '.join(missing)}.",
+            f"in the plan but not yet published: {'; '.join(missing)}.",
             remedy="Run `congenial publish` first.",
         )
     return mandates
@@ -239,12 +309,17 @@ def release(
     *,
     randomness: Randomness | None = None,
     progress: Callable[[str], Any] = lambda _: None,
+    who: str | None = None,
 ) -> ReleaseResult:
-    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
+    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails.
+
+    `who` writes to the ledger, by default the system's user.
+    """
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
     bundle.check_absent(folder)
-    before = open_ledger(plan, create=False)
+    before = open_ledger(plan, create=False, who=who)
+    _refuse_unapproved(plan, before)
     kind = of_section(section)
     figures = exact_figures(plan, before)
     built = kind.build(plan, section, figures)  # before a ledger is made
@@ -253,13 +328,19 @@ def release(
         before.refuse_company({"metric": WHOLE_DATASET})
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
-        ledger = _now_open(plan, before)  # only now: a new ledger fixes the schema
+        ledger = _now_open(plan, before, who)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
 
 
-def _now_open(plan: Plan, ledger: Ledger | None) -> Ledger:
+def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:
+    """LedgerError where the ledger requires an approval that the plan does not have."""
+    if ledger is not None and ledger.approvals.required:
+        ledger.refuse_unapproved(plan.digest)
+
+
+def _now_open(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:
     """The ledger as it was opened, or one that is made now."""
-    found = open_ledger(plan, create=True) if ledger is None else ledger
+    found = open_ledger(plan, create=True, who=who) if ledger is None else ledger
     assert found is not None
     return found
 
@@ -285,3 +366,59 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
             "Nothing was drawn.",
             remedy="Ask for less, or draw some of them with --name.",
         )
+
+
+def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
+    """Where the figures are recorded: as the plan spells a file, a URL without its secrets."""
+    spelled = plan.budget.ledger
+    place = ledger.where if "://" in ledger.where else spelled
+    return {"recorded_in": place, "ledger": ledger.identity}
+
+
+def refuse_fresh_start(plan: Plan) -> None:
+    """A ledger that went missing must not become a fresh budget."""
+    if _recorded(plan) is not None:
+        raise LedgerError(
+            f"there is no ledger at '{plan.ledger}', but '{_file(plan)}' was recorded in "
+            "a ledger: what was spent is unknown.",
+            remedy=RIGHT_LEDGER,
+        )
+
+
+def refuse_other_ledger(plan: Plan, ledger: Ledger) -> None:
+    """Figures beside the plan that another ledger recorded were not counted in this one.
+
+    Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this ledger.
+    """
+    recorded = _recorded(plan)
+    if recorded is None:
+        return
+    identity = recorded.get("ledger")
+    same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
+    if not same:
+        raise LedgerError(
+            f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
+            "on these data is counted there.",
+            remedy=RIGHT_LEDGER,
+        )
+
+
+def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
+    try:
+        figures = Invariants.from_dict(ledger.schema, recorded)
+    except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return set(figures.statements) <= set(ledger.mandates.statements)
+
+
+def _file(plan: Plan) -> Path:
+    return plan.folder / PUBLISHED / "published.json"
+
+
+def _recorded(plan: Plan) -> dict[str, Any] | None:
+    """What published.json says, if it is there and names a ledger."""
+    try:
+        read = json.loads(_file(plan).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return read if isinstance(read, dict) and read.get("recorded_in") is not None else None

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from congenial.data.selection import cell_index, select
+from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, PlanError
-from congenial.privacy.parameter_limits import LARGEST
+from congenial.privacy.numbers import LARGEST_PARAMETER
 
 if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import Mechanism
@@ -49,6 +49,13 @@ def error_rows(mechanism: Mechanism, level: float = 0.95) -> list[ErrorRow]:
     if len(names) > 1:
         wanted.append(names)
     return [_worst(mechanism, margin, level) for margin in wanted]
+
+
+def cell_deviation(mechanism: Mechanism) -> float | None:
+    """Standard deviation of the noisiest cell; None where errors depend on the data."""
+    if not mechanism.additive:
+        return None
+    return _worst(mechanism, mechanism.description.table, 0.95).standard_deviation
 
 
 def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> ErrorRow:
@@ -144,12 +151,13 @@ def least(want: Want, error: Callable[[Fraction], float]) -> Fraction:
         return Fraction(0)
     high = Fraction(1)
     while error(high) > want.within:
-        if high == LARGEST:
+        if high == LARGEST_PARAMETER:
             raise PlanError(
-                f"--want {want.text!r} needs more than {LARGEST}, the most a plan may promise.",
+                f"--want {want.text!r} needs more than {LARGEST_PARAMETER}, the most a plan may "
+                "promise.",
                 remedy="Ask for a larger error, a coarser table, or publish the statistic exactly.",
             )
-        high = min(2 * high, Fraction(LARGEST))
+        high = min(2 * high, Fraction(LARGEST_PARAMETER))
     low = high / 2
     while low > Fraction(1, 1000) and error(low) <= want.within:
         low, high = low / 2, low

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.selection import cell_index
+from congenial.data.table import cell_index
 from congenial.errors import BundleError
 from congenial.mechanisms.table_release import Release
-from congenial.privacy.rounding_words import odds
+from congenial.privacy.numbers import odds
 from congenial.privacy.tradeoff import Pure
 
 Reader = Literal["analyst", "journalist", "engineer"]

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from congenial.mechanisms.wasserstein.values_release import VALUES, ValuesRelease
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
 from congenial.report import pictures
 from congenial.report.exact_section import exact_section

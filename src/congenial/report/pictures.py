@@ -11,25 +11,18 @@ import base64
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
-from congenial.errors import BundleError
 from congenial.mechanisms.table_release import Release
 from congenial.report.views import (
     BARE,
     EXACT,
-    LEVEL,
-    MOST_LEVELS,
     NOISY,
     CellNoise,
     Shown,
     View,
-    held_words,
     ordered,
     piece_of,
-    sums_words,
-    view,
 )
 
 WIDTH = 560
@@ -270,40 +263,3 @@ def svg_uri(chart: Any) -> str:
     out = io.StringIO()
     chart.save(out, format="svg")
     return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue().encode()).decode()
-
-
-def figure_png(release: Release, path: str | Path) -> None:
-    """Save one picture that says what a release is: single cells, their intervals, the exact sums.
-
-    Two panels stand back to back like a population pyramid (sex by age in the demo, for the county
-    of median size). Needs the extra `report`.
-    """
-    if not available():
-        raise BundleError(
-            "pictures need the extra 'report'.",
-            remedy="Install it: pip install 'congenial[report]'.",
-        )
-    alt = altair()
-    piece = view(release)
-    if piece is None:
-        raise BundleError(
-            f"no axis of '{release.name}' has 2 to {MOST_LEVELS} levels, so none can be labelled.",
-            remedy="Release a margin with fewer levels.",
-        )
-    where, (_, kinds) = held_words(release, piece), piece_of(release, piece)
-    counts = f"Protected counts by {piece.words}"
-    if release.mechanism.additive:
-        counts += f", with {LEVEL:.0%} intervals"
-    title = alt.Title(
-        f"{release.name}: {where}" if where else release.name,
-        subtitle=[
-            f"{counts}.",
-            *filter(None, [sums_words(release, kinds)]),
-        ],
-        fontSize=16,
-        subtitleFontSize=12,
-        anchor="start",
-        offset=14,
-    )
-    chart = cells_chart(release, piece).properties(title=title)
-    chart.save(str(path), format="png", scale_factor=2)

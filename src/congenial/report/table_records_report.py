@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.privacy.semantics import belief_words
 from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, counted, folded_table

@@ -16,7 +16,7 @@ from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_gauge
 from congenial.privacy.description import HULLS
 from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
-from congenial.privacy.rounding_words import number, small
+from congenial.privacy.numbers import number, small
 from congenial.privacy.semantics import belief_words
 from congenial.privacy.tradeoff import Pure
 from congenial.report import pictures
@@ -37,10 +37,6 @@ COUNTS = (
     "published figure"
 )
 INDEPENDENT = "independent noise in every cell"
-PROJECTED = (
-    "moved to the nearest table of whole, nonnegative counts with the same published sums; this "
-    "sees the draw only and costs no privacy"
-)
 FAMILY_WORDS = {
     "double_geometric": "double geometric (discrete Laplace)",
     "discrete_gaussian": "discrete Gaussian",

@@ -9,6 +9,7 @@ from congenial.mechanisms.tables_release import LEVEL, TablesRelease
 from congenial.privacy.semantics import belief_words
 from congenial.report.error_bars import error_bars
 from congenial.report.exact_section import exact_section
+from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, Picture, folded_table
 from congenial.report.promise_section import Facts, promise_facts
 from congenial.report.render import page
@@ -31,11 +32,14 @@ def render(release: TablesRelease, promise: str) -> str:
         whole=any(one is not None for one in release.counts),
         level=f"{LEVEL:.0%}",
         tables=[
-            (said(names), release.counts[at] is not None, _table(release, at))
+            (said(names), release.counts[at] is not None, _values(release, at), _table(release, at))
             for at, names in enumerate(release.tables)
         ],
         code=python_lines(release),
     )
+
+
+MOST_ROWS = 40  # cells of a table that are drawn
 
 
 def said(names: tuple[str, ...]) -> str:
@@ -83,6 +87,40 @@ def _measured(release: TablesRelease) -> PageTable:
         for names, deviations in zip(release.tables, release.deviations, strict=True)
     ]
     return folded_table(columns, rows, len(rows), "release.json")
+
+
+def _values(release: TablesRelease, at: int) -> Picture | None:
+    """Values of a small table with their intervals."""
+    estimates, counts = release.estimates[at], release.counts[at]
+    if estimates.size > MOST_ROWS:
+        return None
+    values = estimates if counts is None else counts
+    exact = release.deviations[at] == 0
+    low, high = ends(estimates, release.deviations[at], LEVEL)
+    low, high = np.where(exact, values, low), np.where(exact, values, high)
+    rows = [
+        IntervalRow(label, float(values[cell]), float(low[cell]), float(high[cell]))
+        for label, cell in zip(_labels(release, at), np.ndindex(*values.shape), strict=True)
+    ]
+    what = "estimates" if counts is None else "printed counts"
+    marked = " Hollow diamonds are exact: published figures tell them." if exact.any() else ""
+    return Picture(
+        interval_rows(rows),
+        f"Values of {said(release.tables[at])} with {LEVEL:.0%} intervals, {len(rows)} cells; the "
+        "numbers are in the table below.",
+        f"People: points are {what}, bars {LEVEL:.0%} intervals.{marked} The axis need not start "
+        "at zero.",
+    )
+
+
+def _labels(release: TablesRelease, at: int) -> list[str]:
+    """Levels of every cell, in one line each."""
+    axes = release.schema.axes(release.tables[at])
+    shape = release.estimates[at].shape
+    return [
+        ", ".join(axis.levels[i] for axis, i in zip(axes, cell, strict=True)) or "total"
+        for cell in np.ndindex(*shape)
+    ]
 
 
 def _table(release: TablesRelease, at: int) -> PageTable:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.errors import PredicateError
 from congenial.figures.support import FROZEN, LOOSE, support
 from congenial.mechanisms.error_laws import SimulatedLaw

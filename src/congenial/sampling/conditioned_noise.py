@@ -1,6 +1,6 @@
 """Integer noise on a table of which some sums are published: one sampler per part.
 
-What the mandates leave of a table (`figures.support`) falls into independent parts: groups of known
+What the figures leave of a table (`figures.support`) falls into independent parts: groups of known
 sum, ties (groups whose sums are only fixed together), and loose cells. Each part has its own exact
 law (`choice` picks it by structure); this module puts the parts together.
 """

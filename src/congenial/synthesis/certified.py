@@ -41,8 +41,8 @@ from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.synthesis.column_kernels import ColumnKernel, SettledKernel
@@ -337,7 +337,7 @@ class Synthesizer:
         )
 
     def fetch(self, data: Table | Microdata) -> tuple[list[Ints], int]:
-        """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the mandates."""
+        """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the figures."""
         expect(data, (Table, Microdata), "the data", "Give a Table or Microdata.", DataError)
         mandates = self.adjacency.mandates
         if mandates.statements:

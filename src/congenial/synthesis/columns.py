@@ -245,7 +245,7 @@ class FixedTotals:
     def sizes(self, n: int) -> Ints:
         """People in each group, group 0 first."""
         if self.figures is None:
-            raise MandateError("the mandates have no values yet.", remedy="Publish them first.")
+            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
         return np.concatenate([[n - int(self.figures.sum())], self.figures])
 
 

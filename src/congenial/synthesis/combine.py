@@ -33,7 +33,11 @@ Rule = Literal["partial", "full"]
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """Estimate, variance and degrees of freedom of one or several quantities."""
+    """Estimate, variance and degrees of freedom of one or several quantities.
+
+    `interval(level)` is estimate +- t(df) sqrt(variance). copies: how many were combined. rule:
+    how the variance within copies and between them became one (`combine`).
+    """
 
     estimate: Floats
     variance: Floats

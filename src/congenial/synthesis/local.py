@@ -77,7 +77,11 @@ def min_max(c: float = 1.0, g: float = 0.0) -> Weighting:
 
 @takes(DataError, weighting=CALL, M=POSITIVE)
 def truncated(weighting: Weighting, M: float) -> Weighting:
-    """Another weighting's weights, set to 0 where weight times risk exceeds M (section 4.4)."""
+    """Another weighting's weights, set to 0 where weight times risk exceeds M (section 4.4).
+
+    >>> truncated(smooth, 0.6)(np.array([1.0, 3.0])).tolist()  # 3 / 4 > 0.6
+    [0.5, 0.0]
+    """
 
     def weigh(risk: Floats) -> Floats:
         weights = weighting(risk)
@@ -88,13 +92,21 @@ def truncated(weighting: Weighting, M: float) -> Weighting:
 
 
 def threshold(limit: float) -> Weighting:
-    """1 below the limit, 0 at and above it (Assumption 2's first example)."""
+    """1 below the limit, 0 at and above it (Assumption 2's first example).
+
+    >>> threshold(3)(np.array([2.0, 3.0])).tolist()
+    [1.0, 0.0]
+    """
     return lambda risk: np.where(risk < limit, 1.0, 0.0)
 
 
 @takes(DataError, risk=ARRAY)
 def smooth(risk: Floats) -> Floats:
-    """1 / (1 + risk), and 0 for an infinite risk (Assumption 2's second example)."""
+    """1 / (1 + risk), and 0 for an infinite risk (Assumption 2's second example).
+
+    >>> smooth(np.array([0.0, 1.0, np.inf])).tolist()
+    [1.0, 0.5, 0.0]
+    """
     return np.asarray(1.0 / (1.0 + risk))
 
 
@@ -215,7 +227,15 @@ class LocalEstimate:
 
 
 def estimate(log_likelihood: Floats, weights: Floats) -> LocalEstimate:
-    """The local estimate from log p(x_i | theta_s) at draws of the weighted posterior."""
+    """The local estimate from log p(x_i | theta_s) at draws of the weighted posterior.
+
+    log_likelihood: one row per draw, one column per record. Delta is a maximum over these draws:
+    more draws make it larger.
+
+    >>> found = estimate(np.array([[-1.0, -3.0], [-2.0, -2.0]]), np.array([1.0, 0.5]))
+    >>> found.delta, found.epsilon, found.downweighted
+    (2.0, 4.0, 1)
+    """
     used = weights > 0
     weighted = np.abs(np.where(used, log_likelihood, 0.0) * np.where(used, weights, 0.0))
     delta = float(np.where(np.isnan(weighted), np.inf, weighted).max(initial=0.0))
@@ -230,7 +250,11 @@ def estimate(log_likelihood: Floats, weights: Floats) -> LocalEstimate:
 
 @takes(DataError, weights=VECTOR, reference=VECTOR)
 def weight_spread(weights: Floats, reference: Floats) -> float:
-    """C of Assumption 5: max |1 - alpha*_i / alpha_i| against weights that see the record alone."""
+    """C of Assumption 5: max |1 - alpha*_i / alpha_i| against weights that see the record alone.
+
+    weights: alpha*, which see all records. reference: alpha. Records whose reference is 0 are left
+    out; infinite where such a record has a positive weight.
+    """
     weights, reference = np.asarray(weights, dtype=float), np.asarray(reference, dtype=float)
     if weights.shape != reference.shape:
         raise DataError(
@@ -269,14 +293,23 @@ class ProbabilisticEstimate:
 
 @takes(DataError, deltas=ARRAY, epsilon=NOT_NEGATIVE)
 def probabilistic(deltas: Floats, epsilon: float) -> ProbabilisticEstimate:
-    """Definition 4 for Deltas of datasets simulated from one law; says nothing about other laws."""
+    """Definition 4 for Deltas of datasets simulated from one law; says nothing about other laws.
+
+    >>> probabilistic(np.array([0.4, 0.6, 0.7, 0.2]), epsilon=1.0).delta
+    0.5
+    """
     exceeding = int((2 * np.asarray(deltas) > epsilon).sum())
     return ProbabilisticEstimate(epsilon, len(deltas), exceeding)
 
 
 @dataclass(frozen=True, eq=False)
 class LocalSynthesis:
-    """A run of the paper's mechanism. CONFIDENTIAL but for `copies`, which nothing protects."""
+    """A run of the paper's mechanism. CONFIDENTIAL but for `copies`, which nothing protects.
+
+    estimate: Delta and what follows from it, an estimate for this dataset and no promise. risk:
+    f_i of `risks`, from the first, unweighted fit. weights: alpha_i made of them. theta: draws of
+    the weighted posterior.
+    """
 
     estimate: LocalEstimate
     weights: Floats = field(repr=False)

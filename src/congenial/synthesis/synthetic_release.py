@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,7 +31,12 @@ DICTIONARY = "dictionary.csv"
 
 @dataclass(frozen=True)
 class SyntheticRelease(RecordRelease):
-    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own."""
+    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own.
+
+    The promise covers all copies together. Analyse each copy and put the results together with
+    `congenial.synthesis.combine`: one copy alone hides how uncertain the models are. Rows are
+    nobody's; columns the plan copied because they are published are everybody's.
+    """
 
     kind: ClassVar[str] = "synthetic records"
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
@@ -148,13 +152,6 @@ class SyntheticRelease(RecordRelease):
         columns = ", ".join(self.copies[0].column_names)
         promise = self.guarantee.tradeoff.words
         return f"SyntheticRelease({self.name!r}: {len(self.copies)} x ({columns}); {promise})"
-
-    def _repr_html_(self) -> str:
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return (
-            f"<h4>Synthetic records '{escape(self.name)}': {len(self.copies)} copies</h4>{warning}"
-            f"{self.guarantee._repr_html_()}"
-        )
 
 
 def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:

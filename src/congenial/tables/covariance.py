@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -20,9 +19,7 @@ import numpy as np
 from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.support import LOOSE, Support, support
-from congenial.sampling.discrete import cell_law
-from congenial.sampling.sums import Pmf, subset_sum_law
+from congenial.figures.support import Support, support
 from congenial.tables.estimate import choose_inverse, in_order
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
@@ -131,24 +128,6 @@ class Covariance:
         return weights.transpose([0, *(1 + i for i in order)]).reshape(-1, *margin.shape)
 
     # ---- exact laws --------------------------------------------------------------------------
-
-    def law_of_sum(self, chosen: Any, scale: Fraction) -> Pmf | None:
-        """The exact law of the error of a sum of cells, where one measured sum decides it.
-
-        That is so if one table alone is measured and its figures are disjoint sums: estimates are
-        then the values as drawn. `chosen` marks cells of that table; `scale` is the law's parameter
-        (sigma^2, or eps per cell). None where several measurements are combined.
-        """
-        if len(self.measurements.measured) != 1:
-            return None
-        found = self._support(self.measurements.measured[0])
-        if found.ties:
-            return None
-        labels, inside = found.labels.reshape(-1), np.asarray(chosen, dtype=bool).reshape(-1)
-        taken = np.bincount(labels[inside & (labels >= 0)], minlength=found.groups)
-        parts = list(zip(taken.tolist(), found.sizes.tolist(), strict=True))
-        loose = int(np.count_nonzero(inside & (labels == LOOSE)))
-        return subset_sum_law(parts, cell_law(self.family, scale), loose)
 
 
 def separable_part(measurements: Measurements) -> Measurements:

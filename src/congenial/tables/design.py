@@ -14,7 +14,7 @@ From a promise to estimates, whatever it is stated in:
 
     law, promise = law_and_promise(rho=rho, epsilon=epsilon, delta=delta)
     designed = design(workload, types, model, promise, aim, law)
-    work = designed.measurements(mandates)              # precisions of the noise given the figures
+    work = designed.measurements(figures)               # precisions of the noise given the figures
     deviations = Covariance(work, designed.family)      # before anything is drawn
     ... draw table b with noise of `designed.family`, parameter `designed.scales[b]`; None: do not
     estimates = estimate(work, values)
@@ -78,7 +78,10 @@ class Keep:
 
 @dataclass(frozen=True)
 class Even:
-    """The geometric mean of all tables' variances."""
+    """The geometric mean of all tables' variances.
+
+    Halving the variance of a small table counts as much as halving that of a large one.
+    """
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,10 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest standard deviation relative to the single release."""
+    """The largest standard deviation relative to the single release.
+
+    The worst table becomes as good as can be; tables that are not the worst get what is left.
+    """
 
 
 Aim = Keep | Even | Weighted | Largest

@@ -2,7 +2,9 @@
 
 A design knows the mean variance of each table's cells (`design_for_accuracy`); cells of unequal
 areas differ. So the limits of the means are lowered by what the worst cell exceeds its mean, a few
-times, and what still is too much in the end is met by more of everything.
+times, and what still is too much in the end is met by more of everything: for Gaussian noise, a
+factor of the precisions. Double geometric noise varies less than the 2 / eps^2 of a design, so the
+least factor of its parameters is found by halving.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.design import BITS, Design, design_for_accuracy
 from congenial.tables.information import Information
 from congenial.tables.joint_estimator import JointEstimator
+from congenial.tables.promise import Law
 
 ROUNDS = 4
+NEAR = 1e-3  # of the least factor, where it is found by halving
 ENOUGH = 1.001  # excess of a variance that is met by more of everything
 
 
@@ -28,16 +32,37 @@ def design_for_cells(
     model: Information,
     limits: Mapping[int, float],
     mandates: Invariants,
+    law: Law = "gaussian",
 ) -> Design:
     """A design whose worst cell of table b has a variance of at most `limits[b]`."""
     aims = dict(limits)
     for _ in range(ROUNDS):
-        found = design_for_accuracy(workload, types, model, aims)
+        found = design_for_accuracy(workload, types, model, aims, law)
         excess = _excess(found, limits, mandates)
         if max(excess.values()) <= ENOUGH:
             break
         aims = {b: aim / max(1.0, excess[b]) for b, aim in aims.items()}
+    if law == "geometric":
+        return _least(found, limits, mandates)
     return _more(found, max(1.0, *_excess(found, limits, mandates).values()))
+
+
+def _least(found: Design, limits: Mapping[int, float], mandates: Invariants) -> Design:
+    """The same with the least multiple of its parameters that meets the limits, nearly."""
+
+    def enough(factor: float) -> bool:
+        return max(_excess(_more(found, factor), limits, mandates).values()) <= 1
+
+    high = 1.0
+    while not enough(high):
+        high *= 2
+    low = high / 2
+    while enough(low):
+        low, high = low / 2, low
+    while high > low * (1 + NEAR):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return _more(found, high)
 
 
 def _excess(found: Design, limits: Mapping[int, float], mandates: Invariants) -> dict[int, float]:
@@ -51,14 +76,15 @@ def _excess(found: Design, limits: Mapping[int, float], mandates: Invariants) ->
 
 
 def _more(found: Design, factor: float) -> Design:
-    """The same with more of everything: variances fall by the factor, the promise grows by it."""
-    if factor <= 1:
+    """The same with parameters and promise that much larger; variances fall as a design counts."""
+    if factor == 1:
         return found
     up = Fraction(int(factor * 2**BITS) + 1, 2**BITS)
+    less = float(up) ** (1 if found.law == "gaussian" else 2)
     return replace(
         found,
         parameters=tuple(value * up for value in found.parameters),
         promise=found.promise * up,
-        variances=tuple(value / float(up) for value in found.variances),
-        single=tuple(value / float(up) for value in found.single),
+        variances=tuple(value / less for value in found.variances),
+        single=tuple(value / less for value in found.single),
     )

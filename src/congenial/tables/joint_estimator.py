@@ -20,11 +20,13 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.tables.covariance import Covariance, Deviations
-from congenial.tables.estimate import Estimates, estimate, in_order
+from congenial.tables.estimate import Estimates, estimate, finest, in_order
 from congenial.tables.intervals import half_width
 from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.node_order import NodeOrder
 from congenial.tables.noise_variance import Family, noise_variance
-from congenial.tables.whole_counts import WholeCounts, fit_whole_counts, rehearse
+from congenial.tables.whole_counts import Way, WholeCounts, fit_whole_counts, rehearse
+from congenial.tables.whole_general import as_near_by_programme
 
 LARGEST_WHOLE = 10**8  # cells of the common refinement of all tables that whole counts are made for
 NOISELESS = 1e-6  # a standard deviation below it is rounding: figures tell the cell
@@ -107,11 +109,16 @@ class JointEstimator:
                 f"whole counts are made for at most {LARGEST_WHOLE:,}"
             )
         try:
-            rehearse(self.measurements, self.keep)
+            way = self._way
             evenly = estimate(self.measurements, self.made_up, self.covariance.inverse)
-            return fit_whole_counts(evenly, self.keep)
+            return fit_whole_counts(evenly, self.keep, way)
         except StructureError as reason:
             return reason.what.rstrip(".")
+
+    @cached_property
+    def _way(self) -> Way:
+        """How whole counts are fitted: worked out once, before a draw."""
+        return rehearse(self.measurements, self.keep)
 
     @property
     def made_up(self) -> list[Floats]:
@@ -127,10 +134,9 @@ class JointEstimator:
         """Tables that cut across the order of the fit: sums of whole counts keep a bias there, so
         their estimates are printed, unless `keep` asks that whole counts follow them.
         """
-        order = None if self.why_no_counts else rehearse(self.measurements, self.keep)
-        if order is None:
+        if self.why_no_counts or not isinstance(self._way, NodeOrder):
             return ()
-        sums = (names for names, role in order.roles().items() if role == "sum")
+        sums = (names for names, role in self._way.roles().items() if role == "sum")
         return tuple(names for names in sums if not set(names) & set(self.keep))
 
     def answer(self, drawn: Sequence[Any]) -> Answer:
@@ -150,13 +156,24 @@ class JointEstimator:
         return np.where(self.deviations(names).values == 0, np.rint(values), values)
 
     def whole(self, fitted: Estimates) -> WholeCounts | None:
-        """Whole counts near the estimates; None where there are none: no draw is lost to that."""
-        if self.why_no_counts:
-            return None
-        try:
-            return fit_whole_counts(fitted, self.keep)
-        except StructureError:
-            return None
+        """Whole counts near the estimates; None exactly where `why_no_counts` said so before."""
+        return None if self.why_no_counts else fit_whole_counts(fitted, self.keep, self._way)
+
+    def as_near(self, fitted: Estimates, counts: Sequence[Ints | None]) -> bool:
+        """Whether printed counts differ from a fit by ties of integer programmes only.
+
+        That depends on the solver's version. False where no table shows all cells.
+        """
+        work = self.measurements
+        shown = [b for b, margin in enumerate(work.margins) if margin == finest(work)]
+        cells = counts[shown[0]] if shown else None
+        if cells is None or self.why_no_counts or isinstance(self._way, NodeOrder):
+            return False
+        bases = [work.workload.schema.axis(name).base for name in work.workload.tables[shown[0]]]
+        whole = WholeCounts(work, None, np.transpose(cells, [bases.index(n) for n in work.names]))
+        told = zip(self.workload.tables, counts, strict=True)
+        same = all(c is not None and np.array_equal(whole.table(names), c) for names, c in told)
+        return same and as_near_by_programme(fitted, self.keep, whole.cells)
 
 
 def ends(estimates: Any, deviations: Any, level: float) -> tuple[Floats, Floats]:

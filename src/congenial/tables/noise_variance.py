@@ -3,21 +3,32 @@
 One number v per table, such that the noise has covariance v x projection on what the figures leave
 open, or at most that. With the precision 1 / v everything in this room applies to either family.
 
-- Discrete Gaussian of parameter sigma^2 on any lattice: at most sigma^2 x projection, because its
-  moment generating function is at most exp(sigma^2 |w|^2 / 2) in every direction w.
+- Discrete Gaussian of parameter sigma^2 on any lattice L: at most sigma^2 x projection, because its
+  moment generating function is at most exp(sigma^2 |w|^2 / 2) in every direction w. *Proof.*
+  Completing the square, it is exp(sigma^2 |w|^2 / 2) r(sigma^2 w) / r(0), with r(c) the sum of
+  exp(-|x - c|^2 / (2 sigma^2)) over x in L; r is a Fourier series with positive coefficients
+  (Poisson summation), so r(c) <= r(0). The same with a variance of its own for each cell.
 - Double geometric of parameter eps, one known sum of k cells: exchangeable, so exactly
   v_k (I - J / k) (`sampling.sums.cell_variance`). Groups of several sizes: at most the largest v_k.
 - Double geometric, known sums that cross: at most m = 1/eps^2 + 1/(eps sinh eps) times the
   projection, at most 2/eps^2. *Proof.* e^(-eps |x|) is a mixture of exp(-x^2 / (2 t)) over t > 0,
   also on the integers; so noise x in a lattice L (x integer, A x = 0) is a mixture of discrete
-  Gaussians on L with variances t_i per cell. Given t its covariance is at most S(t), the
-  covariance of Gaussians with variances t given A x = 0, and S is concave and increasing in t (a
-  Schur complement). So Cov(x) <= S(E[t]), t in its law given x in L. Without figures the t_i are
-  independent with E[t_i] = E[E[t_i | x_i]] = E[|x_i|/eps + 1/eps^2] = m. Given x in L their law
-  has the further weight P(x in L | t), which falls in every t_i: its derivative has the sign of
-  E[x_i^2 | t, x in L] - E[x_i^2 | t], and a discrete Gaussian varies less on a sublattice (Regev
-  and Stephens-Davidowitz 2017, An inequality for Gaussians on lattices). A weight that falls in
-  each of several independent variables lowers the mean of each (Harris): E[t_i | x in L] <= m.
+  Gaussians on L with variances t_i per cell. Given t its mean is 0 and its covariance at most S(t),
+  the covariance of Gaussians with variances t given A x = 0, and S is concave and increasing in t
+  (a Schur complement). So Cov(x) <= E[S(t)] <= S(E[t]), t in its law given x in L. Without figures
+  the t_i are independent with E[t_i] = E[E[t_i | x_i]] = E[|x_i|/eps + 1/eps^2] = m. Given x in L
+  their law has the further weight W(t) = P(x in L | t), which falls in every t_i (below). So does
+  its mean over the others given t_i, and a falling weight lowers a mean (Chebyshev's inequality
+  for sums): E[t_i | x in L] <= m.
+- *W falls in every t_i.* [x in L] is the mean of exp(2 pi i <w, x>) over the w modulo 1 with
+  <w, y> whole for every y in L (the characters of Z^n / L). Under t the x_i are independent, so
+  W(t) is the mean over these w of the product of f_i(w_i), where f_i(w) = theta(w) / theta(0) and
+  theta(w) is the sum of exp(-k^2 / (2 t_i)) cos(2 pi k w) over all integers k. By Jacobi's
+  triple product f_i(w) is the product over n >= 1 of 1 - 2 (1 - cos(2 pi w)) a / (1 + a)^2 with
+  a = exp(-(2 n - 1) / (2 t_i)). Every factor is at least
+  ((1 - a) / (1 + a))^2 > 0 and falls in t_i, because a < 1 grows with t_i and a / (1 + a)^2 with a.
+  So every product falls, and their mean. (That variances are smaller on a sublattice follows: the
+  derivative of log W by t_i is (E[x_i^2 | x in L] - E[x_i^2]) / (2 t_i^2).)
 """
 
 from __future__ import annotations

@@ -63,14 +63,22 @@ def law_and_promise(
 
 @takes(types=DifferenceTypes, precisions=NUMBERS)
 def joint_rho(types: DifferenceTypes, precisions: Sequence[Fraction]) -> Supremum:
-    """zCDP loss of Gaussian noise with precision p_b = 1 / sigma_b^2 on each table; 0: no draw."""
+    """zCDP loss of Gaussian noise with precision p_b = 1 / sigma_b^2 on each table; 0: no draw.
+
+    sup over look-alike databases of sum_b p_b ||T_b(x) - T_b(x')||_2^2 / 2. `exact` of
+    what is returned says whether some pair attains it or it is a bound.
+    """
     value, exact = _largest(types, types.squares, precisions)
     return Supremum(value / 2, exact, _by(types))
 
 
 @takes(types=DifferenceTypes, parameters=NUMBERS)
 def joint_epsilon(types: DifferenceTypes, parameters: Sequence[Fraction]) -> Supremum:
-    """Pure loss of double geometric noise with parameter eps_b on each table; 0: no draw."""
+    """Pure loss of double geometric noise with parameter eps_b on each table; 0: no draw.
+
+    sup over look-alike databases of sum_b eps_b ||T_b(x) - T_b(x')||_1. `exact` of
+    what is returned says whether some pair attains it or it is a bound.
+    """
     value, exact = _largest(types, types.absolutes, parameters)
     return Supremum(value, exact, _by(types))
 

@@ -1,7 +1,8 @@
 """Whole counts of the children of one node: least squares, then the nearest whole numbers.
 
 A transport problem has whole vertices, so whole counts with the row and column sums always exist
-where real ones do, and the nearest ones are found exactly.
+where real ones do, and the nearest ones are found exactly. Steps of the least squares fit are
+limited; should it stop far from the sums, its values are first made to have them (`filled`).
 """
 
 from __future__ import annotations
@@ -78,18 +79,37 @@ def real_fit(children: Children) -> tuple[Floats, float]:
 def whole_fit(children: Children) -> Ints:
     """Whole counts near the least squares fit, with every known sum."""
     x, worst = real_fit(children)
-    if worst > ENOUGH:
-        raise StructureError(
-            f"the fit of whole counts stopped with a sum off by {worst:.2g}.",
-            remedy="Report it with the bundle; the estimates themselves are not affected.",
-        )
     whole = np.zeros(x.shape, dtype=np.int64)
     allowed = children.allowed
     x = np.rint((x + TIES * _chances(children.targets)) / GRID) * GRID
     for block in np.unique(children.blocks):
         inside = np.flatnonzero(children.blocks == block)
+        if worst > ENOUGH and block >= 0 and children.columns is not None:
+            known = children.rows[:, block], children.columns[inside]
+            x[:, inside] = filled(x[:, inside], *known)
         whole[:, inside] = _round(children, x, allowed, inside, int(block))
     return whole
+
+
+def filled(x: Floats, rows: Ints, columns: Ints) -> Ints:
+    """Whole numbers near x with these sums: as much of x as fits, and what is missing in order.
+
+    >>> filled(np.array([[9.0, 1.0, 1.0], [0.0, 2.0, 0.0]]), np.array([4, 2]), np.array([3, 2, 1]))
+    array([[3, 0, 1],
+           [0, 2, 0]])
+    """
+    z = np.maximum(x, 0)
+    z = np.floor(z * _less(rows, z.sum(axis=1))[:, None])
+    z = np.floor(z * _less(columns, z.sum(axis=0)) + 1e-9).astype(np.int64)
+    left, wanted = rows - z.sum(axis=1), columns - z.sum(axis=0)
+    ends = np.cumsum(left)[:, None], np.cumsum(wanted)
+    starts = ends[0] - left[:, None], ends[1] - wanted
+    return np.asarray(z + np.maximum(np.minimum(*ends) - np.maximum(*starts), 0))
+
+
+def _less(sums: Ints, have: Floats) -> Floats:
+    """The factors, at most 1, by which sums that are too large come down."""
+    return np.asarray(np.minimum(1.0, sums / np.maximum(have, 1e-300)))
 
 
 def _chances(targets: Floats) -> Floats:

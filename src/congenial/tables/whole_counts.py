@@ -21,7 +21,9 @@ from congenial.tables.estimate import Estimates, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
 from congenial.tables.transport_fit import Children, as_near_as_the_fit, whole_fit
-from congenial.tables.whole_general import LARGEST, fit_by_programme, public_rows
+from congenial.tables.whole_general import LARGEST, PublicProgramme, fit_by_programme
+
+Way = NodeOrder | PublicProgramme  # from coarse to fine, or by integer programmes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +54,12 @@ class LevelTargets:
 
 
 @takes(measurements=Measurements, keep=NAMES)
-def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder | None:
-    """Whether whole counts can be fitted, from public figures alone: call it before a draw.
+def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> Way:
+    """How whole counts will be fitted, from public figures alone: call it before a draw.
 
-    The order of the fit, or None where small tables are fitted by integer programmes. Raises
-    StructureError or MandateError, in words, where there are no whole counts or no way to them.
+    With what it gives, a fit to any estimates has whole nonnegative counts that have every figure.
+    Raises StructureError or MandateError, in words, where there are no whole counts or no way to
+    them.
     """
     for axis in keep:
         measurements.margin([axis])  # refuses what cuts the cells
@@ -65,8 +68,7 @@ def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder 
     except StructureError:
         if measurements.size > LARGEST:
             raise
-    public_rows(measurements)
-    return None
+    return PublicProgramme.of(measurements)
 
 
 def rehearse_order(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrder:
@@ -102,12 +104,17 @@ def _refuse_unattainable(order: NodeOrder, level: int) -> None:
 
 
 @takes(estimates=Estimates, keep=NAMES)
-def fit_whole_counts(estimates: Estimates, keep: Sequence[str] = ()) -> WholeCounts:
-    """Whole counts near all estimates. `keep` names partitions that become nodes of the fit."""
-    order = rehearse(estimates.measurements, keep)
-    if order is None:
-        return WholeCounts(estimates.measurements, None, fit_by_programme(estimates, keep))
-    return fit_to_targets(order, targets_of(estimates, order))
+def fit_whole_counts(
+    estimates: Estimates, keep: Sequence[str] = (), way: Way | None = None
+) -> WholeCounts:
+    """Whole counts near all estimates. `keep` names partitions that become nodes of the fit.
+
+    `way` is what `rehearse` found before the draw; with it there are always counts.
+    """
+    way = rehearse(estimates.measurements, keep) if way is None else way
+    if isinstance(way, PublicProgramme):
+        return WholeCounts(estimates.measurements, None, fit_by_programme(estimates, keep, way))
+    return fit_to_targets(way, targets_of(estimates, way))
 
 
 def targets_of(estimates: Estimates, order: NodeOrder) -> list[LevelTargets]:

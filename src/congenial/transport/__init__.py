@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         ShiftedNormal,
         Translation,
     )
-    from congenial.transport.delta_z import DistanceBound, delta_z
+    from congenial.transport.delta_z import DistanceBound, conditioned_epsilon, delta_z
     from congenial.transport.distance import Distance, empirical
     from congenial.transport.wasserstein import distance
 
@@ -30,6 +30,7 @@ __all__ = [
     "Dominance",
     "ShiftedNormal",
     "Translation",
+    "conditioned_epsilon",
     "delta_z",
     "distance",
     "empirical",
@@ -43,6 +44,7 @@ _HOMES = {
     "Dominance": "transport.certificates",
     "ShiftedNormal": "transport.certificates",
     "Translation": "transport.certificates",
+    "conditioned_epsilon": "transport.delta_z",
     "delta_z": "transport.delta_z",
     "distance": "transport.wasserstein",
     "empirical": "transport.distance",

@@ -17,8 +17,7 @@ from congenial.pairs.scenarios.scenarios import Conditionals, Level, Query
 from congenial.pairs.scenarios.statistic_laws import probability
 from congenial.pairs.secrets import SecretPairs, belief_gap, event_gap
 from congenial.privacy.guarantee import BASES, Basis
-from congenial.privacy.numbers import above
-from congenial.privacy.rounding_words import odds, small
+from congenial.privacy.numbers import above, odds, small
 from congenial.transport.certificates import Certificate, Norm
 from congenial.transport.distance import Distance
 from congenial.transport.wasserstein import distance
@@ -147,7 +146,8 @@ def conditioned_epsilon(epsilon: Fraction | float, bound: DistanceBound) -> Frac
     """Loss of an epsilon-private release of a database that is conditioned on being possible.
 
     2 eps Delta_H, with Delta_H the distance of the databases given either secret, in records;
-    2 eps only if that is 1 (Lemma 8 as printed is false: n eps is reached).
+    2 eps only if that is 1 (Lemma 8 as printed is false: n eps is reached). A bound at level
+    "query", or an infinite one, is refused.
     """
     if bound.level != "database":
         raise GuaranteeError(

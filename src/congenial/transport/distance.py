@@ -63,5 +63,8 @@ class Distance:
 
 
 def empirical(*laws: Law) -> bool:
-    """Whether one of the laws is a sample."""
+    """Whether one of the laws is a sample.
+
+    A distance between samples is an estimate, and a promise that rests on it says so.
+    """
     return any(isinstance(law, StatedDiscrete) and law.empirical for law in laws)

@@ -12,9 +12,8 @@ import pytest
 from scipy import stats
 
 from congenial.data.records import Records
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata
-from congenial.data.unit import Unit
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.errors import DataError, StructureError
 from congenial.mechanisms.distribution.assumptions import BINS, _edges, diagnose, histograms

@@ -12,8 +12,8 @@ from congenial.errors import BundleError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.pairs.distributions import DistributionPairs, Origin
+from congenial.pairs.pairs import read_pairs
 from congenial.pairs.properties import Scenario, read_property, scenarios, share, together
-from congenial.pairs.reading_pairs import read_pairs
 from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
 from tests.mechanisms.distribution.cases import SCHEMA, example, gaussian_pairs, query
 

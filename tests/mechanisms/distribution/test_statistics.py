@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata
-from congenial.data.unit import Unit
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import DataError, SchemaError
 

@@ -7,7 +7,7 @@ import gzip
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +16,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
+from congenial.data.engines.transcoding import in_utf_8
+from congenial.data.file_format import UTF_8, FileFormat
 from congenial.data.source import Source, check_columns, guarded, one_kind, read_header
 from congenial.data.sql import DUCKDB, ColumnKind, ColumnType, Dialect
 from congenial.errors import DataError
@@ -67,11 +69,15 @@ class DuckDBSource(Source):
     def close(self) -> None:
         """Nothing to do: a connection of ours goes with the last reference to it."""
 
+    def under(self, name: str, types: Mapping[str, ColumnType]) -> DuckDBSource:
+        """The same records under another name; what is derived is counted by SQL."""
+        return replace(self, name=name, types=dict(types), parquet=())
+
 
 def open_duckdb(source: object, columns: Sequence[str]) -> DuckDBSource:
     """Open a path, a frame, a relation or (connection, table name)."""
     if isinstance(source, (str, Path)):
-        return _from_path(Path(source), columns)
+        return open_files(Path(source), columns)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return _from_relation(source, columns)
     if isinstance(source, tuple) and len(source) == 2:
@@ -197,17 +203,38 @@ def _from_arrow(data: Any, columns: Sequence[str]) -> DuckDBSource:
 # Files ---------------------------------------------------------------------------------------
 
 
-def _from_path(path: Path, columns: Sequence[str]) -> DuckDBSource:
-    files = _files(path)
-    kind = one_kind(files, path.name)
+def open_files(
+    path: Path,
+    columns: Sequence[str],
+    file_format: FileFormat = FileFormat(),  # noqa: B008 - frozen
+    *,
+    keep_rejects: bool = False,
+    even_line_ends: bool = False,
+) -> DuckDBSource:
+    """Open a file, or a flat folder of files of one kind, written as `file_format` says.
+
+    `keep_rejects`: malformed rows of CSV files are passed over and noted in DuckDB's own table
+    `reject_errors`, for the check of data; otherwise the first of them is an error.
+    `even_line_ends`: CSV files are read from private copies that have one kind of line end.
+    """
+    files = files_at(path)
+    kind = "csv" if file_format.separator is not None else one_kind(files, path.name)
+    if kind == "excel":
+        from congenial.data.engines.excel_sheet import read_sheets
+
+        opened = _from_arrow(read_sheets(files, columns, file_format.sheet), columns)
+        return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
+    connection = _connect()
+    if kind == "csv" and (file_format.transcodes or even_line_ends):
+        encoding = file_format.encoding or UTF_8
+        files = in_utf_8(files, encoding, connection, None if even_line_ends else "")
     # A name such as "a[1].csv" is a file, not a pattern.
     names = {file: DUCKDB.text(glob.escape(str(file))) for file in files}
     if kind == "parquet":
         query = f"SELECT * FROM read_parquet([{', '.join(names.values())}], union_by_name = true, "
         query += "hive_partitioning = false)"
     else:
-        query = _csv_query(names, columns)
-    connection = _connect()
+        query = _csv_query(names, columns, file_format.separator, keep_rejects)
     relation = guarded(
         lambda: connection.sql(query),
         f"{path.name!r} cannot be read as {kind}.",
@@ -219,7 +246,8 @@ def _from_path(path: Path, columns: Sequence[str]) -> DuckDBSource:
     return replace(opened, parquet=tuple(files))
 
 
-def _files(path: Path) -> list[Path]:
+def files_at(path: Path) -> list[Path]:
+    """The file, or the files of a flat folder by name."""
     if not path.exists():
         raise DataError(f"there is no file or folder {str(path)!r}.", remedy="Check the path.")
     if not path.is_dir():
@@ -236,14 +264,19 @@ def _files(path: Path) -> list[Path]:
     return inside
 
 
-def _csv_query(names: dict[Path, str], columns: Sequence[str]) -> str:
+def _csv_query(
+    names: dict[Path, str],
+    columns: Sequence[str],
+    separator: str | None = None,
+    keep_rejects: bool = False,
+) -> str:
     """One SELECT per distinct header, all columns as text.
 
     Nothing is guessed from the records: a guess turns "01" into 1, or skips rows.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for file, name in names.items():
-        groups.setdefault(_header(file, columns), []).append(name)
+        groups.setdefault(_header(file, columns, separator), []).append(name)
     listed = ", ".join(DUCKDB.identifier(column) for column in columns)
     parts = []
     for (delimiter, header), files in groups.items():
@@ -251,18 +284,26 @@ def _csv_query(names: dict[Path, str], columns: Sequence[str]) -> str:
         parts.append(
             f"SELECT {listed} FROM read_csv([{', '.join(files)}], auto_detect = false, "
             f"header = true, delim = {DUCKDB.text(delimiter)}, quote = '\"', escape = '\"', "
-            f"comment = '', strict_mode = true, columns = {{{types}}})"
+            f"comment = '', strict_mode = true, store_rejects = {str(keep_rejects).lower()}, "
+            f"columns = {{{types}}})"
         )
     return " UNION ALL ".join(parts)
 
 
-def _header(path: Path, columns: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    line = guarded(
+def _header(
+    path: Path, columns: Sequence[str], separator: str | None
+) -> tuple[str, tuple[str, ...]]:
+    return read_header(first_line(path), path.name, columns, separator)
+
+
+def first_line(path: Path) -> str:
+    """The first line of a text file in UTF-8, packed or not."""
+    return guarded(
         lambda: _first_line(path),
         f"{path.name!r} cannot be read as csv.",
-        "Check that it is a text file in UTF-8 that you may read.",
+        "Check that it is a text file that you may read, in UTF-8 or in the encoding that [data] "
+        "names.",
     )
-    return read_header(line, path.name, columns)
 
 
 def _first_line(path: Path) -> str:

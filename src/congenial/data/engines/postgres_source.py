@@ -9,8 +9,8 @@ snapshot: a single read-only transaction, so that the unit check and the counts 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -61,6 +61,10 @@ class PostgresSource(Source):
             "PostgreSQL could not finish the query; nothing was counted.",
             remedy="See the server's log for the reason.",
         )
+
+    def under(self, name: str, types: Mapping[str, ColumnType]) -> PostgresSource:
+        """The same records under another name."""
+        return replace(self, name=name, types=dict(types))
 
     def close(self) -> None:
         """End the transaction and the connection."""

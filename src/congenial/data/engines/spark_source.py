@@ -19,8 +19,8 @@ import shutil
 import sys
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import unquote
@@ -55,6 +55,7 @@ class SparkSource(Source):
     frame: Any
     name: str
     types: dict[str, ColumnType]
+    view: str = ""  # the temporary name, where `name` is a query over it
 
     dialect: ClassVar[Dialect] = SPARK
 
@@ -76,10 +77,14 @@ class SparkSource(Source):
             "fields as its header.",
         )
 
+    def under(self, name: str, types: Mapping[str, ColumnType]) -> SparkSource:
+        """The same records under another name."""
+        return replace(self, name=name, types=dict(types), view=self.view or self.name)
+
     def close(self) -> None:
         """Drop the temporary name."""
         guarded(
-            lambda: self.session.catalog.dropTempView(self.name.strip("`")),
+            lambda: self.session.catalog.dropTempView((self.view or self.name).strip("`")),
             "the Spark session is gone.",
         )
 
@@ -175,6 +180,10 @@ def _open(spark: Any, inside: str, columns: Sequence[str]) -> tuple[Any, bool]:
     if not files:
         raise DataError(f"{inside!r} holds no files.", remedy="Check the path.")
     kind = one_kind([PurePosixPath(unquote(file)) for file in files], inside)
+    if kind == "excel":
+        raise DataError(
+            "Spark reads no Excel files.", remedy="Give the path without spark:, or write Parquet."
+        )
     if kind == "csv":
         return guarded(lambda: _csv(spark, inside, columns), unreadable, remedy), True
     # As in DuckDB: a column that only some files have is missing in the others.

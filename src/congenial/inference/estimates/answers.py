@@ -49,7 +49,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class EstimateTable:
-    """Estimates in the order they were asked for."""
+    """Estimates in the order they were asked for.
+
+    A sequence of `Estimate`: iterate, index, or take all of it with `to_arrow`, `to_pandas` or
+    `to_dicts`. Notebooks show it as a table.
+    """
 
     estimates: tuple[Estimate, ...]
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from congenial.data.schema import Schema
-from congenial.data.selection import cell_index
+from congenial.data.table import cell_index
 from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants

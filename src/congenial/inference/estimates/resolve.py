@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.attribute import Attribute
-from congenial.data.selection import cell_index, select
+from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, InferenceError
 from congenial.inference.estimates.cell_estimates import CellEstimates, Weights
 from congenial.inference.estimates.expression_language import (

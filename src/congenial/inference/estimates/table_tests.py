@@ -31,7 +31,11 @@ TABLES = 1_999  # simulated under the null hypothesis
 
 @dataclass(frozen=True)
 class TableTest:
-    """A p-value, the null hypothesis it is about, and how its law was worked out."""
+    """A p-value, the null hypothesis it is about, and how its law was worked out.
+
+    The p-value is a Monte Carlo one, (1 + tables at least as extreme) / (1 + tables): valid for
+    any number of tables, and never below 1 / (1 + tables).
+    """
 
     null: str
     statistic: float

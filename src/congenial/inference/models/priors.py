@@ -67,7 +67,14 @@ class Gamma:
 
 @dataclass(frozen=True)
 class Beta:
-    """p(t) ~ t^(a - 1) (1 - t)^(b - 1) on (0, 1); Beta(0.5, 0.5) is Jeffreys' prior of a share."""
+    """p(t) ~ t^(a - 1) (1 - t)^(b - 1) on (0, 1); Beta(0.5, 0.5) is Jeffreys' prior of a share.
+
+    Mean a / (a + b); a + b weighs like that many people. Beta(1, 1) is uniform. Both must be
+    positive.
+
+    >>> round(float(np.exp(Beta(2, 2).log_density(0.5))), 6)
+    1.5
+    """
 
     a: float
     b: float
@@ -93,7 +100,11 @@ class Beta:
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """p(shares) ~ prod share^(weight - 1), the same weight for every cell."""
+    """p(shares) ~ prod share^(weight - 1), the same weight for every cell.
+
+    Weight 1 is uniform over all vectors of shares, 0.5 is Jeffreys' prior; a prior of n cells
+    weighs like n times `weight` people.
+    """
 
     weight: float = 1.0
 
@@ -107,7 +118,11 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class GaussianPrior:
-    """A normal law with this mean and standard deviation, for coefficients."""
+    """A normal law with this mean and standard deviation, for coefficients.
+
+    p(b) ~ exp(-(b - mean)^2 / (2 sd^2)). The default, N(0, 10^2), says little about coefficients
+    of a logistic regression, and is only vague where the outcome is measured in small units.
+    """
 
     mean: float = 0.0
     sd: float = 10.0
@@ -131,7 +146,10 @@ class GaussianPrior:
 
 @dataclass(frozen=True)
 class HalfNormal:
-    """|N(0, sd^2)|, for standard deviations."""
+    """|N(0, sd^2)|, for standard deviations.
+
+    p(s) ~ exp(-s^2 / (2 sd^2)) for s > 0: about 95 % of it lies below 2 sd.
+    """
 
     sd: float
 

@@ -23,7 +23,12 @@ LEAST = 10.0  # effective draws
 
 @dataclass(frozen=True)
 class Proposal:
-    """A law g of theta, on the model's own scale: `draw(rng, n)` and `log_density(theta)`."""
+    """A law g of theta, on the model's own scale: `draw(rng, n)` and `log_density(theta)`.
+
+    Draws are weighted by prior times likelihood over g, so g must cover the posterior: where it
+    has thinner tails, few draws carry all the weight, and the effective number of draws says so.
+    `log_density` may leave out a constant.
+    """
 
     draw: Callable[[np.random.Generator, int], Any]
     log_density: Callable[[Floats], Any]

@@ -8,8 +8,10 @@ software looks for it, and not in a table of alembic's own. Nothing is ever migr
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 
 def migrate(connection: sa.Connection, have: int, want: int) -> None:

@@ -7,16 +7,17 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 from uuid import uuid4
 
-import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
-
 from congenial.errors import LedgerError
 from congenial.ledger.stores.store import First, Store, not_a_ledger
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 
 class SqliteStore(Store):
@@ -26,7 +27,13 @@ class SqliteStore(Store):
         super().__init__(str(path), timeout)
         self.path = path
         self.who = who or _user()
-        self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=NullPool)
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        """Made when it is first read: whether a file exists is asked without SQLAlchemy."""
+        import sqlalchemy as sa
+
+        return sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
 
     def exists(self) -> bool:
         """Whether there is anything at the place."""
@@ -101,6 +108,8 @@ class SqliteStore(Store):
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
+        from sqlalchemy.exc import DBAPIError
+
         try:
             yield
         except DBAPIError as error:

@@ -4,8 +4,8 @@ Every event carries the digest of the one before it, so an edit, a removal or a 
 noticed when the ledger is next read. What a chain cannot notice is a history cut off at its end or
 replaced by an older copy: note the last digest elsewhere where that matters.
 
-What is here is common to both databases; how each connects, locks and fails is in sqlite.py and
-postgres.py, and the tables are made in migrations/.
+What is here is common to both databases, and `store_at` tells which of them a place is; how each
+connects, locks and fails is in sqlite.py and postgres.py, and the tables are made in migrations/.
 """
 
 from __future__ import annotations
@@ -17,22 +17,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import sqlalchemy as sa
-
+from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
 
-VERSION = 3
-OLDEST = 2  # still read and written; its database checks roles and not payloads
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+POSTGRES = ("postgresql://", "postgres://")
+VERSION = 4
+OLDEST = 2  # still read and written; 2 checks roles and not payloads, 3 knows no approval
 START = "0" * 64  # stands for the digest before the first event
 
 First = Sequence[tuple[str, Mapping[str, Any]]]
 
-_FORMAT = sa.table("ledger", sa.column("version"))
 _COLUMNS = ("id", "at", "who", "kind", "release", "payload", "previous", "digest")
-_EVENTS = sa.table("events", *(sa.column(name) for name in _COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class Log:
         self.check(event)
         row = dict(vars(event))
         row["payload"] = row.pop("text")
-        self._connection.execute(_EVENTS.insert().values(row))
+        self._connection.execute(_table("events", *_COLUMNS).insert().values(row))
         self._events.append(event)
 
 
@@ -153,7 +156,7 @@ class Store(ABC):
         if version < OLDEST:
             raise LedgerError(
                 f"'{self.where}' is a ledger of version {version}; this software needs version "
-                f"{OLDEST} or {VERSION}.",
+                f"{OLDEST} to {VERSION}.",
                 remedy=f"Run `congenial ledger upgrade {self.where}`; nothing was changed so far.",
             )
 
@@ -176,6 +179,11 @@ class Store(ABC):
         with self._faults(), self._begin(write=False) as connection:
             return self._events(connection)
 
+    def writer(self) -> str:
+        """Who writes here."""
+        with self._faults(), self._begin(write=False) as connection:
+            return self._writer(connection)
+
     @contextmanager
     def writing(self) -> Iterator[Log]:
         """One write transaction: nobody else writes until it ends; an exception undoes it."""
@@ -189,10 +197,12 @@ class Store(ABC):
             log.append(kind, None, payload)
 
     def _version(self, connection: sa.Connection) -> int:
+        import sqlalchemy as sa
+
         names = set(sa.inspect(connection).get_table_names())
         version = None
         if names >= {"ledger", "events"}:
-            version = connection.execute(sa.select(_FORMAT.c.version)).scalar()
+            version = connection.execute(_table("ledger", "version").select()).scalar()
         if not isinstance(version, int):
             raise not_a_ledger(self.where)
         if version > VERSION:
@@ -204,7 +214,8 @@ class Store(ABC):
         return version
 
     def _events(self, connection: sa.Connection) -> tuple[Event, ...]:
-        rows = connection.execute(sa.select(_EVENTS).order_by(_EVENTS.c.id)).all()
+        table = _table("events", *_COLUMNS)
+        rows = connection.execute(table.select().order_by(table.c.id)).all()
         events = tuple(Event(*row) for row in rows)
         previous = START
         for place, event in enumerate(events, start=1):
@@ -220,9 +231,45 @@ class Store(ABC):
         return events
 
 
+@cache
+def _table(name: str, *columns: str) -> sa.TableClause:
+    """A table by its name and columns. SQLAlchemy is loaded where a ledger is read, not before."""
+    import sqlalchemy as sa
+
+    return sa.table(name, *(sa.column(column) for column in columns))
+
+
 def not_a_ledger(where: str) -> LedgerError:
     """What is there is something else, or damaged."""
     return LedgerError(
         f"'{where}' is not a ledger of congenial, or is damaged.",
         remedy="Name the ledger itself, or restore the last good copy.",
     )
+
+
+class Upgrade(NamedTuple):
+    """What an upgrade did: versions before and after, and the file it copied, if any."""
+
+    where: str
+    before: int
+    after: int
+    backup: str
+
+
+def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store:
+    """The store at a place; `who` writes: by default the system's user, or that of the database."""
+    expect(where, PATH, "the place of the ledger", "Give a path or an address.", LedgerError)
+    expect(timeout, NUMBER, "timeout", "Give seconds.", LedgerError)
+    if str(where).startswith(POSTGRES):
+        from congenial.ledger.stores.postgres import PostgresStore
+
+        return PostgresStore(str(where), timeout, who)
+    from congenial.ledger.stores.sqlite import SqliteStore
+
+    text = str(where).removeprefix("sqlite:///")
+    if "://" in text or text.startswith(":memory:") or not text:
+        raise LedgerError(
+            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
+            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
+        )
+    return SqliteStore(Path(text).absolute(), timeout, who)

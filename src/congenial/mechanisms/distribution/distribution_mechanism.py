@@ -23,9 +23,9 @@ from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.conversions import gdp_to_zcdp
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
-from congenial.privacy.record_description import RecordDescription
-from congenial.privacy.rounding_words import small
+from congenial.privacy.numbers import small
 from congenial.privacy.tradeoff import Gaussian, Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness
 

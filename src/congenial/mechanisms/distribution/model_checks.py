@@ -21,7 +21,7 @@ from congenial.mechanisms.distribution.gaussians import pair_delta, worst_delta
 from congenial.mechanisms.distribution.sampling_error import need_gaussian
 from congenial.mechanisms.distribution.target import Target
 from congenial.pairs.distributions import DistributionPairs
-from congenial.privacy.rounding_words import small
+from congenial.privacy.numbers import small
 
 LAMBDAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 

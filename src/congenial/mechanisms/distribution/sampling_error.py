@@ -28,7 +28,7 @@ from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.vector_laws import GaussianLaw
 from congenial.privacy.conversions import gaussian_delta, gaussian_epsilon
-from congenial.privacy.rounding_words import small
+from congenial.privacy.numbers import small
 
 Refits = list[list[Moments]]
 

@@ -1,7 +1,7 @@
 """The set of conforming tables { m : low <= R m <= high, lower <= m <= upper }, cell by cell.
 
-Equality mandates A m = a and bounds B m >= b are rows of one matrix; an equality has low = high.
-Everything here is public: the figures are published and the rows are the mandates.
+Equalities A m = a and bounds B m >= b are rows of one matrix; an equality has low = high.
+Everything here is public: the figures are published, and the rows are what they count.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ConformingTables:
     def given(cls, support: Support, lower: npt.ArrayLike | None = 0) -> ConformingTables:
         """The tables that have every sum published in `support`; impossible cells are zero."""
         if support.totals is None:
-            raise MandateError("the mandates have no values yet.", remedy="Publish them first.")
+            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
         labels = support.labels.reshape(-1)
         inside = np.flatnonzero(labels >= 0)
         groups = sp.csr_matrix(
@@ -176,7 +176,7 @@ def whole_matrix(matrix: Any) -> sp.csr_matrix:
     given = sp.csr_matrix(matrix)
     whole = given.astype(np.int64)
     if (whole != given).nnz:
-        raise StructureError("a mandate has a weight that is not whole.", remedy="Scale it.")
+        raise StructureError("a figure has a weight that is not whole.", remedy="Scale it.")
     whole.eliminate_zeros()
     whole.sum_duplicates()
     return whole

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.selection import cell_index
+from congenial.data.table import cell_index
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.node_fit import node_order_of, node_tables
-from congenial.mechanisms.projection.projection import Fit, around, made_up_table, project
+from congenial.mechanisms.projection.projection import around, made_up_table, project
+from congenial.privacy.description import Fit
 from congenial.sampling.randomness import SeededRandomness
 
 MOST_CELLS = 200_000  # of a table that is simulated

@@ -1,7 +1,7 @@
 """Nonnegative least squares onto the conforming tables, in real numbers.
 
 argmin of ||m - y||_2 over { low <= R m <= high, lower <= m <= upper }: congenial-dp's NNL2, and the
-first of TopDown's two stages. Groups of known total have a closed form (`levels`); other mandates
+first of TopDown's two stages. Groups of known total have a closed form (`levels`); other figures
 are solved as a quadratic programme by Clarabel, in the displacement m - y, which stays small when
 counts are large.
 """
@@ -42,7 +42,7 @@ def least_squares(values: npt.ArrayLike, conforming: ConformingTables) -> Floats
 
 
 def _displacement(y: Floats, conforming: ConformingTables) -> Floats:
-    import clarabel  # only projections under crossing mandates need it
+    import clarabel  # only projections under crossing figures need it
 
     rows = conforming.rows.astype(float)
     at = rows @ y

@@ -8,7 +8,7 @@ its nodes are right; otherwise the nearest table, which is cell by cell inside e
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,11 +23,9 @@ from congenial.mechanisms.projection.conforming_tables import ConformingTables
 from congenial.mechanisms.projection.node_fit import fit_nodes, is_node_fit, node_order_of
 from congenial.mechanisms.projection.whole_tables import nearest, nearest_in
 from congenial.mechanisms.table_release import Release
-from congenial.privacy.description import Description
+from congenial.privacy.description import Description, Fit
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.tables.node_order import NodeOrder
-
-Fit = Literal["cells", "nodes"]
 
 
 def project(
@@ -72,13 +70,8 @@ def project(
         release,
         values=values,
         raw=release.drawn,
-        description=projected(release.description, "cells" if order is None else "nodes"),
+        description=release.description.projected("cells" if order is None else "nodes"),
     )
-
-
-def projected(description: Description, fit: Fit) -> Description:
-    """The description of a release whose counts were made nonnegative this way."""
-    return replace(description, post_processing="project", fit=fit)
 
 
 def release_order(release: Release) -> NodeOrder | None:
@@ -142,25 +135,30 @@ def rehearse(mechanism: Mechanism, randomness: Randomness | None = None) -> Fit:
     Returns the fit to use; figures too entangled for either are refused. The noise is thrown away
     and the table is made up from the published figures alone: nothing here depends on the data.
     """
+    randomness = SystemRandomness() if randomness is None else randomness
     description, mandates = mechanism.description, mechanism.adjacency.mandates
-    if _order(description, mandates) is not None:
-        try:
-            project(made_up_draw(mechanism, randomness), randomness, "nodes")
-        except StructureError:
-            pass
-        else:
-            return "nodes"
+    order = _order(description, mandates)
+    if order is not None and _fits_nodes(mechanism, order, randomness):
+        return "nodes"
     groups = support(description.support, description.table)
     if mandates.values is not None and (groups.ties or mandates.bounds):
-        project(made_up_draw(mechanism, randomness), randomness, "cells")
+        table = made_up_table(mechanism, randomness)
+        drawn = around(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
+        project(drawn, randomness, "cells")
     return "cells"  # groups of known totals, and cells of none, can always be projected
 
 
-def made_up_draw(mechanism: Mechanism, randomness: Randomness | None = None) -> Release:
-    """Noise around a table made up from the published figures."""
-    randomness = SystemRandomness() if randomness is None else randomness
-    table = made_up_table(mechanism, randomness)
-    return around(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
+def _fits_nodes(mechanism: Mechanism, order: NodeOrder, randomness: Randomness) -> bool:
+    """Whether noise around a table that agrees with the figures, which a fit to zeros is, can be
+    fitted.
+    """
+    names = mechanism.description.table
+    try:
+        agreeing = fit_nodes(order, names, np.zeros(mechanism.shape, dtype=np.int64))
+        fit_nodes(order, names, agreeing + mechanism.noise(randomness, 1)[0])
+    except StructureError:
+        return False
+    return True
 
 
 def around(mechanism: Mechanism, drawn: Any, randomness: Randomness) -> Release:

@@ -1,8 +1,8 @@
 """Whole tables: the nearest one in least squares, and TopDown's controlled rounding.
 
-Both are linear programmes on the merged cells (atoms). Where the rows of the mandates split into
+Both are linear programmes on the merged cells (atoms). Where the rows of the figures split into
 two families of nested sets (nested totals, both margins of a table, the paper's total + female +
-voting age) the matrix is totally unimodular and every vertex is whole; other mandates are solved as
+voting age) the matrix is totally unimodular and every vertex is whole; other figures are solved as
 integer programmes, and `unimodular` says which. Every result is checked in integers.
 
 **Nearest.** The cost of an atom's total is convex and piecewise linear: 2c + 1 for each unit at
@@ -78,7 +78,7 @@ def rounded(
 ) -> Ints:
     """Controlled rounding: the conforming whole table nearest to x in l1, each cell up or down.
 
-    x conforms in real numbers. Where no such table exists (mandates that are not unimodular) cells
+    x conforms in real numbers. Where no such table exists (figures that are not unimodular) cells
     may move one further at a time. Ties are broken at random.
     """
     randomness = SystemRandomness() if randomness is None else randomness
@@ -172,7 +172,7 @@ def _nearest_totals(
         width *= 4
     raise StructureError(
         f"the nearest whole table under these {conforming.rows.shape[0]} figures is out of reach.",
-        remedy="Use nonnegative = 'no', or fewer mandates.",
+        remedy="Use nonnegative = 'no', or fewer figures.",
     )
 
 

@@ -30,9 +30,9 @@ from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
 from congenial.pairs.scenarios.scenarios import IndependentRecords, Query
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import number
 from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.delta_z import DistanceBound, delta_z, meaning

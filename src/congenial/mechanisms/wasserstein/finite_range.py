@@ -30,7 +30,18 @@ class FiniteRange:
     """y over `points`, x over `states`: p(y | x) ~ base(y) exp(-rate loss(y, x)).
 
     losses: rational, one row per state, one column per point. base: positive weights, uniform if
-    None. near: pairs of states that Delta_z may bring together.
+    None. near: pairs of states that Delta_z may bring together. At rate epsilon / (2 sigma), or at
+    the `largest_rate`, log p(y | x) differs by at most epsilon between near states: epsilon given
+    the public figures, for the scenarios behind Delta_z. A loss that never changes between near
+    states is refused: it asks for no noise.
+
+    >>> from congenial.sampling import SeededRandomness
+    >>> ages = [0, 10, 20, 30]
+    >>> law = FiniteRange.of(ages, ages, lambda y, x: abs(y - x), lambda a, b: abs(a - b), 10)
+    >>> law.theorem_rate(1), law.worst_loss(law.theorem_rate(1)) < 1
+    (Fraction(1, 20), True)
+    >>> len(law.draw(2, law.largest_rate(1), SeededRandomness(1), 5))
+    5
     """
 
     losses: tuple[tuple[Fraction, ...], ...]

@@ -27,8 +27,8 @@ from congenial.mechanisms.wasserstein.secret_promise import promise, usable
 from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.sampling.inversion import Floats, _bernoulli, ball
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.delta_z import DistanceBound, delta_z

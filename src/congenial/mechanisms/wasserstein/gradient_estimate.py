@@ -27,8 +27,8 @@ from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.scenarios.scenarios import IndependentRecords
 from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.semantics import neighbourhood
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.inversion import Floats

@@ -19,8 +19,8 @@ from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
 from congenial.pairs.scenarios.scenarios import Conditionals, StatedLaws
 from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.privacy.tradeoff import Pure
 from congenial.transport.certificates import Norm
 from congenial.transport.delta_z import DistanceBound, delta_z

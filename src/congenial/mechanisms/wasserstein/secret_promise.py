@@ -15,10 +15,9 @@ from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import LEAKAGE, SecretPairs, may_add
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import BASES, Basis, Guarantee
-from congenial.privacy.numbers import above
-from congenial.privacy.record_description import RecordDescription
-from congenial.privacy.rounding_words import number
+from congenial.privacy.numbers import above, number
 from congenial.privacy.tradeoff import Pure
 from congenial.transport.certificates import Norm
 from congenial.transport.delta_z import DistanceBound, below_ordinary

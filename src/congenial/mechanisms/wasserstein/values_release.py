@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_names

@@ -44,12 +44,19 @@ class CountRule:
 
 
 def k_anonymity(k: int) -> CountRule:
-    """Publicly known: both the count and the number of all others are at least k (Eq 18)."""
+    """Publicly known: both the count and the number of all others are at least k (Eq 18).
+
+    k <= count <= n - k. The end points are known to all, so a count beside one of them can move
+    in one direction only.
+    """
     return CountRule(f"the count and its complement are {k} or more", margin=k)
 
 
 def t_closeness(t: object, target: object) -> CountRule:
-    """Publicly known: the share is within t of a public share (Eq 18)."""
+    """Publicly known: the share is within t of a public share (Eq 18).
+
+    |count / n - target| <= t, with t and target rational numbers or text such as "1/20".
+    """
     near, centre = probability(t, "t"), probability(target, "target")
     label = f"the share is within {near} of {centre}"
     return CountRule(label, (max(centre - near, Fraction(0)), min(centre + near, Fraction(1))))

@@ -98,7 +98,10 @@ class StatedLogDiscrete:
 
 @dataclass(frozen=True)
 class StatedBinomial:
-    """`shift` plus the number of successes in n independent trials of probability p."""
+    """`shift` plus the number of successes in n independent trials of probability p.
+
+    P(shift + k) = C(n, k) p^k (1 - p)^(n - k), with rational p, so that distances are exact.
+    """
 
     n: int
     p: Fraction
@@ -141,7 +144,11 @@ class StatedBinomial:
 
 @dataclass(frozen=True)
 class StatedNormal:
-    """The normal law with this mean and standard deviation."""
+    """The normal law with this mean and standard deviation.
+
+    Two such laws with one sd are |mean - mean'| apart in every Wasserstein distance; with two,
+    W_inf is infinite and only a distance with delta > 0 is finite.
+    """
 
     mean: float
     sd: float
@@ -229,7 +236,14 @@ def pmf(
 
 
 def sample(points: Sequence[Any] | npt.NDArray[Any]) -> StatedDiscrete:
-    """The empirical law of a sample: each draw has the same mass. Conclusions are estimates."""
+    """The empirical law of a sample: each draw has the same mass. Conclusions are estimates.
+
+    What is calibrated to a sample has the basis "estimate" in its promise: no proof covers what
+    the sample missed.
+
+    >>> sample([1, 1, 3]).points.tolist()
+    [1.0, 1.0, 3.0]
+    """
     where = _points(points)
     if where.ndim == 1 and not np.all(where[1:] >= where[:-1]):
         where = np.sort(where)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from congenial.papers.item import Study
+from congenial.papers.semi_dp.cones import Cones, table_cones
 from congenial.papers.semi_dp.propositions import coordinates
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.gauge.cones import Cones, table_cones
 from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness, SeededRandomness
 

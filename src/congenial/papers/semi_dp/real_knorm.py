@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import StructureError
+from congenial.papers.semi_dp.cones import Cones, set_cones, table_cones
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.gauge.cones import Cones, set_cones, table_cones
 from congenial.sampling.inversion import Floats, positive_rational
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.two_way.lattice_gaussian import checked_shape

@@ -26,8 +26,7 @@ import numpy.typing as npt
 
 from congenial.errors import StructureError
 from congenial.sampling.crossing.atom_totals import AtomTotals
-from congenial.sampling.crossing.joining_order import Component, components
-from congenial.sampling.crossing.surely_drawn import surely_drawn
+from congenial.sampling.crossing.joining_order import Component, components, surely_drawn
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
 from congenial.sampling.law import IntegerLaw

@@ -1,7 +1,8 @@
 """Integer equations on atom totals: independent components, and an order in which atoms join.
 
 Exact linear algebra on small matrices. A component is a set of totals tied to one another (a
-connected component of the matroid of the columns); different components are independent.
+connected component of the matroid of the columns); different components are independent. Whether
+noise on them can be drawn by elimination is told here too, without building its tables.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,13 +21,18 @@ from scipy.sparse.csgraph import connected_components
 
 from congenial.errors import StructureError
 from congenial.figures.integers import row_reduced
+from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
+from congenial.sampling.tree.messages import WIDEST, Leaf
 
 Rows = list[list[Fraction]]
 _MOST_DIMENSIONS = 3
 _MOST_STATES = 1 << 25  # entries of all messages of one component
 _MOST_WORK = 1 << 34  # terms summed for one component
 _LOOK_AHEAD = 40  # atoms of a component up to which ties are looked into
+# Windows end at 2^-80 of the largest weight. Draws outside them are left with half of those bits
+# at least, so that their share is far below the 2^-2 that `atom_totals` refuses.
+_SPARE_BITS = 40
 
 
 class Window(Protocol):
@@ -293,3 +299,37 @@ def _split(members: list[int], reduced: Rows, pivots: list[int]) -> list[Compone
             )
         )
     return out
+
+
+class WidestWindow(NamedTuple):
+    """A window no smaller than that of an atom's total."""
+
+    lo: int
+    hi: int
+
+
+def surely_drawn(parts: list[Component], sizes: Ints, law: CellLaw) -> bool:
+    """True if `CrossingGroups` can be built for groups of these sizes of unbounded cells around 0;
+    False if only building it tells.
+
+    The window of a sum is at most the sum of the windows of its cells, which bounds how many states
+    there are and how much work they take.
+    """
+    cell = Leaf(law).edge(+1)
+    reach = [WidestWindow(-cell * size, cell * size) for size in map(int, sizes)]
+    if 2 * max(one.hi for one in reach) > WIDEST:
+        return False
+    return all(_fits(part, [reach[a] for a in part.atoms]) for part in parts)
+
+
+def _fits(part: Component, reach: list[WidestWindow]) -> bool:
+    if not part.freedom:
+        return True
+    widest = max(one.hi - one.lo + 1 for one in reach)
+    if part.freedom * math.log2(widest) + math.log2(1 + part.freedom) > _SPARE_BITS:
+        return False
+    try:
+        part.refuse_large(reach)
+    except StructureError:
+        return False
+    return True

@@ -203,12 +203,3 @@ class Gauge:
         basis = np.empty((self.dimension, self.dimension))
         kernels.bracket(turned.astype(np.float64), self.hexagons, -1.0, np.inf, basis)
         return exact_gauge(turned, self.hexagons, basis)
-
-    def by_linear_programme(self, w: npt.ArrayLike) -> float:
-        """The same by HiGHS over the listed generators: an oracle, slow."""
-        from scipy.optimize import linprog
-
-        columns = self.generators.reshape(self.number, -1).T.astype(np.float64)
-        wanted = np.asarray(w, dtype=np.float64).reshape(-1)
-        found = linprog(np.ones(self.number), A_eq=columns, b_eq=wanted, method="highs")
-        return float(found.fun) if found.status == 0 else float("inf")

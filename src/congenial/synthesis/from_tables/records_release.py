@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -167,10 +166,6 @@ class TableRecordsRelease(RecordRelease):
     def __repr__(self) -> str:
         promise = self.guarantee.tradeoff.words
         return f"TableRecordsRelease({self.name!r}: {', '.join(self.names)}; {promise})"
-
-    def _repr_html_(self) -> str:
-        warning = "" if self.publishable else f"<p><b>{escape(self.randomness)}</b></p>"
-        return f"<h4>Records '{escape(self.name)}'</h4>{warning}{self.guarantee._repr_html_()}"
 
 
 def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:

@@ -32,8 +32,8 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description
+from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.record_description import RecordDescription
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.synthesis.from_tables.figure_targets import KeptFigures
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree

@@ -1,0 +1,67 @@
+"""`congenial approve`: approve or refuse a plan of somebody else, or take that back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from congenial.cli.output import Json, PlanFile, emit, examples, paragraph
+from congenial.cli.propose import show, standing_document
+from congenial.errors import PlanError
+
+if TYPE_CHECKING:
+    from congenial.publication.plan import Plan
+    from congenial.publication.plan_approval import PlanStanding
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(
+        epilog=examples(
+            "congenial approve plan.toml",
+            'congenial approve plan.toml --refuse --because "age by block is too fine"',
+            "congenial approve plan.toml --withdraw",
+        )
+    )(approve)
+
+
+def approve(
+    plan: PlanFile,
+    because: Annotated[str, typer.Option(help="The reason; stays in the history.")] = "",
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="Say that the plan may not be released.")
+    ] = False,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Take the own approval or refusal back.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Approve a plan that somebody else proposed; takes the role of a reviewer, or of an owner.
+
+    Where the ledger requires approval, nothing is published or released without it. An approval can
+    be withdrawn until the draw; what is drawn stays.
+    """
+    from congenial.publication.plan import Plan
+
+    if refuse and withdraw:
+        raise PlanError("--refuse and --withdraw exclude each other.", remedy="Give one of them.")
+    standing, drawn = _said(Plan.load(plan), because, refuse, withdraw)
+    document = standing_document(standing) | {"drawn_before": list(drawn)}
+    if as_json:
+        emit(document)
+        return
+    show(document)
+    if drawn:
+        paragraph(f"Drawn before, so it stays: {', '.join(drawn)}.")
+
+
+def _said(
+    plan: Plan, because: str, refuse: bool, withdraw: bool
+) -> tuple[PlanStanding, tuple[str, ...]]:
+    from congenial.publication import plan_approval
+
+    if withdraw:
+        return plan_approval.withdraw(plan, because)
+    say = plan_approval.refuse if refuse else plan_approval.approve
+    return say(plan, because), ()

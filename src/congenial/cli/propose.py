@@ -1,0 +1,57 @@
+"""`congenial propose`: put a plan up for review."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from congenial.cli.output import Document, Json, PlanFile, emit, examples, line, paragraph, table
+
+if TYPE_CHECKING:
+    from congenial.publication.plan_approval import PlanStanding
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command(epilog=examples("congenial propose plan.toml"))(propose)
+
+
+def propose(plan: PlanFile, as_json: Json = False) -> None:
+    """Put a plan up for review: its digest, its text and those of the files it names are recorded.
+
+    A reviewer then runs `congenial approve`. Whoever proposed a plan cannot approve it, and a
+    change to the plan or to a file it names needs a new proposal.
+    """
+    from congenial.publication.plan_approval import propose as put_up
+
+    document = standing_document(put_up(plan))
+    if as_json:
+        emit(document)
+        return
+    show(document)
+    line("Next", f"a reviewer runs `congenial approve {plan}`")
+
+
+def standing_document(standing: PlanStanding) -> Document:
+    """Where a plan stands, as plain data."""
+    return {
+        "plan_digest": standing.digest,
+        "standing": standing.standing,
+        "approval_required": standing.required,
+        "proposed_by": list(standing.proposers),
+        "reviews": [
+            {"who": one.who, "at": one.at, "said": one.word, "because": one.because}
+            for one in standing.reviews
+        ],
+        "words": standing.words,
+    }
+
+
+def show(document: Document) -> None:
+    """Where a plan stands, for people."""
+    paragraph(document["words"])
+    if document["reviews"]:
+        columns = ("who", "said", "at", "because")
+        table(columns, [[one[name] for name in columns] for one in document["reviews"]])
+    line("Digest", document["plan_digest"])

@@ -1,0 +1,264 @@
+"""Columns made from the columns of the data, row by row: parts of dates, joined keys, recodings.
+
+    age   = DatePart("age", "birth", "age", at=date(2020, 4, 1))
+    block = Joined("block", ("tract", "number"))
+    sex   = Recoded("sex", "sex", {"1": "f", "2": "m"})
+
+Each is one expression in the SQL of the engine that holds the data, so nothing is copied. What a
+row becomes depends on that row and on the plan alone: how many rows a person has, and hence every
+promise, stays as it was. A derived column may have the name of the column it is made from, and may
+use columns derived before it.
+
+Text that is no date or no number stays text that is none, so that tabulating refuses it: it is
+never taken for a missing value.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal
+
+from congenial.data.sql import ColumnType, Dialect
+from congenial.errors import DataError
+
+NO_DATE = "no date"
+Part = Literal["year", "month", "age"]
+Case = Literal["lower", "upper"]
+
+
+@dataclass(frozen=True)
+class DerivedColumn:
+    """A derived column in SQL: its expression over `src`, a join it needs, how it is stored."""
+
+    expression: str
+    stored: ColumnType
+    join: str = ""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A column called `name` that is made from others."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[str, ...]:
+        """The columns it is made from."""
+
+    @abstractmethod
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
+        """The column in SQL; DataError where a column it needs is stored otherwise."""
+
+
+@dataclass(frozen=True)
+class DatePart(Derivation):
+    """The year or the month of a date, or the age in full years of who was born then, `at` a day.
+
+    Who was born on 29 February is a year older on 1 March of other years. `layout` says how text
+    writes a date, as in "%d.%m.%Y"; without it, text must read 2020-04-01.
+    """
+
+    column: str
+    part: Part
+    at: date | None = None
+    layout: str | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The column of dates."""
+        return (self.column,)
+
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
+        """A whole number; from text, the text of one."""
+        column, stored = f"src.{dialect.identifier(self.column)}", types[self.column]
+        if stored.kind == "date" and self.layout is None:
+            return DerivedColumn(self._number(f"CAST({column} AS DATE)"), ColumnType("whole"))
+        read = dialect.read_date(column, self.layout) if stored.kind in ("text", "written") else ""
+        if not read:
+            raise DataError(
+                f"column {self.column!r}, from which {self.name!r} is derived, holds no dates that "
+                "can be read there.",
+                remedy="Store it as a date; text in this form is read from CSV, Excel and Parquet "
+                "files.",
+            )
+        text = f"CAST({self._number(read)} AS {dialect.text_type})"
+        known = f"COALESCE({text}, '{NO_DATE}')"  # dates without end have no year either
+        return DerivedColumn(
+            f"CASE WHEN {column} IS NULL THEN NULL ELSE {known} END", ColumnType("written")
+        )
+
+    def _number(self, day: str) -> str:
+        if self.part != "age":
+            return f"CAST(EXTRACT({self.part.upper()} FROM {day}) AS INTEGER)"
+        assert self.at is not None
+        birthday = f"EXTRACT(MONTH FROM {day}) * 100 + EXTRACT(DAY FROM {day})"
+        ahead = f"CASE WHEN {birthday} > {self.at.month * 100 + self.at.day} THEN 1 ELSE 0 END"
+        return f"CAST({self.at.year} - EXTRACT(YEAR FROM {day}) - {ahead} AS INTEGER)"
+
+
+@dataclass(frozen=True)
+class Joined(Derivation):
+    """The texts of several columns one after the other; missing where one of them is."""
+
+    columns: tuple[str, ...]
+    between: str = ""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns joined."""
+        return self.columns
+
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
+        """A text."""
+        texts = [_text(name, types, dialect) for name in self.columns]
+        between = f" || {dialect.text(self.between)} || " if self.between else " || "
+        return DerivedColumn(
+            between.join(texts), _text_like([types[name] for name in self.columns])
+        )
+
+
+@dataclass(frozen=True)
+class Recoded(Derivation):
+    """The text that a recoding gives for another; texts it does not name stay as they are.
+
+    A recoding to the empty text makes a value missing.
+    """
+
+    column: str
+    to: Mapping[str, str] = field(hash=False)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The column that is recoded."""
+        return (self.column,)
+
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
+        """A text, found by a join with the recoding."""
+        text = _text(self.column, types, dialect)
+        rows = dialect.recoding_rows(list(self.to), list(self.to.values()))
+        return DerivedColumn(
+            f"CASE WHEN recoding.label IS NULL THEN {text} ELSE NULLIF(recoding.target, '') END",
+            _text_like([types[self.column]]),
+            f"LEFT JOIN ({rows}) AS recoding ON recoding.label = {text}",
+        )
+
+
+@dataclass(frozen=True)
+class Tidied(Derivation):
+    """A text without blanks around it, in one case, or with zeros in front up to a width."""
+
+    column: str
+    trim: bool = False
+    case: Case | None = None
+    width: int | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The column that is tidied."""
+        return (self.column,)
+
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
+        """A text; missing where only blanks were left."""
+        text = _text(self.column, types, dialect)
+        if self.trim:
+            text = f"NULLIF(TRIM({text}), '')"
+        if self.case is not None:
+            text = f"{self.case.upper()}({text})"
+        if self.width is not None:
+            text = (
+                f"CASE WHEN LENGTH({text}) < {self.width} THEN LPAD({text}, {self.width}, '0') "
+                f"ELSE {text} END"
+            )
+        return DerivedColumn(text, _text_like([types[self.column]]))
+
+
+@dataclass(frozen=True)
+class NumberWritten(Derivation):
+    """A number written with another decimal mark, or with marks between thousands."""
+
+    column: str
+    decimal: str = "."
+    thousands: str = ""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The column of numbers written as text."""
+        return (self.column,)
+
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
+        """The number as a plan's edges are written."""
+        if types[self.column].kind != "written":
+            raise DataError(
+                f"column {self.column!r}, from which {self.name!r} is derived, is not text from a "
+                "CSV or Excel file.",
+                remedy="Leave the derivation out: numbers are stored as numbers there.",
+            )
+        text = _text(self.column, types, dialect)
+        for mark, instead in ((self.thousands, ""), (self.decimal, ".")):
+            if mark and mark != instead:
+                text = f"REPLACE({text}, {dialect.text(mark)}, '{instead}')"
+        return DerivedColumn(text, ColumnType("written"))
+
+
+def _text(name: str, types: Mapping[str, ColumnType], dialect: Dialect) -> str:
+    stored = types[name]
+    if stored.kind in ("float", "double", "nested"):
+        raise DataError(
+            f"column {name!r} is stored in a form whose text is not unique, and a column is "
+            "derived from its text.",
+            remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
+        )
+    return dialect.text_form(f"src.{dialect.identifier(name)}", stored)
+
+
+def _text_like(stored: Sequence[ColumnType]) -> ColumnType:
+    """Text of a file that stores no types may still be read as a number; other text may not."""
+    written = all(one.kind == "written" for one in stored)
+    return ColumnType("written" if written else "text")
+
+
+def needed(wanted: Sequence[str], derivations: Sequence[Derivation]) -> list[str]:
+    """Columns of the data that the wanted columns are made from, each once.
+
+    >>> needed(["block", "sex"], [Joined("block", ("tract", "number"))])
+    ['sex', 'tract', 'number']
+    """
+    columns = list(dict.fromkeys(wanted))
+    for one in reversed(derivations):
+        if one.name in columns:
+            columns.remove(one.name)
+            columns += [name for name in one.inputs if name not in columns]
+    return columns
+
+
+def derived(
+    name: str,
+    types: Mapping[str, ColumnType],
+    derivations: Sequence[Derivation],
+    dialect: Dialect,
+) -> tuple[str, dict[str, ColumnType]]:
+    """What SQL calls the records of `name` with the derived columns, and how each is stored."""
+    kept = dict(types)
+    for one in derivations:
+        made = one.made(kept, dialect)
+        others = [f"src.{dialect.identifier(other)}" for other in kept if other != one.name]
+        own = f"{made.expression} AS {dialect.identifier(one.name)}"
+        name = f"(SELECT {', '.join([*others, own])} FROM {name} AS src {made.join})"
+        kept.pop(one.name, None)
+        kept[one.name] = made.stored
+    return name, kept
+
+
+def used(wanted: Sequence[str], derivations: Sequence[Derivation]) -> tuple[Derivation, ...]:
+    """The derivations that the wanted columns rest on, in order."""
+    kept: list[Derivation] = []
+    columns = set(wanted)
+    for one in reversed(derivations):
+        if one.name in columns:
+            columns = (columns - {one.name}) | set(one.inputs)
+            kept.insert(0, one)
+    return tuple(kept)

@@ -1,0 +1,179 @@
+"""What values that do not fit were probably meant to be, and the line of a plan that mends them.
+
+CONFIDENTIAL: it works on values of the data. A guess is only ever shown to the curator; nothing is
+mended without a line in the plan.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from congenial.data.data_problems import PlanLine
+
+MISSING_WORDS = frozenset(
+    ("na", "n/a", "nan", "null", "none", "nil", ".", "-", "--", "?", "missing", "unknown", "#n/a")
+)
+LAYOUTS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y%m%d", "%Y/%m/%d", "%d-%m-%Y", "%d %B %Y")
+_MARKS = ((".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
+_MOST_COMPARED = 5000  # levels that a stranger is compared with letter by letter
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What strangers have in common with levels, which level each stands for, and a remedy."""
+
+    pattern: str
+    meant: Mapping[str, str]
+    lines: tuple[PlanLine, ...] = ()
+
+
+def for_levels(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -> Suggestion:
+    """Which levels values that are none probably stand for: by blanks, case, zeros, encoding.
+
+    `strangers`: values, and the rows that have each.
+
+    >>> for_levels("sex", ["female", "male"], {"Female": 3, " male": 2}).pattern
+    'levels but for blanks around them and their case'
+    """
+    tidied = _tidied(column, levels, strangers)
+    if tidied is not None:
+        return tidied
+    meant = {value: level for value in strangers if (level := _nearest(value, levels)) is not None}
+    if not meant:
+        return Suggestion("", {})
+    pairs = ", ".join(f"{_quoted(value)} = {_quoted(level)}" for value, level in meant.items())
+    line = PlanLine(
+        "derive", _key(column), f"{{ recode = {_quoted(column)}, to = {{ {pairs} }} }}", True
+    )
+    some = "all of them look" if len(meant) == len(strangers) else f"{len(meant)} of them look"
+    return Suggestion(f"{some} like a level written otherwise", meant, (line,))
+
+
+def _tidied(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -> Suggestion | None:
+    """The simplest tidying after which every value is a level; None where none does that."""
+    known = set(levels)
+    for pattern, keys, mend in _tidyings(levels):
+        stay = all(mend(level) == level for level in known)
+        if stay and all(mend(value) in known for value in strangers):
+            line = PlanLine("derive", _key(column), f"{{ tidy = {_quoted(column)}, {keys} }}")
+            return Suggestion(pattern, {value: mend(value) for value in strangers}, (line,))
+    return None
+
+
+def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str]]]:
+    """Tidyings that leave these levels as they are, the simplest first: words, keys, function."""
+    cases = {"lower": str.lower, "upper": str.upper}
+    found: list[tuple[str, str, Callable[[str], str]]] = [
+        ("levels but for blanks around them", "trim = true", str.strip)
+    ]
+    for name, change in cases.items():
+        case = f'case = "{name}"'
+        found.append(("levels but for their case", case, change))
+        found.append(
+            (
+                "levels but for blanks around them and their case",
+                f"trim = true, {case}",
+                lambda value, change=change: change(value.strip()),  # type: ignore[misc]
+            )
+        )
+    width = len(levels[0]) if levels else 0
+    if width and all(len(level) == width for level in levels):
+        found.append(
+            (
+                "levels without the zeros in front",
+                f"width = {width}",
+                lambda value: value.rjust(width, "0"),
+            )
+        )
+    return found
+
+
+def _nearest(value: str, levels: Sequence[str]) -> str | None:
+    """The level that a value is, but for how it is written; None where none is near."""
+    plain = {_plain(level): level for level in reversed(levels)}
+    for reading in (_plain(value), _plain(_reread(value))):
+        if reading in plain:
+            return plain[reading]
+    close = difflib.get_close_matches(_plain(value), list(plain)[:_MOST_COMPARED], 1, 0.8)
+    return plain[close[0]] if close else None
+
+
+def _plain(text: str) -> str:
+    """Without case, blanks, accents written in two ways, a decimal part of zero, zeros in front."""
+    text = unicodedata.normalize("NFKC", text).strip().casefold()
+    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"^([0-9]+)\.0+$", r"\1", text)
+    return re.sub(r"^0+([0-9])", r"\1", text)
+
+
+def _reread(text: str) -> str:
+    """UTF-8 that was once taken for cp1252, mended: "ZÃ¼rich" is "Zürich"."""
+    try:
+        return text.encode("cp1252").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+def for_numbers(column: str, strangers: Mapping[str, int]) -> Suggestion:
+    """What text that is no number probably is: a mark for "missing", or a number written otherwise.
+
+    >>> for_numbers("income", {"1.234,5": 4, "12,0": 1}).lines[0].value
+    '{ number = "income", decimal = ",", thousands = "." }'
+    """
+    missing = {value: "" for value in strangers if value.strip().casefold() in MISSING_WORDS}
+    if missing:
+        pairs = ", ".join(f'{_quoted(value)} = ""' for value in missing)
+        line = PlanLine(
+            "derive", _key(column), f"{{ recode = {_quoted(column)}, to = {{ {pairs} }} }}", True
+        )
+        some = (
+            "all of them are" if len(missing) == len(strangers) else f"{len(missing)} of them are"
+        )
+        return Suggestion(f"{some} words for a missing value", missing, (line,))
+    for decimal, thousands in _MARKS:
+        if strangers and all(_is_number(value, decimal, thousands) for value in strangers):
+            keys = [f'decimal = "{decimal}"'] if decimal != "." else []
+            keys += [f'thousands = "{thousands}"'] if thousands else []
+            line = PlanLine(
+                "derive", _key(column), f"{{ number = {_quoted(column)}, {', '.join(keys)} }}"
+            )
+            return Suggestion("numbers with other marks", {}, (line,))
+    return Suggestion("", {})
+
+
+def _is_number(text: str, decimal: str, thousands: str) -> bool:
+    """Whether a text is a number with these marks, thousands in threes."""
+    whole = rf"[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+" if thousands else "[0-9]+"
+    return re.fullmatch(rf"\s*-?(?:{whole})(?:{re.escape(decimal)}[0-9]+)?\s*", text) is not None
+
+
+def for_dates(values: Sequence[str]) -> tuple[str, ...]:
+    """Layouts in which every one of these texts is a date.
+
+    >>> for_dates(["31.12.1999", "01.02.2003"])
+    ('%d.%m.%Y',)
+    """
+    return tuple(layout for layout in LAYOUTS if all(_is_date(value, layout) for value in values))
+
+
+def _is_date(text: str, layout: str) -> bool:
+    from datetime import datetime
+
+    try:
+        datetime.strptime(text.strip(), layout)
+    except ValueError:
+        return False
+    return True
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,226 @@
+"""The door of the desk: who comes in, and what no answer may leave without.
+
+Every request passes here before any page: the address it was sent to, its size and the time it
+takes to arrive, who sends it, and for anything but reading that it comes from a page of this desk.
+What goes wrong is answered in a few words and never logged: a traceback may quote a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from congenial.desk.desk_settings import LARGEST_REQUEST, SLOWEST_REQUEST, DeskSettings
+
+COOKIE = "congenial_desk"
+ENTER = "/enter"
+STATIC = "/static/"
+PROXY_SECRET = "congenial-proxy-secret"  # noqa: S105 - a header's name
+LONGEST_NAME = 64
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "cache-control": "no-store",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+_READING = ("GET", "HEAD")
+
+
+@dataclass(frozen=True)
+class Session:
+    """One visitor: their name in the ledger (None: whoever runs the desk), and a form's secret."""
+
+    who: str | None
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+
+class Refused(Exception):
+    """A request that is not let in: the status and a few words."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
+
+
+class Door:
+    """ASGI middleware around the pages of a desk."""
+
+    def __init__(self, app: ASGIApp, settings: DeskSettings) -> None:
+        self.app = app
+        self.settings = settings
+        self._token = settings.token
+        self._sessions: dict[str, Session] = {}
+        self._by_name: dict[str, Session] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no web sockets here
+        started = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                _add_headers(message)
+            await send(message)
+
+        try:
+            answer = await self._admit(scope, receive)
+        except Refused as no:
+            answer = PlainTextResponse(f"{no.words}\n", no.status)
+        except Exception:  # noqa: BLE001 - of the door itself; its text stays out
+            answer = PlainTextResponse("The request cannot be read.\n", 400)
+        if isinstance(answer, Response):
+            await answer(scope, receive, guarded)
+            return
+        try:
+            await self.app(scope, answer, guarded)
+        except Exception as error:  # noqa: BLE001 - its text may quote a record
+            if not started:
+                words = f"Unexpected error: {type(error).__name__}. Nothing more is said here.\n"
+                await PlainTextResponse(words, 500)(scope, receive, guarded)
+
+    async def _admit(self, scope: Scope, receive: Receive) -> Response | Receive:
+        """The request's body for the pages, or the answer right away."""
+        headers = Headers(scope=scope)
+        self._check_address(scope, headers)
+        if scope["path"] == ENTER and not self.settings.for_a_team:
+            return self._enter(scope)
+        if scope["path"].startswith(STATIC) and scope["method"] in _READING:
+            return receive
+        session = self._session(headers)
+        if session is None:
+            raise Refused(401, "Open the desk by the link that `congenial desk` printed.")
+        scope.setdefault("state", {})["session"] = session
+        if scope["method"] in _READING:
+            return receive
+        if scope["method"] != "POST":
+            raise Refused(405, "This is not done here.")
+        self._check_origin(scope, headers)
+        body = await _body(headers, receive)
+        _check_form(session, headers, body)
+        return _again(body, receive)
+
+    def _origins(self, scope: Scope) -> tuple[str, ...]:
+        return self.settings.origins((scope.get("server") or ("", self.settings.port))[1])
+
+    def _check_address(self, scope: Scope, headers: Headers) -> None:
+        """A name that leads here by a trick of name servers is not one of ours."""
+        known = [urlsplit(one).netloc for one in self._origins(scope)]
+        if headers.get("host", "").lower() not in known:
+            raise Refused(421, "The desk is not at this address.")
+
+    def _enter(self, scope: Scope) -> Response:
+        """Exchange the one-time token for a session."""
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        given = query.get("token", [""])[0]
+        if scope["method"] != "GET" or not self._token or not _same(given, self._token):
+            raise Refused(401, "This link was used before, or is not right. Start the desk anew.")
+        self._token = ""
+        key = secrets.token_urlsafe(32)
+        self._sessions[key] = Session(None)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(COOKIE, key, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _session(self, headers: Headers) -> Session | None:
+        if not self.settings.for_a_team:
+            given = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+            return self._sessions.get(given)
+        if not _same(headers.get(PROXY_SECRET, ""), self.settings.proxy_secret):
+            raise Refused(401, "The desk is reached through its proxy.")
+        names = headers.getlist(self.settings.user_header)
+        if len(names) != 1 or not _is_name(names[0]):
+            raise Refused(401, "The proxy did not say who you are.")
+        return self._by_name.setdefault(names[0], Session(names[0]))
+
+    def _check_origin(self, scope: Scope, headers: Headers) -> None:
+        """A form of another site is not ours, whatever it holds."""
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if origin is not None and origin not in self._origins(scope):
+            raise Refused(403, "The form came from another site.")
+        if site is not None and site != "same-origin":
+            raise Refused(403, "The form came from another site.")
+
+
+def _check_form(session: Session, headers: Headers, body: bytes) -> None:
+    """The secret of this session, in a header or as the form's first field."""
+    given = headers.get("x-csrf-token", "")
+    kind = headers.get("content-type", "").partition(";")[0].strip()
+    if not given and kind == "application/x-www-form-urlencoded":
+        given = parse_qs(body.decode("latin-1")).get("csrf", [""])[0]
+    elif kind not in ("application/x-www-form-urlencoded", "application/json"):
+        raise Refused(415, "The desk takes forms and JSON.")
+    if not _same(given, session.csrf):
+        raise Refused(403, "The form is not from a page of this desk. Open the page again.")
+
+
+async def _body(headers: Headers, receive: Receive) -> bytes:
+    """The whole body, if it is not too large and does not take too long."""
+    too_large = Refused(413, "The request is too large.")
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > LARGEST_REQUEST:
+        raise too_large
+    parts = bytearray()
+    try:
+        async with asyncio.timeout(SLOWEST_REQUEST):
+            while True:
+                message = await receive()
+                parts += message.get("body", b"")
+                if len(parts) > LARGEST_REQUEST:
+                    raise too_large
+                if not message.get("more_body") or message["type"] == "http.disconnect":
+                    return bytes(parts)
+    except TimeoutError:
+        raise Refused(408, "The request took too long to arrive.") from None
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Hand out a body that was read already."""
+    given = False
+
+    async def read() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
+
+
+def _add_headers(message: Message) -> None:
+    headers = MutableHeaders(scope=message)
+    for name, value in HEADERS.items():
+        if name not in headers:
+            headers[name] = value
+
+
+def _same(given: str, expected: str) -> bool:
+    return bool(expected) and hmac.compare_digest(given.encode(), expected.encode())
+
+
+def _is_name(name: str) -> bool:
+    return bool(name.strip()) and name.isprintable() and len(name) <= LONGEST_NAME

@@ -1,0 +1,71 @@
+"""The desk as an application: its screens, each with what it needs, behind the door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from congenial.desk import (
+    bundle_screen,
+    data_screen,
+    overview,
+    plan_editor,
+    price_screen,
+    publication_screen,
+    review_screen,
+)
+from congenial.desk.access import Door
+from congenial.desk.desk_settings import DeskSettings
+from congenial.desk.visit import Desk, DeskPage
+
+SCREENS = (
+    DeskPage("/", "GET", overview.show_overview),
+    DeskPage("/plans", "POST", overview.make_plan),
+    DeskPage("/job/{job}", "GET", overview.show_job),
+    DeskPage("/plan/{plan}", "GET", plan_editor.show_plan, "read"),
+    DeskPage("/plan/{plan}/check", "POST", plan_editor.check_plan, "read"),
+    DeskPage("/plan/{plan}/edit", "POST", plan_editor.edit_plan, "read"),
+    DeskPage("/plan/{plan}/save", "POST", plan_editor.save_plan, "propose"),
+    DeskPage("/plan/{plan}/data", "GET", data_screen.show_data, "read"),
+    DeskPage("/plan/{plan}/data/check", "POST", data_screen.check_records, "reserve"),
+    DeskPage("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
+    DeskPage("/plan/{plan}/review", "GET", review_screen.show_review, "read"),
+    DeskPage("/plan/{plan}/propose", "POST", review_screen.propose_plan, "propose"),
+    DeskPage("/plan/{plan}/approve", "POST", review_screen.approve_plan, "approve"),
+    DeskPage("/plan/{plan}/refuse", "POST", review_screen.refuse_plan, "refuse"),
+    DeskPage("/plan/{plan}/withdraw", "POST", review_screen.withdraw_word, "withdraw"),
+    DeskPage("/plan/{plan}/require", "POST", review_screen.require_approval, "require"),
+    DeskPage("/plan/{plan}/release", "GET", publication_screen.show_release, "read"),
+    DeskPage("/plan/{plan}/publish", "POST", publication_screen.publish_figures, "mandates"),
+    DeskPage("/plan/{plan}/draw", "POST", publication_screen.draw_release, "reserve"),
+    DeskPage("/plan/{plan}/budget", "GET", publication_screen.show_budget, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}", "GET", bundle_screen.show_bundle, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}/{file}", "GET", bundle_screen.send_file, "read"),
+)
+
+
+def build(settings: DeskSettings) -> ASGIApp:
+    """The application of one desk."""
+    routes = [Route(one.path, one.__call__, methods=[one.method]) for one in SCREENS]
+    static = Mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
+    app = Starlette(
+        routes=[*routes, static], exception_handlers={HTTPException: _told, Exception: _told}
+    )
+    app.state.desk = Desk(settings)
+    return Door(app, settings)
+
+
+def _told(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    """No page of this address, or not in this way."""
+    if not isinstance(error, HTTPException):  # its text stays out: it may quote a record
+        return PlainTextResponse(f"Unexpected error: {type(error).__name__}.\n", 500)
+    words = {404: "There is no such page.", 405: "This is not done here."}
+    said = words.get(error.status_code, "That did not work.")
+    return PlainTextResponse(f"{said}\n", error.status_code)

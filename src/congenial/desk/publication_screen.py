@@ -1,0 +1,133 @@
+"""Publishing the exact figures and drawing releases, as jobs with progress; the budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from congenial.desk.jobs import Tell, Work
+from congenial.desk.rendering import address
+from congenial.desk.visit import Visit
+from congenial.errors import CongenialError, PlanError
+from congenial.ledger.budget import in_words
+from congenial.ledger.ledger import Ledger
+from congenial.publication import workflow
+from congenial.publication.plan_approval import standing
+
+FIGURES_SHOWN = 12
+
+
+def show_release(visit: Visit) -> Response:
+    """What is published and drawn of the plan, and what comes next."""
+    plan, ledger = visit.plan, visit.ledger
+    public = () if ledger is None else ledger.mandates.statements
+    left = [one.label for one in plan.statements if one not in public]
+    entries = {} if ledger is None else {one.name: one for one in ledger.entries() if one.counted}
+    stands = standing(plan, ledger)
+    return visit.page(
+        "release.html",
+        stands=stands,
+        ready=not stands.required or stands.standing == "approved",
+        figures=[one.label for one in plan.statements],
+        left=left,
+        releases=[
+            {
+                "name": one.name,
+                "entry": entries.get(one.name),
+                "bundle": _has_bundle(visit, one.name),
+            }
+            for one in plan.release
+        ],
+        may_publish=visit.may("mandates"),
+        may_release=visit.may("reserve"),
+        role=visit.role,
+    )
+
+
+def _has_bundle(visit: Visit, name: str) -> bool:
+    return (visit.path.parent / "bundles" / name / "release.json").is_file()
+
+
+def _confirmed(visit: Visit, word: str) -> None:
+    """Neither figures nor noise can be taken back: a tick in the form says that this is known."""
+    if visit.form.get("sure") != word:
+        raise PlanError("this cannot be taken back.", remedy="Tick the box that says so first.")
+    if visit.form.get("digest") != visit.plan.digest:
+        raise PlanError(
+            "the plan, or a file it names, was changed since this page was opened.",
+            remedy="Open the page again; nothing was published or drawn.",
+        )
+
+
+def publish_figures(visit: Visit) -> Response:
+    """Compute, record and write the exact figures."""
+    _confirmed(visit, "publish")
+    weaker = visit.form.get("weaker") == "yes"
+
+    def work(tell: Tell) -> None:
+        tell("reading the data")
+        workflow.publish(visit.plan, accept_weaker=weaker, progress=tell, who=visit.who)
+
+    return start_job(
+        visit, "Publishing the exact figures", work, address("plan", visit.key, "release")
+    )
+
+
+def draw_release(visit: Visit) -> Response:
+    """Draw a release and write its bundle."""
+    _confirmed(visit, "release")
+    name = visit.plan.named(visit.form.get("name", "")).name
+
+    def work(tell: Tell) -> None:
+        tell("reading the data")
+        workflow.release(visit.plan, name, progress=tell, who=visit.who)
+
+    return start_job(visit, f"Releasing '{name}'", work, address("plan", visit.key, "bundle", name))
+
+
+def start_job(visit: Visit, title: str, work: Work, then: str) -> Response:
+    """Run work for the plan, and send the visitor to its progress."""
+    job = visit.desk.jobs.start(title, visit.key, visit.name, then, work)
+    return visit.go("job", job.id)
+
+
+def show_budget(visit: Visit) -> Response:
+    """What is spent and left, release by release, and what has not ended."""
+    ledger = visit.ledger
+    return visit.page(
+        "budget.html",
+        limit=visit.plan.budget.budget().words,
+        ledger=None if ledger is None else budget_document(ledger),
+        place=visit.plan.ledger,
+        in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
+    )
+
+
+def budget_document(ledger: Ledger) -> dict[str, Any]:
+    """A ledger as plain data: totals, each release then and now, figures, roles, proposals."""
+    budget = ledger.budget
+    say = in_words if budget is None else budget.say
+    try:
+        found = ledger.prices()
+        priced = {one.entry.id: (say(one.then), say(one.now)) for one in found.releases}
+        together = say(found.together)
+    except CongenialError as error:
+        priced, together = {}, str(error)
+    known = ledger.approvals
+    return {
+        "where": ledger.where,
+        "budget": "no limit" if budget is None else budget.words,
+        "spent": ledger.spent_words(),
+        "left": ledger.left_words(),
+        "together": together,
+        "releases": [
+            {"name": one.name, "status": one.status, "who": one.who, "at": one.at[:16]}
+            | dict(zip(("then", "now"), priced.get(one.id, ("-", "-")), strict=True))
+            for one in ledger.entries()
+        ],
+        "pending": [one.name for one in ledger.pending()],
+        "figures": [one.label for one in ledger.mandates.statements],
+        "roles": ledger.roles,
+        "required": known.required,
+    }

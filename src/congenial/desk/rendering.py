@@ -1,0 +1,42 @@
+"""HTML of the desk from the templates beside this module; every value is escaped."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from congenial._version import __version__
+from congenial.privacy.numbers import number
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("congenial.desk"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"version": __version__, "address": address, "number": number}
+    return made
+
+
+def address(*parts: str) -> str:
+    """The address of a page: its parts, each made safe for an address.
+
+    >>> address("plan", "a/b.toml", "price")
+    '/plan/a%2Fb.toml/price'
+    """
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def render(template: str, **shown: Any) -> str:
+    """A page from one of the desk's templates."""
+    return _environment().get_template(template).render(shown)

@@ -1,0 +1,137 @@
+// The desk's own script: checks a plan while it is typed, applies edits of the form, follows a job.
+"use strict";
+
+const csrf = document.querySelector('meta[name="csrf"]').content;
+
+async function ask(address, fields) {
+  const answer = await fetch(address, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-csrf-token": csrf },
+    body: JSON.stringify(fields),
+  });
+  if (!answer.ok) throw new Error(String(answer.status));
+  return answer.json();
+}
+
+function startEditor(editor) {
+  const text = document.getElementById("text");
+  const check = document.getElementById("check");
+  const form = document.getElementById("form");
+  const unsaved = document.getElementById("unsaved");
+  const saved = text.value;
+  let timer = 0;
+  let latest = 0;
+
+  function tell(state, words) {
+    check.className = "notice " + (state === "fine" ? "fine" : "problem");
+    check.textContent = words;
+  }
+
+  let shown = "";
+
+  // Replace the form if it changed, and keep the place of whoever is in it.
+  function showForm(html) {
+    if (html === shown) return;
+    shown = html;
+    const active = document.activeElement;
+    const inside = form.contains(active) ? [...form.querySelectorAll("input, button, select, summary")].indexOf(active) : -1;
+    form.innerHTML = html;
+    const fields = form.querySelectorAll("input, button, select, summary");
+    if (inside >= 0 && fields.length) fields[Math.min(inside, fields.length - 1)].focus();
+  }
+
+  function mark() {
+    if (unsaved) unsaved.hidden = text.value === saved;
+  }
+
+  async function send(address, fields) {
+    const mine = ++latest;
+    try {
+      const told = await ask(address, fields);
+      return mine === latest ? told : null;
+    } catch (error) {
+      tell("problem", "The desk does not answer. Is it still running?");
+      return null;
+    }
+  }
+
+  async function checkText() {
+    const told = await send(editor.dataset.check, { text: text.value });
+    if (!told) return;
+    tell(told.state, told.words);
+    showForm(told.form);
+    mark();
+  }
+
+  async function edit(fields) {
+    const told = await send(editor.dataset.edit, { text: text.value, ...fields });
+    if (!told) return;
+    tell(told.state, told.words);
+    if (told.text === null) return;
+    text.value = told.text;
+    showForm(told.form);
+    mark();
+  }
+
+  text.addEventListener("input", () => {
+    mark();
+    clearTimeout(timer);
+    timer = setTimeout(checkText, 300);
+  });
+  form.addEventListener("change", (event) => {
+    const field = event.target.closest("input[data-edit]");
+    if (field) edit({ ...field.dataset, value: field.value });
+  });
+  form.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.edit) {
+      edit({ ...button.dataset });
+    } else if ("do" in button.dataset) {
+      const group = button.closest("[data-edit]");
+      const fields = { edit: group.dataset.edit };
+      for (const one of group.querySelectorAll("[data-name]")) fields[one.dataset.name] = one.value;
+      edit(fields);
+    }
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (text.value !== saved && !editor.dataset.leaving) event.preventDefault();
+  });
+  text.form.addEventListener("submit", () => { editor.dataset.leaving = "yes"; });
+}
+
+function followJob(job) {
+  async function look() {
+    let told;
+    try {
+      told = await (await fetch(job.dataset.address)).json();
+    } catch (error) {
+      setTimeout(look, 2000);
+      return;
+    }
+    const share = document.getElementById("share");
+    if (told.share === null) share.removeAttribute("value"); else share.value = told.share;
+    const words = told.state === "running" ? "Running: " + told.stage : told.state === "done" ? "Done." : "Not done.";
+    const stage = document.getElementById("stage");
+    if (stage.textContent !== words) stage.textContent = words;
+    document.getElementById("seconds").textContent = told.seconds;
+    document.getElementById("left").textContent =
+      told.left === null ? "" : ", about " + told.left + " s left in this step";
+    if (told.state === "running") {
+      setTimeout(look, 500);
+    } else if (told.state === "done") {
+      location.assign(told.then);
+    } else {
+      const error = document.getElementById("error");
+      error.textContent = told.error;
+      error.hidden = false;
+      share.value = 0;
+    }
+  }
+  if (job.dataset.state !== "failed") look();
+}
+
+const editor = document.getElementById("editor");
+if (editor) startEditor(editor);
+const job = document.getElementById("job");
+if (job) followJob(job);

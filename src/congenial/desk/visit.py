@@ -1,0 +1,229 @@
+"""One request to the desk as its pages see it, and what stands between a request and a page.
+
+A page is a plain function of a `Visit`. It runs in a thread, within a time limit; whether the
+visitor's role in the plan's ledger allows it is asked before, for every page in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from anyio import to_thread
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from congenial.desk.access import Session
+from congenial.desk.desk_settings import AT_ONCE, SLOWEST_ANSWER, DeskSettings
+from congenial.desk.jobs import Jobs
+from congenial.desk.rendering import address, render
+from congenial.desk.workspace import PlanConflictError, Workspace
+from congenial.errors import CongenialError, LedgerError, PlanError
+from congenial.ledger.ledger import Ledger
+from congenial.ledger.roles import Role, allowed, check_role, role_of
+from congenial.publication.plan import Plan
+from congenial.publication.workflow import open_ledger
+
+# What a page needs: to read, or to add such an event to the ledger; "nothing" has no plan.
+Needs = Literal[
+    "nothing", "read", "propose", "approve", "refuse", "withdraw", "mandates", "reserve", "require"
+]
+
+
+class NotHereError(PlanError):
+    """There is no such page, plan, bundle or file."""
+
+
+@dataclass
+class Desk:
+    """What all visits share."""
+
+    settings: DeskSettings
+    jobs: Jobs = field(default_factory=Jobs)
+    seats: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+
+    @property
+    def workspace(self) -> Workspace:
+        """The desk's folder."""
+        return Workspace(self.settings.folder)
+
+
+@dataclass
+class Visit:
+    """A request: who comes, what they ask for, and what their form holds."""
+
+    desk: Desk
+    session: Session
+    route: Mapping[str, Any]
+    query: QueryParams
+    form: dict[str, str]
+
+    @property
+    def who(self) -> str | None:
+        """The visitor's name in ledgers; None is whoever runs the desk."""
+        return self.session.who
+
+    @property
+    def name(self) -> str:
+        """The visitor's name for people."""
+        return self.who or getpass.getuser()
+
+    @property
+    def key(self) -> str:
+        """The plan's key in the address."""
+        return str(self.route["plan"])
+
+    @cached_property
+    def path(self) -> Path:
+        """The plan's file."""
+        found = self.desk.workspace.plans().get(self.key)
+        if found is None:
+            raise NotHereError("there is no such plan at this desk.", remedy="Start at the folder.")
+        return found
+
+    @cached_property
+    def text(self) -> str:
+        """The plan's text."""
+        return Plan.read(self.path)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan."""
+        return Plan.parse(self.text, self.path.parent)
+
+    @cached_property
+    def ledger(self) -> Ledger | None:
+        """The plan's ledger, if it is there."""
+        return open_ledger(self.plan, create=False, who=self.who)
+
+    @property
+    def role(self) -> Role:
+        """The visitor's role in the plan's ledger."""
+        if self.ledger is None:
+            return "owner"
+        return role_of(self.ledger.roles, self.ledger.who)
+
+    def may(self, needs: Needs) -> bool:
+        """Whether the visitor's role allows something."""
+        if self.ledger is None or needs in ("nothing", "read"):
+            return self.ledger is None or self.role != "none"
+        return allowed(self.ledger.roles, self.ledger.who, needs)
+
+    def page(self, template: str, status: int = 200, **shown: Any) -> Response:
+        """A page for this visitor."""
+        about = {"csrf": self.session.csrf, "visitor": self.name, "key": self.route.get("plan")}
+        return HTMLResponse(render(template, **(about | shown)), status)
+
+    def go(self, *parts: str) -> Response:
+        """Send the visitor to another page of the plan."""
+        return RedirectResponse(address(*parts), 303)
+
+
+@dataclass(frozen=True)
+class DeskPage:
+    """A page or a deed of the desk: its address, how it is asked for, and what it needs."""
+
+    path: str
+    method: Literal["GET", "POST"]
+    handler: Callable[[Visit], Response]
+    needs: Needs = "nothing"
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request."""
+        desk: Desk = request.app.state.desk
+        visit = Visit(
+            desk,
+            request.state.session,
+            request.path_params,
+            request.query_params,
+            await _form(request),
+        )
+        try:
+            async with asyncio.timeout(SLOWEST_ANSWER):
+                return await to_thread.run_sync(self._answer, visit, abandon_on_cancel=True)
+        except TimeoutError:
+            return _too_slow(visit)
+
+    def _answer(self, visit: Visit) -> Response:
+        """In a thread, and with a seat until it really ends, also when nobody waits any more."""
+        if not visit.desk.seats.acquire(timeout=SLOWEST_ANSWER):
+            return _too_slow(visit)
+        try:
+            self._refuse(visit)
+            return self.handler(visit)
+        except CongenialError as error:
+            return _told(visit, error)
+        finally:
+            visit.desk.seats.release()
+
+    def _refuse(self, visit: Visit) -> None:
+        """Whether the visitor may, by their role; a plan without a readable ledger is for whoever
+        runs the desk.
+        """
+        if self.needs == "nothing":
+            return
+        try:
+            ledger = visit.ledger
+        except CongenialError:
+            _ = visit.path  # one that is not there says so itself
+            if visit.who is None and self.needs in ("read", "propose"):
+                return
+            raise
+        if ledger is None:
+            return
+        if self.needs != "read":
+            check_role(ledger.roles, ledger.who, self.needs)
+        elif visit.role == "none":
+            raise LedgerError(
+                f"'{visit.name}' has no role in the ledger of this plan.",
+                remedy="Ask an owner of the ledger for one.",
+            )
+
+
+def _too_slow(visit: Visit) -> Response:
+    return visit.page(
+        "error.html",
+        503,
+        what="This takes longer than a page may. It may still be done: look again later.",
+        remedy="Use the command in a terminal, or make the plan smaller.",
+    )
+
+
+def _told(visit: Visit, error: CongenialError) -> Response:
+    """An error that was foreseen, as a page."""
+    status = 422
+    if isinstance(error, NotHereError):
+        status = 404
+    elif isinstance(error, PlanConflictError):
+        status = 409
+    elif isinstance(error, LedgerError):
+        status = 403
+    return visit.page("error.html", status, what=error.what, remedy=error.remedy)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form or of a JSON object, as texts."""
+    if request.method != "POST":
+        return {}
+    if request.headers.get("content-type", "").startswith("application/json"):
+        try:
+            told = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            return {}
+        fields = told.items() if isinstance(told, dict) else ()
+        return {key: value for key, value in fields if isinstance(value, str)}
+    found = await request.form()
+    return {key: value for key, value in found.multi_items() if isinstance(value, str)}
+
+
+def as_json(document: Mapping[str, Any]) -> Response:
+    """Plain data for the desk's own script."""
+    return JSONResponse(dict(document))

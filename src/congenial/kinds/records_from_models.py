@@ -1,0 +1,137 @@
+"""Synthetic records: [[release]] with `model`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+)
+
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.kinds.records_from_models_offer import ModelRecordsCheck
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
+    from congenial.synthesis.certified import Synthesizer
+    from congenial.synthesis.synthetic_release import SyntheticRelease
+
+
+class ModelRecordsSection(NamedSection):
+    """[[release]] with `model`: synthetic records, drawn column by column from models.
+
+    `model` has one entry per column, in the order they are drawn; `theta` the values each model's
+    parameters may take. `M` is the range of one record's score for one copy; `epsilon` states the
+    promise instead, or bounds it besides.
+    """
+
+    model: dict[str, str | dict[str, Any]] = Field(min_length=1)
+    theta: dict[str, dict[str, Any]] = {}
+    M: Positive | None = None
+    copies: int = Field(default=1, ge=1)
+    records: int | None = Field(default=None, ge=1)
+    public: list[str] = []
+    basis: Literal["theorem"] | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> ModelRecordsSection:
+        if self.M is None and self.epsilon is None:
+            raise ValueError("must have M or epsilon")
+        if self.delta is not None:
+            raise ValueError("synthetic records promise epsilon without delta; leave delta out")
+        for name in self.theta:
+            if name not in self.model:
+                raise ValueError(f"theta names {name!r}, which has no model")
+        if self.mechanism not in ("auto", "pseudo-posterior"):
+            raise ValueError(
+                f"mechanism = {self.mechanism!r} cannot be released: only certified synthesis "
+                "('auto', 'pseudo-posterior') has a proof; local estimates are for studies in "
+                "Python and for `congenial curve`"
+            )
+        return self
+
+
+class RecordsFromModels(Kind[ModelRecordsSection]):
+    """Records drawn column by column from models with certified weights."""
+
+    key = "model"
+    name = "synthetic records"
+    section = ModelRecordsSection
+    instead: ClassVar[str] = "Combine the copies: see docs/how-to/synthetic-records."
+
+    def build(
+        self, plan: Setting, section: ModelRecordsSection, figures: Invariants
+    ) -> Synthesizer:
+        """The synthesizer over the databases that agree with the figures."""
+        from congenial.kinds.records_from_models_offer import build
+
+        return build(plan, section, figures)
+
+    def check(
+        self,
+        plan: Setting,
+        section: ModelRecordsSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> ModelRecordsCheck:
+        """What it promises, from public parameters alone."""
+        from congenial.kinds.records_from_models_offer import check
+
+        return check(plan, section, figures)
+
+    def offer(
+        self,
+        plan: Setting,
+        section: ModelRecordsSection,
+        built: Synthesizer,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """Read and check the data and work out the laws; what is left is to draw."""
+        from congenial.kinds.records_from_models_offer import offer
+
+        return offer(plan, section, built, figures, randomness, progress)
+
+    def shown(self, section: ModelRecordsSection) -> Sequence[str]:
+        """The columns of a record, drawn or copied."""
+        return (*section.public, *section.model)
+
+    @property
+    def release_class(self) -> type[SyntheticRelease]:
+        """`SyntheticRelease`."""
+        from congenial.synthesis.synthetic_release import SyntheticRelease
+
+        return SyntheticRelease
+
+    def report(self, release: SyntheticRelease, promise: str) -> str:
+        """The report of the records and their models."""
+        from congenial.report.model_records_report import render
+
+        return render(release, promise)
+
+    def examine(self, checked: ModelRecordsCheck) -> Document:
+        """Columns with their models and weights, the promise, and what the ledger counts."""
+        from congenial.kinds.records_from_models_words import examine
+
+        return examine(checked)
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        from congenial.kinds.records_from_models_words import show
+
+        show(document, screen)
+
+
+MODEL_RECORDS = RecordsFromModels()

@@ -1,0 +1,256 @@
+"""Protected tables from a plan: the mechanism that a section asks for, or why there is none; what
+it promises; and getting ready to draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from congenial.data.source import SPARK_SCHEME
+from congenial.data.tabulate import Microdata
+from congenial.errors import (
+    BundleError,
+    GuaranteeError,
+    MandateError,
+    PlanError,
+    PredicateError,
+    StructureError,
+)
+from congenial.figures.invariants import Invariants
+from congenial.figures.support import Support, support
+from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
+from congenial.kinds.single_table import ReleaseSection
+from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.acceptance_pilot import refuse_hopeless
+from congenial.mechanisms.calibrate import AUTO, calibrate
+from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.hierarchy import CongenialHierarchy
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
+from congenial.mechanisms.projection.projection import project, rehearse
+from congenial.mechanisms.table_release import Release
+from congenial.pairs.adjacency import Supremum
+from congenial.privacy.composition import largest_gauge
+from congenial.privacy.description import HULLS
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.normaliser import Price
+from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
+from congenial.report.table_report import render
+from congenial.sampling.randomness import Randomness, SeededRandomness
+
+
+def build(plan: Setting, section: ReleaseSection, mandates: Invariants) -> Mechanism:
+    """The mechanism of one release section over the databases that agree with `mandates`."""
+    if section.reading == "literal":
+        raise PlanError(
+            f"release '{section.name}': reading = 'literal' may leave some people without any "
+            "promise; it is for studies only.",
+            remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
+        )
+    target = section.target(plan.adjacency(mandates, section.reading))
+    mechanism = _calibrated(section, target)
+    if mandates.equalities and not mechanism.conditions:
+        raise MandateError(
+            f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
+            remedy="Use mechanism = 'auto'.",
+        )
+    if mandates.bounds and section.nonnegative == "no":
+        raise PlanError(
+            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and "
+            "nonnegative = 'no' keeps no bounds.",
+            remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
+        )
+    if isinstance(mechanism, CongenialCounts):
+        refuse_hopeless(mechanism)
+    if section.nonnegative == "project" and mechanism.description.continuous:
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
+            f"'{mechanism.name}' draws real numbers.",
+            remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
+        )
+    if section.basis is not None and mechanism.guarantee.basis != section.basis:
+        raise GuaranteeError(
+            f"release '{section.name}' asks for basis = '{section.basis}'; "
+            f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
+        )
+    return mechanism
+
+
+def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
+    if section.levels is None:
+        return calibrate(_asked(section), target, section.table)
+    if section.mechanism not in (AUTO, CongenialHierarchy.name) or section.by:
+        raise PlanError(
+            f"release '{section.name}': levels goes with mechanism = 'auto' and without by.",
+            remedy="Leave the other key out.",
+        )
+    if section.nonnegative == "condition":
+        raise PlanError(
+            f"release '{section.name}': what nonnegative = 'condition' costs with levels is not "
+            "proved.",
+            remedy="Use nonnegative = 'project', which is free.",
+        )
+    try:
+        return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
+    except StructureError as reason:
+        raise StructureError(
+            f"release '{section.name}': {reason.what}", remedy=reason.remedy
+        ) from None
+
+
+def _asked(section: ReleaseSection) -> str:
+    """The mechanism a release section asks for: conditioning on signs is a law of its own."""
+    if section.nonnegative != "condition":
+        return section.mechanism
+    if section.mechanism not in (AUTO, CongenialCounts.name):
+        raise PlanError(
+            f"release '{section.name}': nonnegative = 'condition' does not go with mechanism = "
+            f"'{section.mechanism}'.",
+            remedy="Use mechanism = 'auto', or nonnegative = 'project'.",
+        )
+    return CongenialCounts.name
+
+
+@dataclass(frozen=True)
+class ReleaseCheck:
+    """What a release of the plan would promise and how accurate it would be."""
+
+    section: ReleaseSection
+    mechanism: Mechanism
+    guarantee: Guarantee
+    sensitivity: Supremum
+    support: Support
+    errors: list[ErrorRow]
+    price: Price | None  # of conditioning on counts >= 0, part of the promise
+    wanted: tuple[str, Fraction] | None  # the parameter the plan gives, and what a wish needs
+    unanswered: str = ""  # why a wish about a sum that the table shows has no answer
+    printed: ExpectedCounts | None = None  # of counts that are made nonnegative afterwards
+
+
+def check(
+    plan: Setting, section: ReleaseSection, mandates: Invariants, wish: Want | None = None
+) -> ReleaseCheck:
+    """What it promises and how accurate it is, from public parameters alone."""
+    mechanism = build(plan, section, mandates)
+    guarantee = planned(mechanism.guarantee, plan, section.delta)
+    table = mechanism.description.table
+    wanted, unanswered = None, ""
+    if wish is not None:
+        kind = section.kind
+        try:
+            wanted = (kind, smallest(wish, lambda x: _with(plan, section, mandates, {kind: x})))
+        except (BundleError, PredicateError):
+            pass  # this table does not show what is asked about
+        except StructureError as reason:
+            unanswered = reason.what
+    return ReleaseCheck(
+        section,
+        mechanism,
+        guarantee,
+        _sensitivity(mechanism),
+        support(mechanism.description.support, table),
+        error_rows(mechanism),
+        mechanism.price if isinstance(mechanism, CongenialCounts) else None,
+        wanted,
+        unanswered,
+        expected_counts(mechanism) if section.nonnegative == "project" else None,
+    )
+
+
+def _sensitivity(mechanism: Mechanism) -> Supremum:
+    """How far look-alikes are apart in the norm the loss is counted in."""
+    description, adjacency = mechanism.description, mechanism.adjacency
+    if description.norm == "gauge":
+        return largest_gauge(adjacency, HULLS[description.family])
+    if description.norm == "l1":
+        return adjacency.l1(description.table)
+    return adjacency.l2_squared(description.table)
+
+
+def _with(
+    plan: Setting, section: ReleaseSection, mandates: Invariants, change: dict[str, Fraction]
+) -> Mechanism:
+    return build(plan, section.model_copy(update=change), mandates)
+
+
+@contextmanager
+def offer(
+    plan: Setting,
+    section: ReleaseSection,
+    mechanism: Mechanism,
+    mandates: Invariants,
+    randomness: Randomness | None,
+    progress: Tell,
+) -> Iterator[Offer]:
+    """Read and check the data; what is left is to draw, while the data are open."""
+    reader, fit = mechanism, None
+    if section.nonnegative == "project":
+        fit = rehearse(mechanism)
+        reader = mechanism.projected(fit)
+    guarantee = planned(mechanism.guarantee, plan, section.delta)
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        progress("reading the data")
+        draw = _ready(plan, section, mechanism, data, randomness, progress)
+
+        def finished() -> Release:
+            drawn = draw()
+            drawn = drawn if fit is None else project(drawn, randomness, fit)
+            return drawn.made_by(reader, guarantee)
+
+        def holds(now: Ledger) -> bool:
+            figures = now.mandates
+            return figures == mandates or build(plan, section, figures) == mechanism
+
+        yield Offer(
+            section.name,
+            reader.description,
+            guarantee,
+            finished,
+            lambda: made_up(reader, section.name).made_by(reader, guarantee),
+            render,
+            holds,
+        )
+
+
+def made_up(mechanism: Mechanism, name: str = "rehearsal") -> Release:
+    """A release of the same form around a table of zeros: what can be written of it can be written
+    of a draw. Noise where it does not depend on the data, so that the sampler is tried too.
+    """
+    description, source = mechanism.description, SeededRandomness(0)
+    values = np.zeros(mechanism.shape, float if description.continuous else np.int64)
+    if mechanism.additive:
+        values = values + mechanism.noise(source, 1)[0]
+    shown = np.maximum(values, 0) if description.post_processing == "project" else values
+    raw = values if description.post_processing == "project" else None
+    return Release(
+        name, description, mechanism.guarantee, shown, source.label, source.publishable, raw
+    )
+
+
+def _ready(
+    plan: Setting,
+    section: ReleaseSection,
+    mechanism: Mechanism,
+    data: Microdata,
+    randomness: Randomness | None,
+    progress: Tell,
+) -> Callable[[], Release]:
+    """Check the data, and return what draws; refuses before anything is spent."""
+    if section.by and str(plan.source.address).startswith(SPARK_SCHEME):
+        from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
+
+        groups = ByGroup(mechanism, data, tuple(section.by))
+        groups.check()
+        seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
+        return lambda: groups.release(section.name, seed)
+    released = {plan.schema.axis(axis).base for axis in section.table}
+    mandated = mechanism.adjacency.mandates.bases
+    names = [name for name in plan.schema.names if name in released or name in mandated]
+    table = tabulate(plan, data, names, progress)
+    mechanism.check(table)
+    return lambda: mechanism.release(table, randomness, section.name)

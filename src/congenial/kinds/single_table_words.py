@@ -1,0 +1,295 @@
+"""What `congenial check` says about a protected table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from congenial.kinds import inference_words
+from congenial.kinds.kind import Document, Screen
+from congenial.kinds.want_words import show_want
+
+if TYPE_CHECKING:
+    from congenial.kinds.single_table_offer import ReleaseCheck
+
+_ERROR = ("what", "sums", "standard_deviation", "within", "level")
+_PRINTED = ("what", "sums", "drawn", "sparse", "even")
+_COST = ("label", "loss", "loss_without", "deviation", "deviation_without", "trivial")
+
+
+def examine(one: ReleaseCheck) -> Document:
+    """What a table release would promise, as plain data."""
+    from congenial.privacy.semantics import belief_words
+
+    description = one.mechanism.description
+    norm = description.norm
+    return {
+        "name": one.section.name,
+        "kind": "table",
+        "table": list(description.table),
+        "cells": int(one.support.labels.size),
+        "degrees_of_freedom": one.support.degrees_of_freedom,
+        "sensitivity": {
+            "norm": {"l1": "l1", "l2": "l2 squared", "gauge": "gauge of the hull"}[norm],
+            "value": one.sensitivity.value,
+            "footing": one.sensitivity.footing,
+        },
+        "mechanism": description.mechanism,
+        "law": description.law,
+        "sampler": one.mechanism.sampler,
+        "eps_per_cell": description.rate if norm == "l1" else None,
+        "instead": _instead(one),
+        "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
+        "sigma_squared": description.variance if norm == "l2" else None,
+        "epsilon_per_gauge": description.rate if norm == "gauge" else None,
+        "per_person": one.guarantee.tradeoff.words,
+        "nonnegative": one.section.nonnegative,
+        "structure": one.support.structure,
+        "groups": one.support.words,
+        "normaliser_price": _normaliser_price(one),
+        "mandate_costs": _mandate_costs(one),
+        "guarantee": one.guarantee.to_dict(),
+        "promise": one.guarantee.explain(),
+        "belief": belief_words(one.guarantee),
+        "errors": [_picked(row, _ERROR) for row in one.errors],
+        "printed_counts": _printed(one),
+        "less_noise": _less_noise(one),
+        "inference": _inference(one),
+        "wanted": None if one.wanted is None else dict([one.wanted]),
+        "unanswered": one.unanswered or None,
+    }
+
+
+def _instead(one: ReleaseCheck) -> str | None:
+    """The words of today for a plan with `levels`."""
+    if one.section.levels is None:
+        return None
+    tables = [one.section.table, *one.section.levels]
+    told = ", ".join("[" + ", ".join(f'"{name}"' for name in names) + "]" for names in tables)
+    return (
+        "levels and shares are the words of older plans and keep their meaning. In their place "
+        f"write tables = [{told}], without table, levels and shares: the shares are then worked "
+        "out, figures may cross, and printed counts of every table are estimated together."
+    )
+
+
+def _picked(row: object, names: tuple[str, ...]) -> Document:
+    return {name: getattr(row, name) for name in names}
+
+
+def _printed(one: ReleaseCheck) -> Document | None:
+    """How counts are made nonnegative, and what to expect of them."""
+    if one.printed is None:
+        return None
+    return {
+        "fit": one.printed.fit,
+        "tables": [list(names) for names in one.printed.tables],
+        "errors": [_picked(row, _PRINTED) for row in one.printed.rows],
+        "unknown": one.printed.unknown or None,
+    }
+
+
+def _normaliser_price(one: ReleaseCheck) -> Document | None:
+    """What conditioning adds to the loss, where it adds something."""
+    if one.price is None:
+        return None
+    return {
+        "epsilon": one.price.value,
+        "gamma": one.price.value / (one.mechanism.description.rate * one.sensitivity.value),
+        "basis": one.price.basis,
+        "proved_bound": one.price.bound,
+        "bounds_kept": _bounds_kept(one),
+    }
+
+
+def _mandate_costs(one: ReleaseCheck) -> list[Document]:
+    """What each published figure costs, with and without it."""
+    from congenial.kinds.figure_costs import mandate_costs
+
+    return [_picked(cost, _COST) for cost in mandate_costs(one.mechanism)]
+
+
+def _less_noise(one: ReleaseCheck) -> Document | None:
+    """A mechanism that "auto" does not pick and that would have less noise."""
+    from congenial.report.accuracy import less_noise
+
+    found = less_noise(one.mechanism) if one.section.mechanism == "auto" else None
+    return None if found is None else {"mechanism": found[0], "standard_deviation": found[1]}
+
+
+def _inference(one: ReleaseCheck) -> Document:
+    """Whether `congenial infer` will work on the bundle, and how long it takes where it is slow."""
+    from congenial.inference.feasibility import expected_minutes, outlook
+
+    found = outlook(one.mechanism)
+    return inference_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
+
+
+def _bounds_kept(one: ReleaseCheck) -> Document | None:
+    """Published bounds on which counts are conditioned, and how often draws keep them."""
+    from congenial.mechanisms.acceptance_pilot import acceptance
+    from congenial.mechanisms.congenial import CongenialCounts
+
+    assert isinstance(one.mechanism, CongenialCounts)
+    known = one.mechanism.limits
+    if not known.boxed and not known.sums:
+        return None
+    return {"cells": known.boxed, "sums": known.sums, "acceptance": acceptance(one.mechanism)}
+
+
+def show(one: Document, screen: Screen, want: str | None = None) -> None:
+    """The same for people."""
+    from congenial.privacy.numbers import number
+
+    screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
+    sensitivity = one["sensitivity"]
+    if one["eps_per_cell"] is not None:
+        told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
+        scale = {"Epsilon per cell": told}
+        for level in one["levels"]:
+            what = f"sum by {', '.join(level['by'])}" if level["by"] else "total"
+            scale[f"Epsilon per {what}"] = number(level["eps"])
+    elif one["sigma_squared"] is not None:
+        scale = {"Variance per cell": number(one["sigma_squared"])}
+    else:
+        scale = {"Epsilon per unit of gauge": number(one["epsilon_per_gauge"])}
+    screen.facts(
+        {
+            "Cells": f"{one['cells']}: {one['groups']}",
+            "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
+            f"({sensitivity['footing']})",
+            "Mechanism": f"{one['mechanism']}: {one['law']}",
+            "Drawn by": one["sampler"],
+            **scale,
+            "Per person": one["per_person"],
+            "Nonnegative": one["nonnegative"],
+            **_price_words(one),
+            "Inference": inference_words.words(one["inference"]),
+        }
+    )
+    screen.paragraph("")
+    screen.paragraph(one["promise"])
+    screen.paragraph("")
+    screen.paragraph(one["belief"])
+    screen.paragraph("")
+    if one["instead"]:
+        screen.paragraph(one["instead"])
+        screen.paragraph("")
+    _show_errors(one, screen)
+    _show_printed(one, screen)
+    _show_costs(one, screen)
+    show_want(one, screen, want)
+
+
+def _price_words(one: Document) -> Document:
+    """The two prices apart, where counts are conditioned to be nonnegative."""
+    from congenial.privacy.numbers import number
+
+    price = one["normaliser_price"]
+    if price is None:
+        return {}
+    adjacency = one["eps_per_cell"] * one["sensitivity"]["value"]
+    kept, bound, more = price["bounds_kept"], price["proved_bound"], {}
+    what = "counts >= 0" if kept is None else "counts >= 0 and public bounds"
+    proved = "" if bound is None else f"; the proved bound is {number(bound)}"
+    if kept is not None and kept["sums"]:
+        tries = kept["acceptance"] and 1 / kept["acceptance"]
+        told = f"about {tries:.3g} draws at worst on made-up tables" if tries else "not yet tried"
+        more = {"Bounds on sums": f"{kept['sums']}, kept by drawing again: {told}"}
+    return {
+        "Adjacency price": f"epsilon {number(adjacency)} (records that may differ)",
+        "Normaliser price": f"epsilon {number(price['epsilon'])} ({what}), gamma = "
+        f"{number(price['gamma'])}; {price['basis']}{proved}",
+        **more,
+    }
+
+
+def _show_errors(one: Document, screen: Screen) -> None:
+    if not one["errors"]:
+        screen.paragraph("Errors depend on the data, so none can be stated beforehand.")
+        return
+    screen.table(
+        ("error of", "sums", "standard deviation", "within", "at"),
+        [
+            (
+                row["what"],
+                row["sums"],
+                f"{row['standard_deviation']:.2f}",
+                _within(row["within"]),
+                f"{row['level']:.0%}",
+            )
+            for row in one["errors"]
+        ],
+        numbers="sums,standard deviation,within,at",
+    )
+    less = one["less_noise"]
+    if less is not None:
+        screen.paragraph(
+            f"Less noise: with mechanism = '{less['mechanism']}' a cell's standard deviation is "
+            f"{less['standard_deviation']:.2f}. Its draws are slower, and for most shapes its "
+            "density is known up to a constant only."
+        )
+
+
+def _show_printed(one: Document, screen: Screen) -> None:
+    """What becomes of the counts when they are made nonnegative."""
+    printed = one["printed_counts"]
+    if printed is None:
+        return
+    tables = [" x ".join(names) or "total" for names in printed["tables"]]
+    how = f"fitted from coarse to fine: {', then '.join(tables)}"
+    if printed["fit"] == "cells":
+        how = "the nearest whole counts, cell by cell: sums of many small counts would be too large"
+    screen.paragraph("")
+    screen.paragraph(
+        f"Printed counts: {how}. Any other sum is taken from the values as drawn, which are "
+        "unbiased."
+    )
+    if printed["unknown"]:
+        screen.paragraph(f"Errors of printed counts: {printed['unknown']}.")
+        return
+    rows = [
+        (what, row["sums"], *(f"{row[part]:.2f}" for part in ("drawn", "sparse", "even")))
+        for what, row in zip(tables, printed["errors"], strict=True)
+    ]
+    columns = ("root mean square error of", "sums", "as drawn", "printed, sparse", "printed, even")
+    screen.table(columns, rows, numbers=",".join(columns[1:]))
+    screen.paragraph(
+        "Simulated on tables made up from published figures, not on the data: everybody of a known "
+        "sum in one cell (sparse), or spread over all of them (even)."
+    )
+
+
+def _within(value: float) -> str:
+    """A half-width: whole as it is, otherwise two decimals, rounded up."""
+    return f"{value:g}" if value == int(value) else f"{math.ceil(100 * value) / 100:.2f}"
+
+
+def _show_costs(one: Document, screen: Screen) -> None:
+    """One line a figure: what it costs in the promise and in error."""
+    if not one["mandate_costs"]:
+        return
+    rows = []
+    for cost in one["mandate_costs"]:
+        without, error = cost["loss_without"], cost["deviation_without"]
+        loss = "-" if without is None else f"{without:.4g} -> {cost['loss']:.4g}"
+        noise = "-" if error is None else f"{error:.3g} -> {cost['deviation']:.3g}"
+        rows.append((cost["label"], loss, noise, _cost_note(cost)))
+    kinds = {"gaussian": "mu", "zero-concentrated": "rho"}
+    parameter = kinds.get(one["guarantee"]["tradeoff"]["kind"], "epsilon")
+    screen.paragraph("")
+    screen.table(
+        ("figure", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows
+    )
+    screen.paragraph(
+        "What each figure costs, as without it -> with it: the promise of the same noise, and the "
+        "standard deviation of a cell at the same promise."
+    )
+
+
+def _cost_note(cost: Document) -> str:
+    if cost["loss_without"] is None:
+        return "cannot be built without it"
+    if cost["deviation_without"] is None:
+        return "errors depend on the data"
+    return "changes nothing" if cost["trivial"] else ""

@@ -1,0 +1,150 @@
+"""Which promises may stand beside each other in one ledger, and beside newly published figures.
+
+Promises about pairs of databases add up. Others do not: two releases that each hide a property of
+the whole dataset can reveal it together, and so can an exact figure, or a table that protects
+persons only. A promise that is calibrated to the law of one statistic given public information
+(secret pairs at level "query") stands alone too. Every promise given public information is void
+once more is public, be it a figure, a bound or a rule; one about single values of a person is void
+once a figure or a bound ties those values to other people's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from congenial.errors import LedgerError
+from congenial.figures.cells import Cells
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+from congenial.ledger.state import LedgerState
+from congenial.pairs.pairs import stored_pairs_compose
+
+WHOLE_DATASET = "pairs of distributions"
+SECRETS = "secret pairs"
+VALUES = "replace-one value"
+
+
+# Kinds whose promises take published figures into account, or are void by the rules stated here.
+GIVEN_FIGURES = ("replace-one", "symmetric difference", "rows of one unit", VALUES, SECRETS)
+
+
+def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:
+    """LedgerError when a promise about these pairs cannot stand beside those that are counted.
+
+    `composes`: what the pairs themselves say; it can only refuse more than what they write does.
+    """
+    adds = composes and stored_pairs_compose(adjacency)
+    _refuse_beside(state, [] if adds else [adjacency])
+    if state.mandates.statements and not _given_figures(adjacency):
+        raise LedgerError(
+            f"exact figures of these data are published; {_promise(adjacency)} does not take them "
+            "into account.",
+            remedy="Release a table given those figures, which protects persons.",
+        )
+    tied = _tied(state, adjacency, state.mandates.statements)
+    if tied:
+        raise LedgerError(
+            f"'{tied[0].label}' is published, so nobody's protected values can change alone.",
+            remedy="Use SemiAdjacent, which prices such figures.",
+        )
+
+
+def refuse_figures(state: LedgerState, figures: Invariants, accepted: bool) -> None:
+    """LedgerError when new figures, bounds or rules would make a counted promise void.
+
+    A promise about the whole dataset cannot be given up; one given public information, or about
+    single values, can, if that is accepted: what its release does to single records is still
+    counted.
+    """
+    for entry in state.counted:
+        if not _given_figures(entry.pairs):
+            raise LedgerError(
+                f"this ledger counts the release '{entry.name}' from the same data; "
+                f"{_promise(entry.pairs)} does not add up with exact figures.",
+                remedy="Keep the figures, or their release, out of this ledger's data. "
+                "Other people's data need another ledger.",
+            )
+    new = [s for s in figures.statements if s not in state.mandates.statements]
+    if accepted or not new:
+        return
+    for entry in state.counted:
+        why = _void(state, entry.pairs, new)
+        if why:
+            raise LedgerError(
+                f"'{entry.name}' promises something {why} that promise is void.",
+                remedy="Publish with --accept-weaker if it must be published; what the release "
+                "does to single records is still counted.",
+            )
+
+
+def ended(state: LedgerState, pairs: Mapping[str, Any], new: Sequence[Statement]) -> bool:
+    """Whether statements published since have ended a promise about these pairs."""
+    return bool(new) and bool(_void(state, pairs, new))
+
+
+def _void(state: LedgerState, pairs: Mapping[str, Any], new: Sequence[Statement]) -> str:
+    """What a promise about these pairs is of, and the first statement that ends it; or ""."""
+    if pairs["metric"] == SECRETS:
+        return f"given what was public before it; once '{new[0].label}' is published too,"
+    tied = _tied(state, pairs, new)
+    if not tied:
+        return ""
+    values = ", ".join(name for name in state.schema.names if name not in pairs["public"])
+    return (
+        f"about one person's {values} alone; once '{tied[0].label}' is published, nobody's can "
+        "change alone, and"
+    )
+
+
+def _tied(
+    state: LedgerState, pairs: Mapping[str, Any], statements: Sequence[Statement]
+) -> list[Statement]:
+    """The figures and bounds that say something about values promised to be protected alone.
+
+    A rule that is zero by definition leaves fewer pairs, and the promise holds for them.
+    """
+    if pairs["metric"] != VALUES:
+        return []
+    public = set(pairs["public"])
+    told = [s for s in statements if s.relation != "zero"]
+    return [s for s in told if not set(Cells(state.schema, (s,)).bases) <= public]
+
+
+def _refuse_beside(state: LedgerState, alone: Sequence[Mapping[str, Any]]) -> None:
+    """LedgerError if something is counted and one of the promises stands alone, new or counted."""
+    for entry in state.counted:
+        stored = [] if stored_pairs_compose(entry.pairs) else [entry.pairs]
+        for pairs in [*alone, *stored]:
+            raise LedgerError(
+                f"this ledger counts the release '{entry.name}' from the same data; "
+                f"{_promise(pairs)} does not add up with any other release.",
+                remedy=_instead(pairs),
+            )
+
+
+def _promise(pairs: Mapping[str, Any]) -> str:
+    """What a promise that stands alone is about."""
+    if pairs["metric"] == WHOLE_DATASET:
+        return "a promise about the whole dataset"
+    if pairs["metric"] == SECRETS:
+        return "a promise whose distance is assumed for one table"
+    return f"a promise about '{pairs['metric']}', for which no rule of adding is known,"
+
+
+def _instead(pairs: Mapping[str, Any]) -> str:
+    if pairs["metric"] == WHOLE_DATASET:
+        return "Put all statistics into one release. Other people's data need another ledger."
+    if pairs["metric"] == SECRETS:
+        return (
+            "Use scenarios = { believe = 'independent records' } for all of them. Other people's "
+            "data need another ledger."
+        )
+    return (
+        "Release what is wanted together as one release, use the version of congenial that wrote "
+        "the ledger, or take another ledger for other people's data."
+    )
+
+
+def _given_figures(pairs: Mapping[str, Any]) -> bool:
+    return pairs["metric"] in GIVEN_FIGURES

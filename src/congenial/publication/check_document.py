@@ -1,0 +1,117 @@
+"""The check of a plan as plain data: what `congenial check --json` prints and the desk shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from congenial.errors import GuaranteeError
+from congenial.kinds.kind import Document
+from congenial.publication import workflow
+
+if TYPE_CHECKING:
+    from congenial.pairs.adjacency import Adjacency
+    from congenial.publication.plan import Plan
+    from congenial.publication.workflow import PlanCheck
+
+
+def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) -> Document:
+    """The check of a plan as plain data."""
+    return of_check(workflow.check(plan, want, again=bool(suppose)), want, suppose)
+
+
+def of_check(result: PlanCheck, want: str | None, suppose: Sequence[str]) -> Document:
+    """The result of a check as plain data."""
+    from congenial.kinds.registry import of_section
+    from congenial.privacy.semantics import neighbourhood
+
+    plan, mandates = result.plan, result.mandates
+    adjacency = plan.adjacency(mandates)
+    return {
+        "mandates": [
+            {
+                "label": statement.label,
+                "because": statement.because,
+                "by": list(statement.by),
+                "relation": statement.relation,
+                "figures": plan.schema.size(statement.by) if statement.relation == "=" else 0,
+                "bound": statement.limit or None,
+                "redundant": statement.label in mandates.redundant,
+            }
+            for statement in mandates.statements
+        ],
+        "structure": mandates.structure,
+        "independent_figures": mandates.rank,
+        "adjacency": {
+            "metric": adjacency.metric,
+            "records": _apart(adjacency),
+            "words": adjacency.words,
+            "neighbourhood": neighbourhood(adjacency),
+        },
+        "published": result.published,
+        "basis": result.basis,
+        "want": want,
+        "releases": [of_section(one.section).examine(one) for one in result.releases],
+        "supposed": _supposed(result, suppose) if suppose else None,
+        "already_released": list(result.made),
+        "budget": _budget(result),
+    }
+
+
+def _apart(adjacency: Adjacency) -> int:
+    """Records in which look-alikes may differ; 0 where the figures leave one database."""
+    from congenial.pairs.adjacency import SemiAdjacent
+
+    single = isinstance(adjacency, SemiAdjacent) and adjacency.reach.single
+    return 0 if single else adjacency.records
+
+
+def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
+    """What the releases promise against someone who knows these counts too (semi-dp, section 7)."""
+    from congenial.figures.statements import count
+    from congenial.ledger.reassessment import suppose
+    from congenial.privacy.composition import joint_loss
+
+    if result.plan.unit_kind == "add-remove":
+        raise GuaranteeError(
+            "rows that come and go keep no count exact.",
+            remedy="Use --suppose beside [publish], or with one row per person.",
+        )
+    known = suppose(result.mandates, *(count(one) for one in conditions))
+    adjacency = result.plan.adjacency(known)
+    return {
+        "known": list(conditions),
+        "records": _apart(adjacency),
+        "releases": [
+            {
+                "name": one.section.name,
+                "planned": one.guarantee.tradeoff.words,
+                "supposed": joint_loss([one.mechanism.description], adjacency).tradeoff.words,
+            }
+            for one in result.releases
+        ],
+    }
+
+
+def _budget(result: PlanCheck) -> Document:
+    """What is spent, what the plan still asks for, and what both leave, priced together."""
+    from congenial.privacy.composition import Loss, joint_loss
+
+    plan, ledger = result.plan, result.ledger
+    budget = plan.budget.budget()
+    before = () if ledger is None else tuple(e for e in ledger.entries() if e.counted)
+    done = {entry.name for entry in before}
+    open_now = [one for one in result.releases if one.section.name not in done]
+    asked = [one.mechanism.description for one in open_now]
+    adjacency = plan.adjacency(result.mandates)
+    together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
+    spent = Loss() if result.spent is None else result.spent
+    return {
+        "ledger": plan.ledger,
+        "limit": budget.words,
+        "spent": budget.say(spent),
+        "asked": budget.say(joint_loss(asked, adjacency)),
+        "asked_by": [one.section.name for one in open_now],
+        "left": budget.left(together),
+        "allowed": budget.allows(together),
+    }

@@ -1,0 +1,133 @@
+"""[derive]: columns that a plan makes from the columns of the data, before anything is counted.
+
+Their keys are those of a curator; what each does is in `congenial.data.derive`. A recoding may come
+from a CSV file with a header and two columns, the value found and the value wanted.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from congenial.errors import PlanError
+from congenial.kinds.kind import Section
+
+if TYPE_CHECKING:
+    from congenial.data.derive import Derivation
+
+# Each kind of derivation, and the keys that go with it.
+KINDS: dict[str, tuple[str, ...]] = {
+    "year": ("format",),
+    "month": ("format",),
+    "age": ("at", "format"),
+    "join": ("between",),
+    "recode": ("to", "to_file"),
+    "tidy": ("trim", "case", "width"),
+    "number": ("decimal", "thousands"),
+}
+
+
+def _day(value: Any) -> Any:
+    """A day, which TOML writes with or without quotes."""
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("must be a day such as 2020-04-01") from None
+
+
+class DeriveEntry(Section):
+    """One derived column: one of `year`, `month`, `age`, `join`, `recode`, `tidy`, `number`."""
+
+    year: str | None = None
+    month: str | None = None
+    age: str | None = None
+    join: list[str] | None = None
+    recode: str | None = None
+    tidy: str | None = None
+    number: str | None = None
+    at: Annotated[date, BeforeValidator(_day)] | None = None
+    format: str | None = None
+    between: str = ""
+    to: dict[str, str] | None = None
+    to_file: str | None = None
+    trim: bool = False
+    case: Literal["lower", "upper"] | None = None
+    width: int | None = Field(default=None, ge=1, le=64)
+    decimal: str = Field(default=".", min_length=1, max_length=1)
+    thousands: str = Field(default="", max_length=1)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> DeriveEntry:
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have exactly one of {', '.join(KINDS)}")
+        kind, goes_with = given[0], KINDS[given[0]]
+        strange = [key for key in self.model_fields_set if key != kind and key not in goes_with]
+        if strange:
+            raise ValueError(f"{strange[0]} does not go with {kind}; {kind} takes {goes_with}")
+        why = self._incomplete(kind)
+        if why:
+            raise ValueError(why)
+        return self
+
+    def _incomplete(self, kind: str) -> str:
+        """What a kind still needs; empty where it has it."""
+        if kind == "age" and self.at is None:
+            return "age needs the day at which it is taken; write at = 2020-04-01"
+        if kind == "join" and len(self.join or ()) < 2:
+            return "join needs two or more columns"
+        if kind == "recode" and (self.to is None) == (self.to_file is None):
+            return "recode needs either to, a table, or to_file, a CSV file with two columns"
+        if kind == "tidy" and not (self.trim or self.case or self.width):
+            return "tidy needs trim, case or width"
+        if kind == "number" and self.decimal == self.thousands:
+            return "decimal and thousands must be different marks"
+        return ""
+
+    def derivation(self, name: str, folder: Path) -> Derivation:
+        """The derived column called `name`; a file of recodings is relative to `folder`."""
+        from congenial.data.derive import DatePart, Joined, NumberWritten, Recoded, Tidied
+
+        for part in ("year", "month", "age"):
+            column = getattr(self, part)
+            if column is not None:
+                return DatePart(name, column, part, self.at, self.format)
+        makers: dict[str, Callable[[str], Derivation]] = {
+            "recode": lambda column: Recoded(name, column, self._recoding(name, folder)),
+            "tidy": lambda column: Tidied(name, column, self.trim, self.case, self.width),
+            "number": lambda column: NumberWritten(name, column, self.decimal, self.thousands),
+        }
+        for kind, make in makers.items():
+            if getattr(self, kind) is not None:
+                return make(getattr(self, kind))
+        return Joined(name, tuple(self.join or ()), self.between)
+
+    def _recoding(self, name: str, folder: Path) -> dict[str, str]:
+        return self.to if self.to is not None else _from_file(name, self.to_file or "", folder)
+
+
+def _from_file(name: str, file: str, folder: Path) -> dict[str, str]:
+    where = f"derive.{name}: the recoding '{file}'"
+    try:
+        with (folder / file).open(newline="", encoding="utf-8-sig") as text:
+            rows = [row for row in csv.reader(text, strict=True) if row][1:]
+    except OSError as reason:
+        raise PlanError(
+            f"{where} cannot be read: {reason.strerror}.",
+            remedy="Check the name; it is relative to the plan's folder.",
+        ) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise PlanError(f"{where} is not a CSV file in UTF-8.") from None
+    if not rows or any(len(row) != 2 for row in rows):
+        raise PlanError(
+            f"{where} does not have two columns throughout.",
+            remedy="Give a header row, then the value found and the value wanted in each row.",
+        )
+    if len({row[0] for row in rows}) != len(rows):
+        raise PlanError(f"{where} names a value twice.", remedy="Keep one row for each value.")
+    return {row[0]: row[1] for row in rows}

@@ -1,0 +1,131 @@
+"""What the tests of the desk share: a folder with a plan and people, and visitors."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.types import ASGIApp
+
+from congenial.desk.desk_app import build
+from congenial.desk.desk_settings import DeskSettings
+
+MARKER = "zz-marker-7f3a"  # stands for a confidential value in the data
+PORT = 8123
+ORIGIN = "https://desk.example"
+SECRET = "s" * 40
+
+PLAN = """# Who lives where
+[data]
+source = "people.csv"
+unit = "person_id"
+
+[schema]
+county = { levels_file = "counties.csv" }
+sex = { levels = ["female", "male"] }
+
+[publish]
+"Population" = { total = true, by = ["county"], because = "statute" }
+
+[[release]]
+name = "people"
+table = ["county", "sex"]
+epsilon = 1.0   # per person
+
+[budget]
+ledger = "ledger.sqlite"
+epsilon = 4.0
+"""
+
+
+def write_folder(folder: Path) -> Path:
+    """A folder with 60 people, the plan, and a secret beside it that no page may show."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [f"{MARKER}-{i},{'AABBBC'[i % 6]},{('female', 'male')[i % 2]}" for i in range(60)]
+    (folder / "people.csv").write_text("person_id,county,sex\n" + "\n".join(rows) + "\n")
+    (folder / "counties.csv").write_text("county\nA\nB\nC\n")
+    (folder / "plan.toml").write_text(PLAN)
+    (folder.parent / "outside.toml").write_text(f'data = "{MARKER}"\nbudget = 1\n')
+    return folder
+
+
+LOOP = asyncio.new_event_loop()  # one for all clients: visitors of a team share their desk
+
+
+class Client:
+    """A browser that keeps cookies; requests go to the application itself, not over a network."""
+
+    def __init__(
+        self, app: ASGIApp, base_url: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self._client = httpx.AsyncClient(transport=transport, base_url=base_url, headers=headers)
+        self.cookies = self._client.cookies
+
+    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        return LOOP.run_until_complete(self._client.request(method, path, **more))
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.request("GET", path, **more)
+
+    def post(self, path: str, **more: Any) -> httpx.Response:
+        return self.request("POST", path, **more)
+
+    def put(self, path: str, **more: Any) -> httpx.Response:
+        return self.request("PUT", path, **more)
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser that keeps cookies, sends forms, and finds secrets of forms."""
+
+    client: Client
+
+    def get(self, path: str, **more: Any) -> Any:
+        return self.client.get(path, follow_redirects=False, **more)
+
+    def csrf(self) -> str:
+        found = re.search(r'name="csrf" content="([^"]+)"', self.get("/").text)
+        assert found
+        return found[1]
+
+    def digest(self, key: str = "plan.toml") -> str:
+        found = re.search(r'name="digest" value="([^"]+)"', self.get(f"/plan/{key}/release").text)
+        return found[1] if found else ""
+
+    def post(self, path: str, fields: dict[str, str] | None = None, **more: Any) -> Any:
+        data = {"csrf": self.csrf()} | (fields or {})
+        return self.client.post(path, data=data, follow_redirects=False, **more)
+
+
+def single(folder: Path) -> tuple[DeskSettings, Client]:
+    """A desk for one person, and a client that has not come in yet."""
+    settings = DeskSettings(folder, port=PORT)
+    client = Client(build(settings), base_url=f"http://127.0.0.1:{PORT}")
+    return settings, client
+
+
+def entered(folder: Path) -> Visitor:
+    """Whoever opened the link of a desk for one person."""
+    settings, client = single(folder)
+    assert client.get(f"/enter?token={settings.token}", follow_redirects=False).status_code == 303
+    return Visitor(client)
+
+
+class Team:
+    """A desk behind a proxy, as several people see it."""
+
+    def __init__(self, folder: Path) -> None:
+        settings = DeskSettings(
+            folder, port=PORT, user_header="X-User", proxy_secret=SECRET, public_origin=ORIGIN
+        )
+        self.app = build(settings)
+
+    def visitor(self, who: str) -> Visitor:
+        headers = {"X-User": who, "Congenial-Proxy-Secret": SECRET}
+        return Visitor(Client(self.app, base_url=ORIGIN, headers=headers))

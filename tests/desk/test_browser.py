@@ -1,0 +1,220 @@
+"""The desk in a real browser: from a folder to a published bundle, by keyboard only, for people
+who use a screen reader, a telephone, a dark screen or paper.
+
+Uses a Chromium that is on the machine; `CONGENIAL_BROWSER` names another. Without one it skips.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from congenial.desk.desk_settings import DeskSettings
+from congenial.desk.server import link, listen, server_of
+from tests.desk.desks import MARKER, PLAN, write_folder
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+STEPS = ("", "/data", "/price?of=sex&within=5&without=Population", "/review", "/release", "/budget")
+WAIT = 30_000  # milliseconds; machines of automatic runs are slow
+
+
+def _found() -> str | None:
+    named = os.environ.get("CONGENIAL_BROWSER")
+    return named or next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = _found()
+    if path is None:
+        pytest.skip(f"no browser on this machine: none of {', '.join(NAMES)} is installed")
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Served:
+    """A running desk, and a page of a browser that came in by its link."""
+
+    folder: Path
+    origin: str
+    page: Page
+    complaints: list[str]
+
+    def go(self, path: str) -> None:
+        self.page.goto(self.origin + path)
+
+
+@pytest.fixture
+def desk(browser: Browser, tmp_path: Path) -> Iterator[Served]:
+    folder = write_folder(tmp_path / "desk")
+    settings = DeskSettings(folder)
+    opened = listen(settings)
+    port = opened.getsockname()[1]
+    server = server_of(settings)
+    running = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
+    running.start()
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(WAIT)
+    expect.set_options(timeout=WAIT)
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(link(settings, port))
+    yield Served(folder, f"http://127.0.0.1:{port}", page, complaints)
+    context.close()
+    server.should_exit = True
+    running.join(WAIT / 1000)
+    assert not complaints  # of the content security policy, too
+
+
+def test_from_a_folder_to_a_published_bundle(desk: Served) -> None:
+    page = desk.page
+    page.get_by_role("link", name="plan.toml").click()
+    check = page.locator("#check")
+    text = page.get_by_label("Text of the plan")
+    text.fill(PLAN.replace("unit =", "units ="))
+    expect(check).to_contain_text("unknown key")
+    text.fill(PLAN)
+    expect(check).to_contain_text("can be read")
+    page.get_by_label("epsilon of people").fill("2")
+    page.get_by_label("epsilon of people").press("Tab")
+    expect(text).to_have_value(PLAN.replace("epsilon = 1.0 ", "epsilon = 2 "))
+    expect(page.get_by_text("Changes are not saved yet.")).to_be_visible()
+    page.get_by_text("Add a figure").click()
+    page.get_by_label("Label").fill("Women")
+    page.get_by_label("Only people with").fill("sex = 'female'")
+    page.get_by_role("button", name="Add the figure").click()
+    expect(page.get_by_role("button", name="Remove figure Women")).to_be_visible()
+    page.get_by_role("button", name="Save the plan").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert "epsilon = 2   # per person" in (desk.folder / "plan.toml").read_text()
+
+    page.get_by_role("link", name="Next: check the data").click()
+    page.get_by_role("button", name="Check the records").click()
+    expect(page.get_by_text("every record fitted the plan")).to_be_visible()
+    page.get_by_role("link", name="Next: what the plan costs").click()
+    page.get_by_label("within (people)").fill("6")
+    page.locator("select[name=of]").select_option("sex")
+    page.get_by_label("Women").check()
+    page.get_by_role("button", name="Work it out").click()
+    expect(page.get_by_text("Least budget for that accuracy")).to_be_visible()
+    expect(page.get_by_role("heading", name="Without Women")).to_be_visible()
+
+    page.get_by_role("link", name="Next: review").click()
+    page.get_by_role("button", name="Propose this plan for review").click()
+    expect(page.get_by_text("You proposed this plan")).to_be_visible()
+
+    page.get_by_role("link", name="Next: publish and release").click()
+    page.get_by_label("I know that exact figures cannot be taken back").check()
+    page.get_by_role("button", name="Publish the figures").click()
+    expect(page.get_by_text("Public already: Population; Women")).to_be_visible()
+    page.get_by_label("I know that drawing people").check()
+    page.get_by_role("button", name="Draw people").click()
+    expect(page.get_by_text("Verified: all")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="table.csv").click()
+    assert MARKER not in Path(download.value.path()).read_text()
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Read the report").click()
+    expect(popup.value.get_by_role("heading").first).to_be_visible()
+    assert MARKER not in popup.value.content() + page.content()
+
+
+def press_to(page: Page, name: str, most: int = 60) -> None:
+    """Go on by the tab key until something of this name has the focus, and is seen to have it."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            """() => { const at = document.activeElement; const style = getComputedStyle(at);
+            return [at.innerText || at.ariaLabel || at.labels?.[0]?.innerText || "",
+                    style.outlineStyle !== "none"]; }"""
+        )
+        if name in found[0]:
+            assert found[1], f"the focus on '{name}' is not seen"
+            return
+    raise AssertionError(f"'{name}' is not reached by the tab key")
+
+
+def test_by_keyboard_only(desk: Served) -> None:
+    page = desk.page
+    press_to(page, "plan.toml")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
+    press_to(page, "Publish and release")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="1. Exact figures")).to_be_visible()
+    press_to(page, "I know that exact figures")
+    page.keyboard.press("Space")
+    press_to(page, "Publish the figures")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Public already: Population")).to_be_visible()
+    press_to(page, "I know that drawing")
+    page.keyboard.press("Space")
+    press_to(page, "Draw people")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Verified: all")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_accessible_and_fits(desk: Served, scheme: str) -> None:
+    """No finding of axe; nothing wider than a telephone or a screen; on paper what matters."""
+    page = desk.page
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for path in ("/", *(f"/plan/plan.toml{step}" for step in STEPS), "/plan/none"):
+        for width in (1200, 400) if scheme == "light" else (400,):
+            page.set_viewport_size({"width": width, "height": 900})
+            if width == 1200 or scheme == "dark":
+                desk.go(path)
+            wider = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            assert wider <= 0, (path, width)
+        found = Axe().run(page)
+        assert found.violations_count == 0, (path, found.generate_report())
+    desk.complaints[:] = [one for one in desk.complaints if "404" not in one]
+
+
+def test_on_paper_the_content_is_left(desk: Served) -> None:
+    page = desk.page
+    desk.go("/plan/plan.toml/review")
+    page.emulate_media(media="print")
+    for hidden in ("nav", "header", "footer", "form"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    for shown in ("What is promised", "What changed", "The whole plan"):
+        assert page.get_by_text(shown, exact=True).first.is_visible(), shown
+
+
+def test_a_page_runs_no_script_of_a_plan(desk: Served) -> None:
+    """Labels are written by people: what looks like HTML is shown, not obeyed."""
+    hostile = "<img src=x onerror=document.title=1><script>document.title=2</script>"
+    text = PLAN.replace('"Population"', f'"{hostile}"')
+    (desk.folder / "plan.toml").write_text(text)
+    for path in ("/plan/plan.toml", "/plan/plan.toml/review", "/plan/plan.toml/price"):
+        desk.go(path)
+        expect(desk.page.get_by_text("onerror=document").first).to_be_attached()
+        assert desk.page.title() not in ("1", "2")
+    desk.go("/plan/plan.toml")
+    desk.page.get_by_label("Text of the plan").fill(text + "# typed\n")
+    expect(desk.page.locator("#check")).to_contain_text("can be read")
+    assert desk.page.title() not in ("1", "2")

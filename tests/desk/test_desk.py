@@ -1,0 +1,235 @@
+"""The desk's screens by requests: the way of a plan, two people at once, and what no page shows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from congenial.desk.jobs import Job, Jobs
+from congenial.desk.plan_editor import form_of
+from congenial.desk.rendering import render
+from congenial.desk.workspace import text_digest
+from congenial.errors import PlanError
+from congenial.ledger.ledger import Ledger
+from congenial.publication.plan import Plan
+from congenial.publication.workflow import open_ledger
+from tests.desk.desks import MARKER, PLAN, Team, Visitor, entered, write_folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "desk")
+
+
+def wait(visitor: Visitor, answer: object) -> dict[str, object]:
+    """Follow a job to its end."""
+    place = answer.headers["location"]
+    for _ in range(600):
+        told = visitor.get(f"{place}?as=json").json()
+        assert visitor.get(place).status_code == 200
+        if told["state"] != "running":
+            return told
+        time.sleep(0.05)
+    raise AssertionError("the job did not end")
+
+
+def a_ledger(folder: Path, who: str, **roles: str) -> Ledger:
+    made = open_ledger(Plan.load(folder / "plan.toml"), create=True, who=who)
+    assert made is not None
+    for name, role in roles.items():
+        made.grant(name, role)
+    return made
+
+
+def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """All the way of one person; confidential values reach no page, header, address or log."""
+    me = entered(folder)
+    pages = [me.get("/").text, me.get("/plan/plan.toml").text]
+    price = me.get("/plan/plan.toml/price?of=county&within=5&level=95&without=Population")
+    assert "published exactly" in price.text or "Least budget" in price.text
+    assert "Without Population" in price.text
+    assert "data:image/svg+xml" in price.text
+    no = me.post("/plan/plan.toml/draw", {"name": "people", "digest": me.digest()})
+    assert (no.status_code, "Tick the box" in no.text) == (422, True)
+    sure = {"sure": "publish", "digest": me.digest()}
+    assert wait(me, me.post("/plan/plan.toml/publish", sure))["state"] == "done"
+    pages.append(me.get("/plan/plan.toml/release").text)
+    assert "Public already: Population" in pages[-1]
+    sure = {"sure": "release", "name": "people", "digest": me.digest()}
+    done = wait(me, me.post("/plan/plan.toml/draw", sure))
+    assert done["state"] == "done"
+    bundle = me.get(str(done["then"])).text
+    assert "Verified: all" in bundle
+    report = me.get("/plan/plan.toml/bundle/people/report.html")
+    assert "sandbox" in report.headers["content-security-policy"]
+    kept = me.get("/plan/plan.toml/bundle/people/table.csv")
+    assert kept.headers["content-disposition"].startswith("attachment")
+    for stray in ("notes.txt", "link.csv"):  # only what the bundle lists is handed out
+        place = folder / "bundles" / "people" / stray
+        place.symlink_to(folder / "people.csv") if "link" in stray else place.write_text(MARKER)
+        assert me.get(f"/plan/plan.toml/bundle/people/{stray}").status_code == 404
+    budget = me.get("/plan/plan.toml/budget").text
+    assert "epsilon = 1" in budget
+    pages += [price.text, bundle, report.text, kept.text, budget, me.get("/").text]
+    pages.append(me.get("/plan/plan.toml/review").text)
+    assert not [page for page in pages if MARKER in page]
+    out = capfd.readouterr()
+    assert MARKER not in out.out + out.err
+
+
+def test_faults_in_the_data_are_told_without_them(folder: Path) -> None:
+    people = folder / "people.csv"
+    people.write_text(people.read_text() + f"{MARKER}-99,{MARKER},female\n")
+    me = entered(folder)
+    sure = {"sure": "publish", "digest": me.digest()}
+    answer = me.post("/plan/plan.toml/publish", sure)
+    told = wait(me, answer)
+    assert told["state"] == "failed"
+    assert "county" in str(told["error"])
+    assert MARKER not in str(told) + me.get(answer.headers["location"]).text
+    assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
+    page = me.get("/plan/plan.toml/data").text
+    assert "not in the schema" in page
+    assert MARKER not in page
+    private = folder / "data-check" / "problems.csv"
+    assert private.stat().st_mode & 0o077 == 0
+    for name in (
+        "data-check",
+        "problems.csv",
+        "data-check%2fproblems.csv",
+        "data-check:problems.csv",
+    ):
+        assert me.get(f"/plan/{name}").status_code == 404
+
+
+def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:
+    me = entered(folder)
+    head = {"x-csrf-token": me.csrf()}
+
+    def check(text: str) -> dict[str, str]:
+        told = me.client.post("/plan/plan.toml/check", json={"text": text}, headers=head)
+        assert told.status_code == 200
+        return told.json()
+
+    assert check(PLAN)["state"] == "fine"
+    assert "unknown key" in check(PLAN.replace("unit =", "units ="))["words"]
+    assert "TOML" in check(PLAN + "[")["words"]
+    hostile = check(PLAN.replace("Population", "<script>alert(1)</script>"))
+    assert "<script>" not in hostile["form"]
+    fields = {"text": PLAN, "edit": "parameter", "release": "people", "value": "2"}
+    edited = me.client.post("/plan/plan.toml/edit", json=fields, headers=head).json()
+    assert "epsilon = 2   # per person" in edited["text"]
+    assert (folder / "plan.toml").read_text() == PLAN  # nothing is saved by that
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data = 1",
+        "release = 3\npublish = 2\nschema = []\nbudget = 'x'",
+        "release = [1, 'x']",
+        "publish.a = 1\nrelease = [{ tables = 3, name = 4 }]",
+        "[[release]]\ntable = 'x'\nepsilon = [1]",
+        "publish.a = { by = 3, count = ['x'] }",
+        "",
+        "[",
+    ],
+)
+def test_the_form_survives_any_text(text: str) -> None:
+    assert "form" in render("plan_form.html", form=form_of(text), may_save=True)
+
+
+def test_two_people_save_one_plan(folder: Path) -> None:
+    """The second is shown both, and nothing is lost."""
+    me = entered(folder)
+    opened = text_digest(PLAN)
+    mine, theirs = PLAN.replace("1.0", "1.5"), PLAN.replace("1.0", "0.5")
+    first = me.post("/plan/plan.toml/save", {"text": theirs, "opened": opened})
+    assert first.status_code == 303
+    second = me.post("/plan/plan.toml/save", {"text": mine, "opened": opened})
+    assert second.status_code == 409
+    assert "changed by somebody else" in second.text
+    assert "+epsilon = 1.5" in second.text
+    assert "-epsilon = 0.5" in second.text
+    assert (folder / "plan.toml").read_text() == theirs
+    again = me.post("/plan/plan.toml/save", {"text": mine, "opened": text_digest(theirs)})
+    assert again.status_code == 303
+    bad = me.post("/plan/plan.toml/save", {"text": "x = [", "opened": text_digest(mine)})
+    assert (bad.status_code, (folder / "plan.toml").read_text()) == (422, mine)
+
+
+def test_a_plan_is_reviewed_by_somebody_else(folder: Path) -> None:
+    ledger = a_ledger(folder, "ann", bob="publisher", cyd="reviewer")
+    team = Team(folder)
+    ann, bob, cyd = (team.visitor(who) for who in ("ann", "bob", "cyd"))
+    assert ann.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 303
+    digest = {"digest": Plan.load(folder / "plan.toml").digest}
+    early = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
+    assert "somebody else approves" in str(early["error"])
+    assert bob.post("/plan/plan.toml/propose", digest).status_code == 303
+    assert bob.post("/plan/plan.toml/approve", digest).status_code == 403
+    assert cyd.post("/plan/plan.toml/refuse", digest).status_code == 403  # without a reason
+    refusal = digest | {"because": "<b>too fine</b>"}
+    assert cyd.post("/plan/plan.toml/refuse", refusal).status_code == 303
+    assert "&lt;b&gt;too fine" in bob.get("/plan/plan.toml/review").text
+    assert cyd.post("/plan/plan.toml/approve", digest).status_code == 303
+    assert ledger.approvals.standing(digest["digest"]) == "approved"
+    assert cyd.post("/plan/plan.toml/draw", digest | {"sure": "release"}).status_code == 403
+    told = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
+    assert told["state"] == "done"
+    assert [one.who for one in ledger.events() if one.kind == "mandates"] == ["bob"]
+    (folder / "plan.toml").write_text(PLAN.replace("1.0", "1.5"))
+    page = cyd.get("/plan/plan.toml/review").text
+    assert "+epsilon = 1.5" in page
+    stale = cyd.post("/plan/plan.toml/approve", digest)  # of the page as it was before
+    assert "was changed since" in stale.text
+
+
+def test_a_job_belongs_to_whoever_started_it(folder: Path) -> None:
+    a_ledger(folder, "ann", bob="publisher", cyd="reader")
+    team = Team(folder)
+    bob, cyd = team.visitor("bob"), team.visitor("cyd")
+    sure = {"sure": "publish", "digest": bob.digest()}
+    answer = bob.post("/plan/plan.toml/publish", sure)
+    assert cyd.get(answer.headers["location"]).status_code == 404
+    wait(bob, answer)
+
+
+def test_a_draft_for_a_data_file_shows_no_value(folder: Path) -> None:
+    me = entered(folder)
+    made = me.post("/plans", {"data": "people.csv", "name": "second"})
+    assert made.headers["location"] == "/plan/second.toml"
+    assert MARKER not in (folder / "second.toml").read_text()
+    assert "placeholder" in me.get("/plan/second.toml").text
+    assert me.post("/plans", {"data": "people.csv", "name": "second"}).status_code == 422
+
+
+def test_progress_tells_shares_and_no_numbers_of_people() -> None:
+    job = Job("x", "t", "p", "ann", "/")
+    job.tell("1,500 of 6,000 rows, 1.2 million a second")
+    assert job.document()["share"] == 25
+    assert "1,500" not in str(job.document())
+    assert job.seconds_left is not None
+    job.tell("group 17 is drawn")
+    assert "17" not in job.stage
+
+
+def test_one_job_per_plan() -> None:
+    jobs, go = Jobs(), threading.Event()
+    first = jobs.start("t", "p", "ann", "/", lambda _: go.wait(10))
+    with pytest.raises(PlanError, match="already"):
+        jobs.start("t", "p", "ann", "/", lambda _: None)
+    go.set()
+    while first.state == "running":
+        time.sleep(0.01)
+
+    def fail(_: object) -> None:
+        raise ValueError(MARKER)
+
+    broken = jobs.start("t", "p", "ann", "/", fail)
+    while broken.state == "running":
+        time.sleep(0.01)
+    assert broken.error == "unexpected error: ValueError."

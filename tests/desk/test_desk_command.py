@@ -1,0 +1,43 @@
+"""`congenial desk` as a process: its link opens it, it logs nothing, and Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+
+from tests.commands import refused
+from tests.desk.desks import MARKER, write_folder
+
+
+def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "desk")
+    command = [sys.executable, "-m", "congenial.cli", "desk", str(folder)]
+    piped = subprocess.PIPE
+    with subprocess.Popen(command, stdout=piped, stderr=piped, text=True, env=os.environ) as desk:
+        assert desk.stdout is not None
+        link = desk.stdout.readline().removeprefix("Desk: ").strip()
+        assert link.startswith("http://127.0.0.1:")
+        with httpx.Client(follow_redirects=True, trust_env=False) as client:
+            assert "plan.toml" in client.get(link, timeout=30).text
+            assert client.get(link).status_code == 401
+            assert client.get(link.partition("/enter")[0] + f"/{MARKER}").status_code == 404
+        desk.send_signal(signal.SIGINT)
+        out, err = desk.communicate(timeout=60)
+    assert desk.returncode in (0, 130)
+    assert MARKER not in out + err
+    assert "Traceback" not in err
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "no folder" in refused(tmp_path / "none", "desk")
+    team = ("--user-header", "X-User", "--origin", "https://desk.example")
+    assert "proxy" in refused(tmp_path, "desk", extra=team)
+    assert "cannot be read" in refused(
+        tmp_path, "desk", extra=(*team, "--proxy-secret-file", tmp_path / "none")
+    )
+    assert "this machine only" in refused(tmp_path, "desk", extra=("--listen", "0.0.0.0"))

@@ -1,0 +1,67 @@
+"""Edits of a plan's text by a form: comments stay, and what cannot be done is not done."""
+
+from __future__ import annotations
+
+import pytest
+
+from congenial.desk import plan_edits
+from congenial.errors import PlanError
+from tests.desk.desks import PLAN
+
+
+def test_a_value_is_set_and_comments_stay() -> None:
+    text = plan_edits.set_parameter(PLAN, "people", "0.5")
+    assert "epsilon = 0.5   # per person" in text
+    assert text == PLAN.replace("epsilon = 1.0   #", "epsilon = 0.5   #")
+    text = plan_edits.set_value(PLAN, "budget", "epsilon", "7")
+    assert text == PLAN.replace("epsilon = 4.0", "epsilon = 7")
+    text = plan_edits.set_value(PLAN, "data", "source", 'a "b".csv')
+    assert plan_edits.read(text)["data"]["source"] == 'a "b".csv'
+
+
+def test_figures_and_releases_come_and_go() -> None:
+    text = plan_edits.add_figure(PLAN, 'Adults "18+"', "county", "statute", "sex = 'male'")
+    added = plan_edits.read(text)["publish"]['Adults "18+"']
+    assert added == {"count": "sex = 'male'", "by": ["county"], "because": "statute"}
+    assert plan_edits.remove_figure(text, 'Adults "18+"') == PLAN
+    without = plan_edits.remove_figure(PLAN, "Population")
+    assert "publish" not in plan_edits.read(without)
+    again = plan_edits.add_figure(without, "All", "", "")
+    assert plan_edits.read(again)["publish"] == {"All": {"total": True}}
+    text = plan_edits.add_release(PLAN, "by-sex", "sex", "rho", "0.1")
+    assert [one["name"] for one in plan_edits.read(text)["release"]] == ["people", "by-sex"]
+    fewer = plan_edits.remove_release(text, "people")
+    assert [one["name"] for one in plan_edits.read(fewer)["release"]] == ["by-sex"]
+    assert "# Who lives where" in fewer
+
+
+def test_lists_over_several_lines_are_left_alone() -> None:
+    text = PLAN.replace(
+        'table = ["county", "sex"]', 'tables = [\n  ["county", "sex"],\n  ["sex"],\n]'
+    )
+    changed = plan_edits.set_parameter(text, "people", "2")
+    assert changed == text.replace("epsilon = 1.0", "epsilon = 2")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda: plan_edits.set_parameter(PLAN, "people", "1; x"),
+        lambda: plan_edits.set_parameter(PLAN, "nobody", "1"),
+        lambda: plan_edits.set_value(PLAN, "budget", "epsilon", "1]\n[x"),
+        lambda: plan_edits.set_value("x = [", "budget", "epsilon", "1"),
+        lambda: plan_edits.set_value(PLAN, "nothing", "source", "x"),
+        lambda: plan_edits.add_figure(PLAN, "Population", "", ""),
+        lambda: plan_edits.add_figure(PLAN, " ", "", ""),
+        lambda: plan_edits.remove_figure(PLAN, "Nothing"),
+        lambda: plan_edits.remove_release("[budget]\n", "people"),
+        lambda: plan_edits.add_release(PLAN, "x", "", "rho", "1"),
+        lambda: plan_edits.add_release(PLAN, "x", "sex", "sigma", "1"),
+        # written in a way the edits do not know
+        lambda: plan_edits.set_value("budget.epsilon = 1\n", "budget", "epsilon", "2"),
+        lambda: plan_edits.remove_figure('[publish."All"]\ntotal = true\n', "All"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(edit) -> None:
+    with pytest.raises(PlanError):
+        edit()

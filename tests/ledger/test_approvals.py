@@ -1,0 +1,241 @@
+"""Approval of plans in the ledger: who may say what, when it counts, and past the program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import DBAPIError
+
+from congenial.errors import LedgerError
+from congenial.ledger.ledger import Ledger
+from congenial.ledger.migrations import migrate
+from congenial.ledger.plan_review import PlanReview
+from congenial.ledger.state import opening
+from congenial.ledger.stores.sqlite import SqliteStore
+from congenial.ledger.stores.store import Log
+from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise
+from tests.ledger.test_ledger_roles import ODD, As, Undo, as_user
+
+__all__ = ["as_user"]  # a fixture
+
+PLAN, OTHER = "1" * 64, "2" * 64
+
+
+@pytest.fixture
+def team(as_user: As) -> As:
+    """ann owns and requires approval, bob releases, and a person with an odd name reviews."""
+    ann = as_user("ann")
+    ann.grant("bob", "publisher")
+    ann.grant(ODD, "reviewer")
+    PlanReview(ann).require()
+    PlanReview(as_user("bob")).propose(PLAN, "a plan", {"levels.csv": "0" * 64})
+    return as_user
+
+
+def release(ledger: Ledger, plan: str = PLAN) -> str:
+    with ledger.reserve(described(), promise(ledger), "r", plan) as reservation:
+        reservation.mark_drawn()
+        reservation.commit("d" * 64)
+    return reservation.id
+
+
+def test_only_an_approved_plan_is_published_and_released(team: As) -> None:
+    bob, reviewer = team("bob"), PlanReview(team(ODD))
+    for deed in (
+        lambda: bob.publish(COUNTIES, plan_digest=PLAN),
+        lambda: release(bob),
+        lambda: bob.refuse_unapproved(PLAN),
+    ):
+        with pytest.raises(LedgerError, match="requires that somebody else approves"):
+            deed()
+    assert bob.spent().epsilon == 0
+    reviewer.approve(PLAN)
+    assert bob.approvals.standing(PLAN) == "approved"
+    bob.publish(COUNTIES, plan_digest=PLAN)
+    release(bob)
+    for other in (OTHER, ""):  # an approval is of one plan
+        with pytest.raises(LedgerError, match="nobody did"):
+            release(bob, other)
+
+
+def test_nobody_approves_a_plan_of_their_own(team: As) -> None:
+    ann = PlanReview(team("ann"))
+    ann.propose(OTHER)
+    with pytest.raises(LedgerError, match="'ann' proposed this plan"):
+        ann.approve(OTHER)
+    with pytest.raises(LedgerError, match=r"'bob' is a publisher.*role reviewer"):
+        PlanReview(team("bob")).approve(PLAN)
+    ann.approve(PLAN)  # an owner reviews what others propose
+    with pytest.raises(LedgerError, match="only 'ann' approved it, who releases it"):
+        release(team("ann"))
+    ann.propose(PLAN)  # from here on it is hers, too
+    with pytest.raises(LedgerError, match="nobody did"):
+        release(team("bob"))
+
+
+def test_a_plan_is_proposed_before_it_is_approved(team: As) -> None:
+    with pytest.raises(LedgerError, match="was not proposed"):
+        PlanReview(team(ODD)).approve(OTHER)
+    with pytest.raises(LedgerError, match="role releaser"):  # beside the releaser, not above
+        PlanReview(team(ODD)).propose(OTHER)
+
+
+def test_a_refusal_stands_until_it_is_withdrawn(team: As) -> None:
+    ann, odd, bob = PlanReview(team("ann")), PlanReview(team(ODD)), team("bob")
+    ann.approve(PLAN)
+    with pytest.raises(LedgerError, match="with its reason"):
+        odd.refuse(PLAN, " ")
+    odd.refuse(PLAN, "too fine")
+    assert bob.approvals.standing(PLAN) == "refused"
+    with pytest.raises(LedgerError, match="refused this plan: too fine"):
+        release(bob)
+    odd.withdraw(PLAN)
+    with pytest.raises(LedgerError, match="neither approved nor refused"):
+        odd.withdraw(PLAN)
+    release(bob)
+
+
+def test_an_approval_is_withdrawn_between_reserve_and_draw(team: As) -> None:
+    bob, odd = team("bob"), PlanReview(team(ODD))
+    odd.approve(PLAN)
+    drawn = release(bob)
+    reservation = bob.reserve(described(), promise(bob), "second", PLAN)
+    assert odd.withdraw(PLAN) == ("r",)  # what was drawn stays
+    with pytest.raises(LedgerError, match="nobody did"):
+        reservation.mark_drawn()
+    bob.abandon(reservation.id)
+    assert [one.id for one in bob.entries() if one.counted] == [drawn]
+
+
+def test_nothing_is_asked_where_nothing_is_required(team: As) -> None:
+    PlanReview(team("ann")).require(False)
+    release(team("bob"), "")
+    with pytest.raises(LedgerError, match="role owner"):
+        PlanReview(team("bob")).require(False)
+
+
+def test_what_was_drawn_without_a_plan_is_refused(team: As) -> None:
+    class Drawn:
+        description, guarantee, name = described(), promise(team("bob")), "r"
+
+    with pytest.raises(LedgerError, match="requires that somebody else"):
+        team("bob").record(Drawn())
+    assert team("bob").entries() == ()
+
+
+def test_the_last_approved_plan_is_found(team: As) -> None:
+    bob, odd = PlanReview(team("bob")), PlanReview(team(ODD))
+    assert team("bob").approvals.last_approved() is None
+    odd.approve(PLAN)
+    bob.propose(OTHER, "a second plan")
+    odd.approve(OTHER)
+    known = team("bob").approvals
+    found = [known.last_approved(), known.last_approved(but=OTHER)]
+    assert [one and one.text for one in found] == ["a second plan", "a plan"]
+
+
+FORGED = [
+    ("bob", "approve", {"plan_digest": PLAN, "because": ""}),
+    ("bob", "require", {"approval": False}),
+    ("bob", "reserve", {"name": "r", "description": {}, "guarantee": {}, "plan_digest": PLAN}),
+    ("bob", "mandates", {"statements": [], "plan_digest": PLAN}),
+    ("bob", "mandates", {"statements": []}),
+    ("bob", "propose", {"plan_digest": PLAN, "plan": 1, "files": {}}),
+    ("bob", "propose", {"plan_digest": "1", "plan": "", "files": {}}),
+    (ODD, "approve", {"plan_digest": OTHER, "because": ""}),
+    (ODD, "approve", {"plan_digest": PLAN}),
+    (ODD, "refuse", {"plan_digest": PLAN, "because": ""}),
+    (ODD, "withdraw", {"plan_digest": PLAN, "because": ""}),
+    (ODD, "reserve", {"name": "r", "description": {}, "guarantee": {}, "plan_digest": PLAN}),
+    (ODD, "grant", {"who": ODD, "role": "owner"}),
+    ("ann", "require", {"approval": "no"}),
+]
+
+
+@pytest.mark.parametrize(("who", "kind", "payload"), FORGED)
+def test_the_database_refuses_forgeries(
+    team: As, who: str, kind: str, payload: dict[str, object]
+) -> None:
+    """Events that somebody adds past the program, in their own name."""
+    with pytest.raises((DBAPIError, LedgerError)), team(who)._store.writing() as log:
+        log.append(kind, "x" if kind == "reserve" else None, payload)
+    assert [one.kind for one in team("ann").events()][-1] == "propose"
+
+
+def allowed_by_the_database(team: As, *steps: tuple[str, str, str]) -> bool:
+    """Whether reserve and draw of PLAN by bob pass, after reviews written past the program."""
+    for who, kind, because in steps:
+        with team(who)._store.writing() as log:
+            log.append(kind, None, {"plan_digest": PLAN, "because": because})
+    with suppress(Undo), team("bob")._store.writing() as log:
+        told = {"name": "r", "description": {}, "guarantee": {}, "plan_digest": PLAN}
+        try:
+            log.append("reserve", "x", told)
+            log.append("draw", "x", {})
+        except DBAPIError:
+            return False
+        raise Undo
+    return True
+
+
+def test_the_database_agrees_on_what_is_approved(team: As) -> None:
+    """The rule is written twice; negative control: an approval lets the same events pass."""
+    assert not allowed_by_the_database(team)
+    assert allowed_by_the_database(team, (ODD, "approve", ""))
+    assert not allowed_by_the_database(team, (ODD, "withdraw", ""))
+    assert allowed_by_the_database(team, ("ann", "approve", ""))
+    assert not allowed_by_the_database(team, (ODD, "refuse", "no"))
+    assert allowed_by_the_database(team, (ODD, "withdraw", ""))
+    PlanReview(team("ann")).propose(PLAN)
+    assert not allowed_by_the_database(team)
+
+
+def test_withdrawing_and_drawing_at_once_leaves_one_winner(team: As) -> None:
+    """Whichever comes first: nothing is drawn after a withdrawal in the history."""
+    PlanReview(team(ODD)).approve(PLAN)
+    bob, odd = team("bob"), PlanReview(team(ODD))
+    reservation = bob.reserve(described(), promise(bob), "r", PLAN)
+    ready = threading.Barrier(2)
+
+    def draw() -> None:
+        ready.wait()
+        with suppress(LedgerError):
+            reservation.mark_drawn()
+
+    def withdraw() -> None:
+        ready.wait()
+        odd.withdraw(PLAN)
+
+    runs = [threading.Thread(target=one) for one in (draw, withdraw)]
+    for one in runs:
+        one.start()
+    for one in runs:
+        one.join()
+    kinds = [one.kind for one in team("ann").events()]
+    assert "withdraw" in kinds
+    if "draw" in kinds:
+        assert kinds.index("draw") < kinds.index("withdraw")
+
+
+def test_an_old_ledger_knows_no_approval(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "ledger.sqlite", 10.0, "ann")
+    store.path.touch()
+    with store._begin(write=True) as connection:
+        migrate(connection, 0, 3)
+        Log(connection, (), "ann").append("open", None, opening(SCHEMA, None, None))
+    ledger = Ledger.open(store.path, who="ann")
+    deeds: tuple[Callable[[], None], ...] = (
+        lambda: PlanReview(ledger).require(),
+        lambda: PlanReview(ledger).propose(PLAN),
+        lambda: ledger.grant("bob", "reviewer"),
+    )
+    for deed in deeds:
+        with pytest.raises(LedgerError, match=r"version 3.*congenial ledger upgrade"):
+            deed()
+    release(ledger)  # and is used as before
+    Ledger.upgrade(store.path, who="ann")
+    PlanReview(Ledger.open(store.path, who="ann")).require()

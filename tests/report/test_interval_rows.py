@@ -1,0 +1,70 @@
+"""The picture of values with their intervals, read back from its SVG."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+import numpy as np
+
+import congenial
+from congenial.report.interval_rows import IntervalRow, interval_rows, nice_ticks
+from congenial.report.tables_report import MOST_ROWS, render
+from tests.commands import run
+from tests.kinds.test_several_tables import written
+
+ROWS = [
+    IntervalRow("Adams & sons", 40.0, 31.0, 47.0),
+    IntervalRow("<b>Bucks</b>", 12.0, 12.0, 12.0),
+    IntervalRow("x" * 60, 0.0, 0.0, 9.0),
+]
+
+
+def drawn(address: str) -> str:
+    assert address.startswith("data:image/svg+xml;base64,")
+    return base64.b64decode(address.partition(",")[2]).decode()
+
+
+def test_points_and_bars_stand_where_the_axis_says() -> None:
+    svg = drawn(interval_rows(ROWS))
+    places = {
+        float(said.replace(",", "")): float(x)
+        for x, said in re.findall(r'<text x="([\d.]+)" [^>]*middle[^>]*>([^<]+)<', svg)
+    }
+    slope, start = np.polyfit(list(places), list(places.values()), 1)
+    points = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', svg)]
+    assert np.allclose(points, [start + slope * value for value in (40, 0)], atol=0.2)
+    bars = [tuple(map(float, bar)) for bar in re.findall(r'd="M([\d.]+) \d+H([\d.]+)', svg)]
+    wanted = [[start + slope * end for end in ends] for ends in ((31, 47), (0, 9))]
+    assert np.allclose(bars, wanted, atol=0.2)
+
+
+def test_labels_are_text_and_exact_values_diamonds() -> None:
+    svg = drawn(interval_rows(ROWS))
+    assert "Adams &amp; sons" in svg
+    assert "<b>" not in svg
+    assert "x" * 60 not in svg
+    assert svg.count('fill="white"') == 1  # one exact value
+
+
+def test_ticks_contain_what_is_drawn() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        low = float(rng.choice([0.0, -3.0, 0.2, 1e5]) + rng.random())
+        high = low + float(rng.choice([0.0, 0.01, 7.0, 1e6]))
+        ticks = nice_ticks(low, high)
+        assert ticks[0] <= low + 1e-9
+        assert ticks[-1] >= high - 1e-9
+        assert 2 <= len(ticks) <= 9
+
+
+def test_a_report_draws_every_small_table(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    run("publish", plan)
+    run("release", plan)
+    release = congenial.read(tmp_path / "bundles" / "people")
+    small = sum(one.size <= MOST_ROWS for one in release.estimates)
+    page = render(release, "promise")
+    assert page.count("data:image/svg+xml") == 1 + small
+    assert "points are printed counts, bars 90% intervals" in page
