@@ -194,7 +194,7 @@ EXCUSED: dict[str, str] = {
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "takes no argument at all": "Even Largest",
-    "built by `calibrate_tables`, `Workload.of`, `share`, `cell_estimates`, which are called": """
+    "built by `calibrate_tables`, `Workload.of`, `share` and `cell_estimates`, called here": """
         JointTables Margin Property ScaledLaw TablesDescription TablesRelease""",
     "open: takes types of its own; a wrong one may raise Python's own error": """
         BoundedCounts DistributionPairs FiniteScenarios StatedContinuous StatedLaws
