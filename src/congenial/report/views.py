@@ -61,8 +61,8 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
     labels = product(*(release.schema.shown_levels(name) for name in names))
     columns = [intervals[name].to_pylist() for name in ("estimate", "low", "high")]
     return [
-        Shown(told, value, *ends, sure, simulated)
-        for told, value, sure, simulated, ends in zip(
+        Shown(told, value, estimate, low, high, sure, simulated)
+        for told, value, sure, simulated, (estimate, low, high) in zip(
             labels, values, exact, drawn, zip(*columns, strict=True), strict=True
         )
     ]
