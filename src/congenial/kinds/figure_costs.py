@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from congenial.errors import CongenialError
 from congenial.figures.invariants import Invariants
@@ -26,6 +27,7 @@ from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, Ze
 from congenial.report.accuracy import cell_deviation
 
 ALL_TOGETHER = "all figures together"
+LARGEST_TABLE = 5_000_000  # cells, beyond which plans with a figure less are not worked out
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
     """The cost of every figure and bound, in the order they were written."""
     mandates = mechanism.adjacency.mandates
     told = [one for one in mandates.statements if one.relation != "zero"]
-    deviation = cell_deviation(mechanism) if told else None
+    if not told or prod(mechanism.shape) > LARGEST_TABLE:
+        return []
+    deviation = cell_deviation(mechanism)
     return [_cost(mechanism, statement, deviation) for statement in told]
 
 

@@ -205,15 +205,13 @@ class Release(Released):
         names = _flat([names])
         cell = self._cell_of(names)
         estimate = self._sum_onto(self.drawn, names).reshape(-1)
-        laws = self.mechanism.error_laws(cell, len(estimate))
-        half = {id(law): law.interval(level) for law in {id(law): law for law in laws}.values()}
-        found = [
-            _around(value, law, half[id(law)], level)
-            for value, law in zip(estimate, laws, strict=True)
-        ]
+        laws, of_sum = self.mechanism.different_error_laws(cell, len(estimate))
+        half = np.array([law.interval(level) for law in laws])[of_sum]
+        exact = np.array([law.variance == 0 for law in laws])[of_sum]
+        low, high = np.maximum(0, estimate - half), np.maximum(0, estimate) + half
         columns = label_columns(self.schema, tuple(names), INTERVAL)
-        for part in INTERVAL:
-            columns[part] = pa.array([getattr(one, part) for one in found])
+        for part, values in zip(INTERVAL, (estimate, low, high, exact), strict=True):
+            columns[part] = pa.array(values)
         return pa.table(columns)
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:

@@ -55,15 +55,15 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
     intervals = release.intervals(names, LEVEL)
     values = np.asarray(release.margin(*names)).reshape(-1).tolist()
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
-    laws = release.mechanism.error_laws(index, len(values))
-    exact = {id(law): law.variance == 0 for law in laws}
-    drawn = {id(law): isinstance(law, SimulatedLaw) for law in laws}
+    laws, of_sum = release.mechanism.different_error_laws(index, len(values))
+    exact = np.array([law.variance == 0 for law in laws])[of_sum].tolist()
+    drawn = np.array([isinstance(law, SimulatedLaw) for law in laws])[of_sum].tolist()
     labels = product(*(release.schema.shown_levels(name) for name in names))
     columns = [intervals[name].to_pylist() for name in ("estimate", "low", "high")]
     return [
-        Shown(told, value, *ends, exact[id(law)], drawn[id(law)])
-        for told, value, law, ends in zip(
-            labels, values, laws, zip(*columns, strict=True), strict=True
+        Shown(told, value, estimate, low, high, sure, simulated)
+        for told, value, sure, simulated, (estimate, low, high) in zip(
+            labels, values, exact, drawn, zip(*columns, strict=True), strict=True
         )
     ]
 
