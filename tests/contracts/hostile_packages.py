@@ -189,21 +189,12 @@ EXCUSED: dict[str, str] = {
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
+    "takes no argument at all": "Even Largest",
+    "built by `calibrate_tables`, `Workload.of`, `share` and `cell_estimates`, called here": """
+        JointTables Margin Property ScaledLaw TablesDescription TablesRelease""",
     "open: takes types of its own; a wrong one may raise Python's own error": """
-        EstimateSpec GradientEstimate ScaledLaw cell_estimates equality_test
-        independence_test trend_test JointTables TablesDescription TablesRelease calibrate_tables
-        conforming_tables limits BoundedCounts ConditionalNormal DependentCounts
-        DiscreteLaw DistributionPairs FiniteScenarios GaussianLaw Property SensitiveValues
-        SeveralRows StatedContinuous StatedDiscrete StatedLaws Conditions PiecewiseLinear
-        largest_eps_cell normaliser_price Even Keep Largest Margin Measurements Partition
-        Weighted Workload design design_for_accuracy difference_types
-        fit_whole_counts joint_epsilon joint_rho law_and_promise rehearse
-        WassersteinGradient WassersteinReals prior_congenial LinearRegression Measure
-        MixturePrior MixtureRegression NumpyroModel Run Spike certified_law indicators
-        isolation log_likelihood_of probabilistic record_risk risk_utility_curve smooth
-        synthesize_locally truncated utility_report weight_spread Chain Linear Logistic
-        Normal Proposal coverage normal_mean normal_mean_variance one_sided poisson_rate
-        power share_of_total shares_of_total Prover SmallUniverse adjacent_pairs
-        allowed_accuracy audit_laws black_box clopper_pearson_bounds draw_shadows
-        exact_audit hostile_pairs property_inference""",
+        BoundedCounts DistributionPairs FiniteScenarios StatedContinuous StatedLaws
+        Conditions PiecewiseLinear WassersteinGradient WassersteinReals prior_congenial
+        NumpyroModel log_likelihood_of Linear Logistic Normal Proposal coverage draw_shadows
+        property_inference""",
 }

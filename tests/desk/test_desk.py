@@ -166,7 +166,7 @@ def test_a_plan_is_reviewed_by_somebody_else(folder: Path) -> None:
     team = Team(folder)
     ann, bob, cyd = (team.visitor(who) for who in ("ann", "bob", "cyd"))
     assert ann.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 303
-    digest = {"digest": Plan.load(folder / "plan.toml").digest}
+    digest = {"digest": Plan.load(folder / "plan.toml").digest_with_files}
     early = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
     assert "somebody else approves" in str(early["error"])
     assert bob.post("/plan/plan.toml/propose", digest).status_code == 303

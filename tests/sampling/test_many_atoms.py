@@ -20,7 +20,6 @@ from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.crossing.joining_order import components, joining_order
 from congenial.sampling.discrete import DoubleGeometric
 
-
 SEED = 20261117  # nothing here is drawn
 
 

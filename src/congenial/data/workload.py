@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import COUNT, NAMES, Rule, check_arguments, listed
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError
 
@@ -35,12 +36,18 @@ class Partition:
     blocks: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if sorted(set(self.blocks)) != list(range(self.size)):
-            raise ValueError("blocks must be numbered 0, 1, ... without a gap")
+        if not self.blocks or sorted(set(self.blocks)) != list(range(self.size)):
+            raise SchemaError(
+                "the blocks of a partition are not numbered 0, 1, ... without a gap.",
+                remedy="Number them in order, one number for each level.",
+            )
 
     @classmethod
     def of(cls, blocks: Sequence[int] | Ints) -> Partition:
         """The partition with these block numbers, one per level."""
+        if not isinstance(blocks, np.ndarray) or blocks.dtype.kind not in "iu":
+            given = {"blocks": blocks}
+            check_arguments("Partition.of", given, {"blocks": listed(COUNT)}, SchemaError)
         return cls(tuple(np.asarray(blocks, dtype=np.int64).tolist()))
 
     @classmethod
@@ -158,6 +165,9 @@ class Workload:
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[Sequence[str]]) -> Workload:
         """The workload over the attributes that some table mentions, in schema order."""
+        given = {"schema": schema, "tables": tables}
+        rules: dict[str, Rule | type] = {"schema": Schema, "tables": listed(NAMES)}
+        check_arguments("Workload.of", given, rules, SchemaError)
         if not tables:
             raise SchemaError("no table is named.", remedy="Name at least one table.")
         named = tuple(tuple(axis.name for axis in schema.axes(names)) for names in tables)

@@ -220,6 +220,14 @@ class Invariants:
             )
         )
 
+    def refuse_other_data(self, table: Table) -> None:
+        """MandateError, without a number, where a table does not agree with what is published."""
+        if not self.holds_for(table):
+            raise MandateError(
+                "the data do not agree with the published figures and rules.",
+                remedy="Release from the data the figures were computed from.",
+            )
+
     def _figures(self, table: Table) -> list[Ints]:
         """Each statement's sums over the confidential table, shaped by its axes."""
         counts = table.marginal(self.bases).counts.reshape(-1)

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from congenial.data.arguments import expect
+from congenial.data.argument_rules import NAMES, listed, optional, takes
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.mechanism import adjacency_of
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
-from congenial.tables.design import Aim, Design, Keep, design
+from congenial.tables.design import AIM, Aim, Design, Keep, design
 from congenial.tables.design_document import document, variance_model
 from congenial.tables.information import Information
 from congenial.tables.promise import Law, law_and_promise
 
 
+@takes(target=Guarantee, tables=listed(NAMES), aim=optional(AIM), keep=NAMES)
 def calibrate_tables(
     target: Guarantee,
     tables: Sequence[Sequence[str]],
@@ -39,15 +41,7 @@ def calibrate_tables(
     >>> made.guarantee.tradeoff.words, len(made.mechanisms)
     ('rho = 0.5 (zero-concentrated)', 2)
     """
-    expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
-    adjacency = target.adjacency
-    if not isinstance(adjacency, Adjacency):
-        raise GuaranteeError(
-            f"several tables promise something about pairs of databases, and the target is about "
-            f"{adjacency.metric}.",
-            remedy="Give a target over AddRemove, ReplaceOne or SemiAdjacent.",
-        )
-    asked = TablesProblem(adjacency, tables)
+    asked = TablesProblem(adjacency_of(target, "several tables promise"), tables)
     law, promise = _stated(target.tradeoff)
     aim = aim or Keep()
     found = design(asked.workload, asked.types, asked.model, promise, aim, law)

@@ -50,7 +50,9 @@ def carry_out(
     with (
         claimed(folder) as claim,
         _with_room(claim, offer, ledger),
-        ledger.reserve(offer.description, guarantee, offer.name, plan.digest) as reservation,
+        ledger.reserve(
+            offer.description, guarantee, offer.name, plan.digest_with_files
+        ) as reservation,
     ):
         progress("drawing")
         if not offer.holds(ledger):

@@ -325,11 +325,19 @@ class Plan(Section):
 
     @cached_property
     def digest(self) -> str:
-        """Identity of what was planned, the files that the plan names included."""
-        plain = self._plain()
-        if self.file_digests:  # and the schema as it was read from them
-            plain |= {"files": self.file_digests, "levels": self.schema.digest}
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+        """Identity of the plan file: every key that is used, and no file that a key names."""
+        return _digest_of(self._plain())
+
+    @cached_property
+    def digest_with_files(self) -> str:
+        """Identity of what was planned, its files included: what is approved."""
+        if not self.file_digests:
+            return self.digest
+        files = {
+            "files": self.file_digests,
+            "levels": self.schema.digest,
+        }  # levels as read from them
+        return _digest_of(self._plain() | files)
 
     def _plain(self) -> dict[str, Any]:
         plain = self.model_dump(mode="json", by_alias=True, fallback=str)
@@ -351,6 +359,10 @@ class Plan(Section):
 
 # Keys that came later: where a plan does not use them its digest is what it was before.
 _LATER = {"": ("derive",), "data": ("separator", "encoding", "sheet")}
+
+
+def _digest_of(plain: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _drop_unused(plain: dict[str, Any]) -> None:

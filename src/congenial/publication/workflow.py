@@ -192,7 +192,9 @@ def publish(
         confirm(_preview(figures, table, before, FEWER_THAN))
     known = Invariants(plan.schema) if before is None else before.mandates
     ledger = _now_open(plan, before, who)
-    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
+    repricing = ledger.publish(
+        figures, accept_weaker=accept_weaker, plan_digest=plan.digest_with_files
+    )
     _write_published(figures, folder, note(plan, ledger))
     new = tuple(one for one in figures.statements if one not in known.statements)
     return PublishResult(figures, folder, repricing, new)
@@ -359,7 +361,7 @@ def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) 
 def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:
     """LedgerError where the ledger requires an approval that the plan does not have."""
     if ledger is not None and ledger.approvals.required:
-        ledger.refuse_unapproved(plan.digest)
+        ledger.refuse_unapproved(plan.digest_with_files)
 
 
 def _now_open(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:

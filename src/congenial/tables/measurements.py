@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import NUMBERS, check_fields
 from congenial.data.predicate import parse
 from congenial.data.workload import Ints, Margin, Partition, Workload
 from congenial.errors import MandateError, PlanError, StructureError
@@ -52,6 +53,7 @@ class Measurements:
     mandates: Invariants
 
     def __post_init__(self) -> None:
+        check_fields(self, PlanError, workload=Workload, precisions=NUMBERS, mandates=Invariants)
         tables = self.workload.tables
         if len(self.precisions) != len(tables):
             raise PlanError(
