@@ -244,8 +244,8 @@ class Support:
         return "; ".join(
             [
                 *parts,
-                f"{_many(self.loose, 'loose cell')} (in no known sum)",
-                f"{_many(frozen, 'frozen cell')} (known to be zero)",
+                f"{_many(self.loose, 'cell')} in no known sum",
+                f"{_many(frozen, 'cell')} known to be zero",
                 f"{_many(self.degrees_of_freedom, 'independent direction')} left to protect",
             ]
         )

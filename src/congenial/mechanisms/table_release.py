@@ -19,7 +19,7 @@ from congenial.data.table import cell_index as cell_index  # used by those who r
 from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.figures.support import support
-from congenial.mechanisms.cell_labels import label_columns, label_names
+from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
@@ -251,7 +251,11 @@ class Release(Released):
 
         table, parquet = self.to_arrow(), io.BytesIO()
         pq.write_table(table, parquet)
-        return {"table.parquet": parquet.getvalue(), "table.csv": table_csv(table)}
+        return {"table.parquet": parquet.getvalue(), "table.csv": self.as_csv()}
+
+    def as_csv(self) -> bytes:
+        """The table as a CSV file for readers: codes, and labels beside them where there are."""
+        return table_csv(with_words(self.to_arrow(), self.schema, self.table))
 
     @classmethod
     def from_payload(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from congenial.ledger.pricing import Repricing, uncountable
 from congenial.ledger.refusals import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
+from congenial.publication.claim import begun
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
 
@@ -149,6 +150,8 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     if ledger is None:
         return plan.invariants
     known = ledger.mandates
+    if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
+        known = replace(known, schema=plan.schema)  # the same population in other words
     return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
 
 
@@ -319,7 +322,8 @@ def release(
     """
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
-    bundle.check_absent(folder)
+    if not begun(folder):
+        bundle.check_absent(folder)
     before = open_ledger(plan, create=False, who=who)
     _refuse_unapproved(plan, before)
     kind = of_section(section)
@@ -373,6 +377,7 @@ def _now_open(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:
 
 def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     """BudgetError when the budget does not allow all these releases together; draws nothing."""
+    names = [name for name in names if not begun(plan.folder / "bundles" / name)]
     if len(names) < 2:
         return  # drawing it asks the ledger itself
     sections = [plan.named(name) for name in names]
