@@ -92,6 +92,12 @@ def mechanism_calls() -> Iterator[tuple[str, Call]]:
     yield "FiniteRange.of", (mechanisms.FiniteRange.of, finite)
     table = {"losses": (HALVES, (Fraction(1), Fraction(2))), "near": ((0, 1), (1, 0))}
     yield "FiniteRange", (mechanisms.FiniteRange, table | {"base": HALVES})
+    nation = api.Schema.from_dict(
+        {"block": {"levels": ["1", "2", "3"], "within": {"state": ["P", "P", "Q"]}}}
+    )
+    cut = {"adjacency": api.ReplaceOne(nation), "tables": [("block",)], "parts": "state"}
+    cut |= {"family": "discrete_gaussian", "scales": [Fraction(2)], "design": None}
+    yield "PartedTables.of", (mechanisms.PartedTables.of, cut)
     calibrated = mechanisms.calibrate_distribution(packages.LAW_PAIRS, 1, 0.001).mechanism
     wider = {"mechanism": calibrated, "distance": 0.5, "lam": 0.1}
     yield "with_model_error", (mechanisms.with_model_error, wider)

@@ -18,6 +18,16 @@ from typing import Any
 import numpy as np
 
 from congenial.data.area_parts import AreaParts
+from congenial.data.argument_rules import (
+    EXACT,
+    NAMES,
+    TEXT,
+    Rule,
+    check_fields,
+    listed,
+    optional,
+    takes,
+)
 from congenial.data.attribute import Attribute
 from congenial.data.schema import Schema
 from congenial.data.table import Table
@@ -49,6 +59,10 @@ from congenial.tables.structure import separate_along
 from congenial.tables.upper_estimator import UpperEstimator
 
 Names = tuple[str, ...]
+FAMILY = Rule(
+    "discrete_gaussian or double_geometric",
+    lambda one: isinstance(one, str) and one in ("discrete_gaussian", "double_geometric"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +155,15 @@ class PartedTables:
     description: TablesDescription
 
     @classmethod
+    @takes(
+        StructureError,
+        adjacency=Adjacency,
+        tables=listed(NAMES),
+        family=FAMILY,
+        scales=listed(optional(EXACT)),
+        parts=TEXT,
+        design=optional(dict),
+    )
     def of(
         cls,
         adjacency: Adjacency,
@@ -151,15 +174,22 @@ class PartedTables:
         design: dict[str, Any] | None = None,
     ) -> PartedTables:
         """Tables with the scale of each one's noise (sigma^2, or eps per cell); None: no draw."""
+        if len(tables) != len(scales) or all(scale is None for scale in scales):
+            raise StructureError(
+                f"{len(scales)} scales for {len(tables)} tables, or none that is drawn.",
+                remedy="Give one scale per table, None where nothing is drawn.",
+            )
         laws = [
             described(adjacency.mandates, tuple(names), family, scale)
             for names, scale in zip(tables, scales, strict=True)
             if scale is not None
         ]
-        told = TablesDescription(tuple(laws), tuple(tables), (), design or {}, parts)
+        told = TablesDescription(tuple(laws), tuple(map(tuple, tables)), (), design or {}, parts)
         return cls(adjacency, told)
 
     def __post_init__(self) -> None:
+        told = {"adjacency": Adjacency, "description": TablesDescription}
+        check_fields(self, StructureError, **told)
         self.parts.chain([*self.tables, *(one.by for one in self.mandates.equalities)])
         refuse_across(self.mandates, self.parts)
         self._refuse_tables()
