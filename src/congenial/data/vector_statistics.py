@@ -203,7 +203,9 @@ class Statistics:
     def spacing(self, records: int) -> Floats:
         """The grid each component lives on for n records; 0 where it can take any value.
 
-        Means of whole numbers move in steps of 1/n, counts in steps of 1.
+        Means of whole numbers move in steps of 1/n, counts in steps of 1. A column with whole edges
+        is taken to hold whole numbers, whether or not the schema says `whole`: the step is used to
+        spread values over it (`dithered`), and a step that is too wide only adds noise.
         """
         return np.array([self._step(part, records) for part in self.parts])
 
@@ -223,6 +225,14 @@ class Statistics:
         if part.kind == "custom":
             return -math.inf, math.inf
         return part.between or _limits(self.schema.attribute(part.columns[0]))
+
+    def _refuse_outside(self, part: Statistic, least: float, greatest: float) -> None:
+        """Refuse a column with numbers that no level of the schema holds, unless they are cut."""
+        low, high = self.bounds(part)
+        whole = self.schema.attribute(part.columns[0]).whole_values
+        excluded = part.between is None and not whole and math.isfinite(high)  # the last edge
+        if least < low or greatest > high or (excluded and greatest == high):
+            raise _outside(part.columns[0])
 
     # ---- on data -----------------------------------------------------------------------------
 
@@ -285,8 +295,7 @@ class Statistics:
                 low, high = self.bounds(part)
                 if part.between is not None:
                     values = np.clip(values, float(low), float(high))
-                elif values.min() < low or values.max() > high:
-                    raise _outside(part.columns[0])
+                self._refuse_outside(part, values.min(), values.max())
                 found.append(values)
         return np.column_stack(found)
 
@@ -298,13 +307,11 @@ class Statistics:
         rows = source.run(_aggregate_query(wanted, source)).to_pydict()
         values = []
         for at, part in enumerate(wanted):
-            low, high = self.bounds(part)
             if rows[f"k{at}"][0] < rows["n"][0]:
                 raise without_number(part.columns[0])
             if rows[f"broken{at}"][0] and refuses_broken(self.schema.attribute(part.columns[0])):
                 raise not_whole(part.columns[0])
-            if rows[f"low{at}"][0] < low or rows[f"high{at}"][0] > high:
-                raise _outside(part.columns[0])
+            self._refuse_outside(part, rows[f"low{at}"][0], rows[f"high{at}"][0])
             values.append(float(rows[f"s{at}"][0]))
         return values
 
@@ -322,7 +329,7 @@ def _limits(attribute: Attribute) -> tuple[Number | float, Number | float]:
     low, high = attribute.intervals[0][0], attribute.intervals[-1][1]
     if attribute.other != "refuse":
         return -math.inf, math.inf
-    if attribute.whole and high is not None:
+    if attribute.whole_values and high is not None:
         high -= 1  # whole numbers below the last edge
     return -math.inf if low is None else low, math.inf if high is None else high
 

@@ -215,3 +215,20 @@ def test_a_column_of_whole_numbers_takes_no_others(kind):
     bins = Schema.from_dict({"age": {"edges": [0, 100]}})  # real numbers, as before
     with Microdata.open(people(age=ages), bins) as data:
         assert Statistics(bins, (part,)).compute(data).values[0] > 29
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_mean_takes_the_numbers_that_the_bins_hold(whole):
+    """Without whole = true, 89.5 is counted in the bin from 65 to 90, and may be averaged."""
+    schema = Schema.from_dict({"age": {"edges": [0, 18, 65, 90], "whole": whole}})
+    query = Statistics(schema, (Statistic.mean("age"), Statistic.quantile("age", 1)))
+    assert query.change(10).tolist() == pytest.approx([8.9, 89] if whole else [9, 90])
+    assert query.spacing(10).tolist() == [0.1, 1]  # the wider grid: its dither is no weaker
+    inside, outside = [41.0, 89.0 if whole else 89.5], [41.0, 90.0]
+    with Microdata.open(pa.table({"age": inside}), schema) as data:
+        assert query.compute(data).values.tolist() == [np.mean(inside), inside[1]]
+        assert query.records(data).vectors(np.array([[0, 1]]))[0, 0] == np.mean(inside)
+    with Microdata.open(pa.table({"age": outside}), schema) as data:
+        for read in (query.compute, query.records):
+            with pytest.raises(DataError, match="range|not in the schema"):
+                read(data)

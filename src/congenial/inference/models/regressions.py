@@ -231,8 +231,8 @@ class Logistic:
     people: Any = None
 
     def __post_init__(self) -> None:
-        told = {"outcome": TEXT, "success": optional(TEXT), "prior": GaussianPrior}
-        check_fields(self, InferenceError, **told)
+        named = {"outcome": TEXT, "success": optional(TEXT)}
+        check_fields(self, InferenceError, **named, prior=GaussianPrior)
 
     def bind(self, observation: Observation) -> BoundModel:
         """Tie the model to an observation."""

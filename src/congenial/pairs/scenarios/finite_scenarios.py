@@ -79,8 +79,8 @@ class FiniteScenarios(Scenarios):
     conditioned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        masses = pairs_of(TEXT, listed(EXACT_NUMBER))
-        check_fields(self, GuaranteeError, databases=ROWS, tables=masses, facts=NAMES)
+        told = pairs_of(TEXT, listed(EXACT_NUMBER))
+        check_fields(self, GuaranteeError, databases=ROWS, tables=told, facts=NAMES)
         check_secrets(self.secrets)
         if not self.databases or len({len(one) for one in self.databases}) != 1:
             raise GuaranteeError(

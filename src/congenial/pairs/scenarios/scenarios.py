@@ -145,12 +145,11 @@ class IndependentRecords(Scenarios):
 
 
 def _stated(value: Any) -> bool:
-    """Whether it is a pair of laws with its label."""
-    return (
-        isinstance(value, tuple)
-        and len(value) == 3
-        and all(isinstance(one, kind) for one, kind in zip(value, (str, Law, Law), strict=True))
-    )
+    """Whether it is a label with a pair of laws."""
+    if not isinstance(value, tuple) or len(value) != 3:
+        return False
+    label, left, right = value
+    return isinstance(label, str) and isinstance(left, Law) and isinstance(right, Law)
 
 
 STATED = Rule(
