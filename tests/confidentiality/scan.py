@@ -14,6 +14,7 @@ IDENTIFIER, ANSWER, ASIDE = f"{MARK}-id-9137", f"{MARK}-answer-4471", f"{MARK}-a
 NUMBER = 8_675_309  # an age or an income, in the open bin of its column
 COUNT = 31_337  # people in one cell
 
+_DIGEST = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![0-9a-zA-Z])")
 _EMBEDDED = re.compile(r"base64,([A-Za-z0-9+/=]{16,})")
 
 
@@ -53,6 +54,7 @@ def shown(number: int) -> tuple[str, ...]:
 
 
 def leaks(text: str, numbers: tuple[int, ...] = (NUMBER, COUNT)) -> list[str]:
-    """The markers that are in a text."""
+    """The markers that are in a text; the digits inside a digest are nobody's number."""
     found = [MARK] if MARK in text else []
-    return found + [str(n) for n in numbers if any(re.search(how, text) for how in shown(n))]
+    plain = _DIGEST.sub(" ", text)
+    return found + [str(n) for n in numbers if any(re.search(how, plain) for how in shown(n))]

@@ -215,3 +215,12 @@ def test_the_scan_sees_a_leak(text: str, tmp_path: Path) -> None:
 
     assert leaks(told(tmp_path))
     assert not any(re.search(how, f"1{COUNT}9") for how in shown(COUNT)[:1])
+
+
+def test_the_scan_takes_no_digest_for_a_leak() -> None:
+    """Digests of random bundles have every run of five digits sooner or later."""
+    digest = f"ab{COUNT}f".ljust(64, "c")
+    assert re.search(shown(COUNT)[0], digest)  # the digits stand alone in it
+    assert leaks(f"sha256: {digest}") == []
+    assert leaks(f"sha256: {digest}, {COUNT} people") == [str(COUNT)]
+    assert leaks(f"sha256: {digest[:-4]}") == [str(COUNT)]  # shorter, so no digest

@@ -230,5 +230,5 @@ def test_a_mean_takes_the_numbers_that_the_bins_hold(whole):
         assert query.records(data).vectors(np.array([[0, 1]]))[0, 0] == np.mean(inside)
     with Microdata.open(pa.table({"age": outside}), schema) as data:
         for read in (query.compute, query.records):
-            with pytest.raises(DataError, match="range|not in the schema"):
+            with pytest.raises(DataError, match=r"range|not in the schema"):
                 read(data)
