@@ -13,7 +13,7 @@ import numpy as np
 
 from congenial.data.arguments import texts
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected
+from congenial.data.engines.checked_parquet import Expected, numbers
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
@@ -272,7 +272,7 @@ class Release(Released):
         counts = expected_table(guarantee.adjacency.schema, description).read(
             content, _counts(description)
         )
-        values, raw = (*(one.to_numpy().reshape(shape) for one in counts.columns), None)[:2]
+        values, raw = (*(numbers(one).reshape(shape) for one in counts.columns), None)[:2]
         return cls(name, description, guarantee, values, randomness, publishable, raw)
 
     def _title(self) -> str:
