@@ -155,7 +155,11 @@ def analyst_calls() -> Iterator[tuple[str, Call]]:
     assert test is not None
     told = {"null_value": 1.0, "alternative": "less"}
     yield "OddsRatioRelease.p_value", (release.p_value, told)
-    yield "OddsRatioRelease.interval", (release.interval, {"level": 0.9})
+    asked = {"what": "smoker = 'yes' and ill = 'yes'", "level": 0.9}
+    yield (
+        "OddsRatioRelease.interval",
+        (lambda what, level: release.interval(what, level=level), asked),
+    )
     yield "OddsRatioRelease.power", (release.power, {"at": 2.0})
     margins = {"rows": (20, 40), "columns": (21, 39), "noise": test.noise}
     yield "OddsRatioTest", (inference.OddsRatioTest, margins)
@@ -185,25 +189,18 @@ EXCUSED: dict[str, str] = {
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
         OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
-        PropertyInference""",
+        PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
+    "takes no argument at all": "Even Largest",
+    "built by `calibrate_tables`, `Workload.of`, `share` and `cell_estimates`, called here": """
+        JointTables Margin Property ScaledLaw TablesDescription TablesRelease""",
     "open: takes types of its own; a wrong one may raise Python's own error": """
-        EstimateSpec GradientEstimate ScaledLaw cell_estimates equality_test
-        independence_test trend_test JointTables TablesDescription TablesRelease calibrate_tables
-        conforming_tables limits BoundedCounts ConditionalNormal DependentCounts
-        DiscreteLaw DistributionPairs FiniteScenarios GaussianLaw Property SensitiveValues
-        SeveralRows StatedContinuous StatedDiscrete StatedLaws Conditions PiecewiseLinear
-        largest_eps_cell normaliser_price Even Keep Largest Margin Measurements Partition
-        Weighted Workload design design_for_accuracy difference_types
-        fit_whole_counts joint_epsilon joint_rho law_and_promise rehearse
-        WassersteinGradient WassersteinReals prior_congenial LinearRegression Measure
-        MixturePrior MixtureRegression NumpyroModel Run Spike certified_law indicators
-        isolation log_likelihood_of probabilistic record_risk risk_utility_curve smooth
-        synthesize_locally truncated utility_report weight_spread Chain Linear Logistic
-        Normal Proposal coverage normal_mean normal_mean_variance one_sided poisson_rate
-        power share_of_total shares_of_total Prover SmallUniverse adjacent_pairs
-        allowed_accuracy audit_laws black_box clopper_pearson_bounds draw_shadows
-        exact_audit hostile_pairs property_inference""",
+        BoundedCounts DistributionPairs FiniteScenarios StatedContinuous StatedLaws
+        Conditions PiecewiseLinear WassersteinGradient WassersteinReals prior_congenial
+        NumpyroModel log_likelihood_of Linear Logistic Normal Proposal coverage draw_shadows
+        property_inference
+        tradeoff_between conditioned_epsilon FiniteRange with_model_error canonical_noise
+        odds_ratio_test audit_every_mechanism""",
 }

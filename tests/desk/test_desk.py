@@ -73,6 +73,8 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
         assert me.get(f"/plan/plan.toml/bundle/people/{stray}").status_code == 404
     budget = me.get("/plan/plan.toml/budget").text
     assert "epsilon = 1" in budget
+    later = me.get("/plan/plan.toml/price?suppose=sex+%3D+%27male%27").text
+    assert "people: epsilon = 1, then epsilon = " in later
     pages += [price.text, bundle, report.text, kept.text, budget, me.get("/").text]
     pages.append(me.get("/plan/plan.toml/review").text)
     assert not [page for page in pages if MARKER in page]
@@ -166,7 +168,7 @@ def test_a_plan_is_reviewed_by_somebody_else(folder: Path) -> None:
     team = Team(folder)
     ann, bob, cyd = (team.visitor(who) for who in ("ann", "bob", "cyd"))
     assert ann.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 303
-    digest = {"digest": Plan.load(folder / "plan.toml").digest}
+    digest = {"digest": Plan.load(folder / "plan.toml").digest_with_files}
     early = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
     assert "somebody else approves" in str(early["error"])
     assert bob.post("/plan/plan.toml/propose", digest).status_code == 303

@@ -271,7 +271,7 @@ def test_a_team_is_known_by_its_proxy_only(folder: Path, ledger: Ledger) -> None
 def test_the_form_of_one_person_is_not_anothers(folder: Path, ledger: Ledger) -> None:
     team = Team(folder)
     stolen = team.visitor("owner").csrf()
-    fields = {"csrf": stolen, "digest": Plan.load(folder / "plan.toml").digest}
+    fields = {"csrf": stolen, "digest": Plan.load(folder / "plan.toml").digest_with_files}
     answer = team.visitor("releaser").client.post("/plan/plan.toml/propose", data=fields)
     assert (answer.status_code, "not from a page of this desk" in answer.text) == (403, True)
     assert not ledger.approvals.proposals

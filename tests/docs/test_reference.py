@@ -17,7 +17,14 @@ from congenial.data.schema import KEYS
 from congenial.kinds.registry import KINDS
 from congenial.mechanisms.calibrate import REGISTRY
 from congenial.publication.derive_entry import DeriveEntry
-from congenial.publication.plan import BudgetSection, DataSection, Plan, PublishEntry
+from congenial.publication.plan import (
+    AboutSection,
+    BudgetSection,
+    DataSection,
+    Plan,
+    PublishEntry,
+)
+from tests.commands import run
 from tests.docs.pages import DOCS, ROOT, first_column, sections
 
 REFERENCE = DOCS / "reference"
@@ -31,6 +38,7 @@ def fields(model: type) -> set[str]:
     ("heading", "keys"),
     [
         ("[data]", fields(DataSection)),
+        ("[about]", fields(AboutSection)),
         ("[derive]", fields(DeriveEntry)),
         ("[schema]", set(KEYS)),
         ("[publish]", fields(PublishEntry)),
@@ -97,8 +105,26 @@ def test_every_exported_name() -> None:
     assert sorted(first_column((REFERENCE / "python.md").read_text())) == sorted(congenial.__all__)
 
 
-def test_every_file_and_field_of_a_bundle(after_tutorial: Path) -> None:
-    bundle = after_tutorial / "bundles" / "sex-by-age"
+ONE_TABLE = """
+[[release]]
+name = "one-table"
+table = ["county", "sex", "age"]
+epsilon = 0.5
+nonnegative = "project"
+"""
+
+
+@pytest.fixture
+def one_table(folder: Path) -> Path:
+    """A bundle of a single table, released after the tutorial."""
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text() + ONE_TABLE)
+    run("release", plan, "--name", "one-table")
+    return folder / "bundles" / "one-table"
+
+
+def test_every_file_and_field_of_a_bundle(one_table: Path) -> None:
+    bundle = one_table
     page = REFERENCE / "bundle.md"
     intro = page.read_text().split("\n## ")[0]
     assert sorted(first_column(intro)) == sorted(path.name for path in bundle.iterdir())
@@ -111,7 +137,10 @@ def test_every_file_and_field_of_a_bundle(after_tutorial: Path) -> None:
     assert all(f"`{key}`" in told["published.json"] for key in statement)
 
 
-def test_readme_tree_names_every_file_of_a_bundle(after_tutorial: Path) -> None:
+def test_readme_tree_names_every_file_of_a_bundle(one_table: Path, after_tutorial: Path) -> None:
     readme = (ROOT / "README.md").read_text()
-    bundle = after_tutorial / "bundles" / "sex-by-age"
-    assert all(path.name in readme for path in bundle.iterdir())
+    assert all(path.name in readme for path in one_table.iterdir())
+    several = {path.name for path in (after_tutorial / "bundles" / "sex-by-age").iterdir()}
+    others = {name for name in several if not name.startswith("table-")}
+    assert "table-1-county-sex-age.csv" in readme
+    assert all(name in readme for name in others)

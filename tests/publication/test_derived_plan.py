@@ -38,7 +38,7 @@ DERIVED = PLAIN.replace(
     """separator = "^"
 encoding = "cp1252"
 [derive]
-sex = { recode = "geschlecht", to_file = "codes.csv" }
+sex = { recode = "geschlecht", file = "codes.csv" }
 age = { age = "born", at = 2020-04-01, format = "%d.%m.%Y" }
 [schema]""",
 )
@@ -55,10 +55,12 @@ def raw(folder: Path) -> None:
 def test_a_plan_without_the_new_keys_has_the_digest_it_had(tmp_path: Path) -> None:
     assert Plan.parse(PLAIN, tmp_path).digest == PLAIN_DIGEST
     raw(tmp_path)
-    derived = Plan.parse(DERIVED, tmp_path).digest
+    derived = Plan.parse(DERIVED, tmp_path).digest_with_files
     assert derived != PLAIN_DIGEST
     (tmp_path / "codes.csv").write_text("found,wanted\n1,m\n2,f\n")
-    assert Plan.parse(DERIVED, tmp_path).digest != derived  # what a recoding holds is planned too
+    assert (
+        Plan.parse(DERIVED, tmp_path).digest_with_files != derived
+    )  # what a recoding holds is planned too
 
 
 def test_the_whole_way_from_raw_data(tmp_path: Path) -> None:
@@ -115,9 +117,9 @@ def test_never_in_a_bundle(tmp_path: Path) -> None:
         ('{ tidy = "a" }', "trim, case or width"),
         ('{ number = "a", decimal = ",", thousands = "," }', "different marks"),
         ('{ yeer = "a" }', "Did you mean 'year'"),
-        ('{ recode = "a", to_file = "none.csv" }', "cannot be read"),
-        ('{ recode = "a", to_file = "three.csv" }', "two columns"),
-        ('{ recode = "a", to_file = "twice.csv" }', "twice"),
+        ('{ recode = "a", file = "none.csv" }', "cannot be read"),
+        ('{ recode = "a", file = "three.csv" }', "two columns"),
+        ('{ recode = "a", file = "twice.csv" }', "twice"),
     ],
 )
 def test_entries_that_derive_nothing(tmp_path: Path, entry: str, match: str) -> None:

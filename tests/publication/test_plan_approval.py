@@ -90,31 +90,31 @@ def test_a_release_is_refused_before_data_are_read(plan: Path, be) -> None:
 
 
 def test_the_digest_covers_the_files_a_plan_names(plan: Path) -> None:
-    before = Plan.load(plan).digest
+    before = Plan.load(plan).digest_with_files
     (plan.parent / "sexes.csv").write_text("sex\nf\nm\nx\n")
-    assert Plan.load(plan).digest != before
+    assert Plan.load(plan).digest_with_files != before
     (plan.parent / "sexes.csv").write_text("sex\nf\nm\n")
-    assert Plan.load(plan).digest == before
+    assert Plan.load(plan).digest_with_files == before
     (plan.parent / "people.csv").write_text("sex\nm\n")  # the data are no part of the plan
-    assert Plan.load(plan).digest == before
+    assert Plan.load(plan).digest_with_files == before
     (plan.parent / "sexes.csv").unlink()
     with pytest.raises(PlanError, match=r"sexes.csv"):
-        _ = Plan.load(plan).digest
+        _ = Plan.load(plan).digest_with_files
 
 
 def test_the_digest_covers_recodings(plan: Path) -> None:
     recodings = plan.parent / "codes.csv"
     recodings.write_text("found,wanted\n1,f\n2,m\n")
-    plan.write_text(PLAN + '[derive.gender]\nrecode = "sex"\nfile = "codes.csv"\n')
-    before = Plan.load(plan).digest
+    plan.write_text(PLAN + '[derive.gender]\nrecode = "sex"\nto_file = "codes.csv"\n')
+    before = Plan.load(plan).digest_with_files
     recodings.write_text("found,wanted\n1,m\n2,f\n")
-    assert Plan.load(plan).digest != before
+    assert Plan.load(plan).digest_with_files != before
 
 
 def test_the_digest_of_a_plan_that_names_no_files_is_as_it_was(plan: Path) -> None:
     text = PLAN.replace('{ levels_file = "sexes.csv" }', '{ levels = ["f", "m"] }')
     expected = "9e7f081edf2a4c07e0a530a3b29cdc2eb3626971aea30318a779d8352db5e120"
-    assert Plan.parse(text, plan.parent).digest == expected
+    assert Plan.parse(text, plan.parent).digest_with_files == expected
 
 
 def test_a_difference_is_shown_by_lines(plan: Path, be) -> None:

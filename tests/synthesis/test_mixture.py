@@ -224,11 +224,11 @@ def test_chains_that_did_not_converge_are_refused_with_diagnostics():
 @pytest.mark.parametrize(
     ("act", "error", "words"),
     [
-        (lambda: MixtureRegression(0), GuaranteeError, "no mixture"),
+        (lambda: MixtureRegression(0), GuaranteeError, "components = 0 is not a whole number"),
         (lambda: MixtureRegression(3, "cube"), GuaranteeError, "not known"),
         (lambda: MixturePrior(shape=0), GuaranteeError, "no prior"),
         (lambda: MixturePrior(least_sd=-1), GuaranteeError, "no prior"),
-        (lambda: Run(chains=0), GuaranteeError, "nothing to run"),
+        (lambda: Run(chains=0), GuaranteeError, "chains = 0 is not a whole number, 1 or more"),
         (lambda: Run(judged="some"), GuaranteeError, "not known"),
     ],
 )

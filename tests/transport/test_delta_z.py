@@ -243,14 +243,10 @@ def test_impossible_covariances_are_refused():
 # --- stated laws -----------------------------------------------------------------------------
 
 
-def test_samplers_give_estimates():
+def test_samples_give_estimates():
     rng = np.random.default_rng(35)
-    stated = StatedLaws.of_sampler(
-        "the figures follow last year's model",
-        lambda secret, draws: rng.binomial(9, 0.5, draws) + secret,
-        {"one person": (0, 1)},
-        draws=500,
-    )
+    drawn = (sample(rng.binomial(9, 0.5, 500) + secret) for secret in (0, 1))
+    stated = StatedLaws("the figures follow last year's model", (("one person", *drawn),))
     bound = delta_z(pairs(stated), delta=0.05)
     assert bound.basis == "estimate"
     assert 0 < bound.value <= 2

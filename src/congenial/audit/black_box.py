@@ -26,6 +26,16 @@ from congenial.audit.bounds import Aim, Prover, clopper_pearson_bounds
 from congenial.audit.event_scores import Learner, scores_of
 from congenial.audit.exact_audit import stated
 from congenial.audit.neighbours import HostilePair, hostile_pairs
+from congenial.data.argument_rules import (
+    CALL,
+    NOT_NEGATIVE,
+    SEVERAL,
+    SHARE,
+    either,
+    listed,
+    optional,
+    takes,
+)
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.privacy.tradeoff import (
@@ -173,6 +183,17 @@ class BlackBoxAudit:
         return any(f.aim == aim for pair in self.pairs for f in pair.findings)
 
 
+@takes(
+    GuaranteeError,
+    mechanism=Mechanism,
+    promised=optional(Tradeoff),
+    pairs=either(SEVERAL, listed(HostilePair)),
+    draws=SEVERAL,
+    delta=optional(NOT_NEGATIVE),
+    alpha=SHARE,
+    randomness=optional(Randomness),
+    progress=CALL,
+)
 def black_box(
     mechanism: Mechanism,
     promised: Tradeoff | None = None,
@@ -199,6 +220,8 @@ def black_box(
         chosen = hostile_pairs(mechanism.adjacency, mechanism.description.table, pairs, generator)
     else:
         chosen = list(pairs)
+    if not chosen:
+        raise GuaranteeError("there is no pair to attack.", remedy="Give pairs, or their number.")
     at = _delta_of(promised) if delta is None else delta
     aims: tuple[Aim, ...] = ("epsilon", "mu")
     if isinstance(promised, ZeroConcentrated):

@@ -20,6 +20,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.argument_rules import (
+    ARRAY,
+    FINITE,
+    NOT_NEGATIVE,
+    SEVERAL,
+    SHARE,
+    check_fields,
+    either,
+    takes,
+)
 from congenial.sampling.inversion import Floats, Ints
 
 Aim = Literal["epsilon", "mu", "rho"]
@@ -30,6 +40,7 @@ GROUPS = (2, 3, 4, 6, 8, 12, 18)  # parts a histogram is cut into for rho
 Cuts = tuple[int, ...]
 
 
+@takes(hits=either(ARRAY, FINITE), trials=SEVERAL, tail=SHARE)
 def clopper_pearson_bounds(hits: Any, trials: int, tail: float) -> tuple[Floats, Floats]:
     """One-sided bounds of probabilities: each of the two fails with probability at most `tail`.
 
@@ -55,6 +66,9 @@ class Prover:
     trials: int
     tail: float
     delta: float
+
+    def __post_init__(self) -> None:
+        check_fields(self, trials=SEVERAL, tail=SHARE, delta=NOT_NEGATIVE)
 
     def proved(self, aim: Aim, p: Ints, q: Ints, cuts: Cuts) -> float:
         """The lower bound from the parts that `cuts` make; for epsilon and mu, from the first."""

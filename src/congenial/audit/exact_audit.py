@@ -9,7 +9,7 @@ an observer could, so whatever is found is real: a violation is never an artefac
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +17,17 @@ import numpy as np
 
 from congenial.audit.universes import Pair, SmallUniverse
 from congenial.audit.universes import adjacent_pairs as adjacent_pairs  # named from here too
+from congenial.data.argument_rules import (
+    ARRAY,
+    COUNT,
+    FLAG,
+    NUMBERS,
+    SEVERAL,
+    either,
+    optional,
+    paired,
+    takes,
+)
 from congenial.data.table import Table
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.privacy.composition import joint_loss
@@ -120,6 +131,13 @@ def stated(promised: Tradeoff) -> tuple[Parameter, float]:
 # ---- tables --------------------------------------------------------------------------------------
 
 
+@takes(
+    mechanism=Mechanism,
+    over=either(SmallUniverse, paired(Table)),
+    radius=optional(COUNT),
+    epsilons=NUMBERS,
+    most=SEVERAL,
+)
 def exact_audit(
     mechanism: Mechanism,
     over: SmallUniverse | Sequence[Pair],
@@ -266,6 +284,13 @@ def _audit_reals(
 # ---- any laws ------------------------------------------------------------------------------------
 
 
+@takes(
+    promised=Tradeoff,
+    pairs=either(Iterator, paired(ARRAY)),
+    tight=FLAG,
+    epsilons=NUMBERS,
+    normalised=FLAG,
+)
 def audit_laws(
     promised: Tradeoff,
     pairs: Iterable[tuple[Any, Any]],

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.argument_rules import NAMES, SEVERAL, takes
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
@@ -69,6 +70,7 @@ class HostilePair:
         )
 
 
+@takes(adjacency=Adjacency, names=NAMES, number=SEVERAL, generator=np.random.Generator)
 def hostile_pairs(
     adjacency: Adjacency, names: tuple[str, ...], number: int, generator: np.random.Generator
 ) -> list[HostilePair]:

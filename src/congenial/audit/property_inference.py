@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import SEVERAL, listed, optional, takes
 from congenial.data.records import Records
 from congenial.errors import DataError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -118,6 +119,15 @@ class Shadows:
         return np.repeat([0.0, 1.0], part.shape[1] // 2)
 
 
+@takes(
+    auxiliary=Records,
+    testing=Records,
+    records=SEVERAL,
+    datasets=SEVERAL,
+    repetitions=SEVERAL,
+    randomness=optional(Randomness),
+    scenarios=listed(Scenario),
+)
 def draw_shadows(
     scenarios: tuple[Scenario, Scenario],
     auxiliary: Records,
@@ -163,6 +173,7 @@ def accuracies(shadows: Shadows, protect: Callable[[Floats], Floats] | None = No
     return np.array(found)
 
 
+@takes(mechanism=DistributionMechanism, shadows=Shadows, randomness=optional(Randomness))
 def property_inference(
     mechanism: DistributionMechanism, shadows: Shadows, randomness: Randomness | None = None
 ) -> PropertyInference:
@@ -182,6 +193,7 @@ def property_inference(
     )
 
 
+@takes(promise=Tradeoff)
 def allowed_accuracy(promise: Tradeoff) -> float:
     """Largest accuracy of any guess between two equally likely scenarios.
 

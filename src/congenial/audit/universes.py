@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import COUNT, takes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.invariants import publish
@@ -80,6 +81,7 @@ class SmallUniverse:
         return list(adjacent_pairs(self.adjacency, self.people))
 
 
+@takes(adjacency=Adjacency, n=COUNT)
 def adjacent_pairs(adjacency: Adjacency, n: int) -> Iterator[Pair]:
     """Ordered pairs of different tables whose databases can be adjacent, n people in the first.
 

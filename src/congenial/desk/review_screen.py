@@ -43,7 +43,7 @@ def show_review(visit: Visit) -> Response:
 
 def _same_plan(visit: Visit) -> None:
     """What is approved is the plan that was on the page, not one saved in between."""
-    if visit.form.get("digest") != visit.plan.digest:
+    if visit.form.get("digest") != visit.plan.digest_with_files:
         raise LedgerError(
             "the plan, or a file it names, was changed since this page was opened.",
             remedy="Open the review again and look at what changed; nothing was recorded.",

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.argument_rules import PLAIN_NAMES, takes
 from congenial.data.table import cell_index, select
-from congenial.errors import BundleError, PredicateError
+from congenial.errors import BundleError, MandateError, PredicateError
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
 from congenial.figures.merged import LARGEST_LIST, list_tables
@@ -105,6 +106,7 @@ def _on_cells(
     )
 
 
+@takes(MandateError, invariants=Invariants, names=PLAIN_NAMES)
 @lru_cache(maxsize=64)
 def limits(invariants: Invariants, names: tuple[str, ...]) -> Limits:
     """The bounds of the table over `names`, as simple as the exact figures make them."""
@@ -245,6 +247,7 @@ def _least(at: Ints, weights: Ints, box: tuple[Ints, Ints], known: Support) -> i
     return found
 
 
+@takes(MandateError, invariants=Invariants, names=PLAIN_NAMES)
 @lru_cache(maxsize=16)
 def conforming_tables(invariants: Invariants, names: tuple[str, ...]) -> Ints | None:
     """All whole tables over `names`, flat, that the figures and bounds leave; None if many.

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.argument_rules import FINITE, SHARE, TEXT, takes
 from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.mechanisms.table_release import Release
@@ -69,6 +70,9 @@ class OneSidedTest:
     basis: str
 
 
+@takes(
+    InferenceError, release=Release, condition=TEXT, family=Family, null=FINITE, alternative=TEXT
+)
 def one_sided(
     release: Release,
     condition: str,
@@ -87,6 +91,16 @@ def one_sided(
     return OneSidedTest(p, error, y, null, alternative, "exact, by summation over counts")
 
 
+@takes(
+    InferenceError,
+    release=Release,
+    condition=TEXT,
+    family=Family,
+    null=FINITE,
+    level=SHARE,
+    at=FINITE,
+    alternative=TEXT,
+)
 def power(
     release: Release,
     condition: str,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.argument_rules import CALL, COUNT, FLAG, SEVERAL, check_fields
 from congenial.data.arguments import WHOLE, expect
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
@@ -61,6 +62,7 @@ class Chain:
     progress: Callable[[int, int, float], None] = field(default=_silent, compare=False)
 
     def __post_init__(self) -> None:
+        check_fields(self, InferenceError, chains=SEVERAL, warmup=COUNT, check=FLAG, progress=CALL)
         if self.chains < 2 or self.warmup < 0:
             raise InferenceError(
                 f"{self.chains} chains with {self.warmup} steps of warm-up cannot be judged.",

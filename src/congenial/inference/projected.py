@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from congenial.data.argument_rules import COUNT, SEVERAL, one_of, takes
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.priors import Beta, Dirichlet, Gamma
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.sums import iid_sum_law
 
+NOISES = one_of(DoubleGeometric, DiscreteGaussian)
 LARGEST = 200_000  # draws enumerated
 
 
@@ -48,6 +50,7 @@ class ProjectionLoss:
         return self.from_projected / self.from_draw
 
 
+@takes(InferenceError, total=COUNT, prior=Beta, noise=NOISES)
 def share_of_total(
     total: int, prior: Beta, noise: DoubleGeometric | DiscreteGaussian
 ) -> ProjectionLoss:
@@ -69,6 +72,7 @@ def share_of_total(
     return _compare(np.exp(log_mass), mean, variance, noise, total)
 
 
+@takes(InferenceError, prior=Gamma, noise=NOISES)
 def poisson_rate(prior: Gamma, noise: DoubleGeometric | DiscreteGaussian) -> ProjectionLoss:
     """x ~ Poisson(rate); Y* = Y cut at 0.
 
@@ -122,6 +126,7 @@ def _expected_variance(likelihood: Floats, mass: Floats, mean: Floats, variance:
     return float(np.sum(second[seen] - first[seen] ** 2 / chance[seen]))
 
 
+@takes(InferenceError, total=COUNT, cells=SEVERAL, prior=Dirichlet, noise=NOISES)
 def shares_of_total(
     total: int, cells: int, prior: Dirichlet, noise: DoubleGeometric | DiscreteGaussian
 ) -> ProjectionLoss:

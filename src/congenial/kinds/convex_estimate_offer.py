@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from congenial.data.tabulate import Microdata
-from congenial.errors import GuaranteeError, MandateError
+from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.convex_estimate import EstimateSection
 from congenial.kinds.kind import Document, Offer, Setting, Tell, planned
@@ -76,12 +76,7 @@ def offer(
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         if figures.values is not None:
             names = [name for name in plan.schema.names if name in figures.bases]
-            table = data.tabulate(names, resume=plan.resume)
-            if not figures.holds_for(table):
-                raise MandateError(
-                    "the data do not agree with the published figures.",
-                    remedy="Release from the data the figures were computed from.",
-                )
+            figures.refuse_other_data(data.tabulate(names, resume=plan.resume))
         numbers = made.spec.query(plan.schema).records(data).numbers
     made.per_record.log_density(made.spec.data(numbers))  # refuses what the numerics cannot do
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from congenial.data.csv_text import read_rows
 from congenial.data.tabulate import Microdata
-from congenial.errors import DataError, GuaranteeError, MandateError
+from congenial.errors import DataError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.kinds.given_public import PriorCounts, ScenariosSection
@@ -117,11 +117,8 @@ def offer(
     progress("reading the data")
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = data.tabulate(names, resume=plan.resume)
-    if mandates.values is not None and not mandates.holds_for(table):
-        raise MandateError(
-            "the data do not agree with the published figures.",
-            remedy="Release from the data the figures were computed from.",
-        )
+    if mandates.values is not None:
+        mandates.refuse_other_data(table)
     truth = table.marginal(section.table).counts.reshape(-1)
     law = made.law(truth)
     _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses what is too wide

@@ -19,7 +19,7 @@ import numpy as np
 from congenial._notebook import facts
 from congenial.data.arguments import expect, flags, texts
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError, StructureError, UnansweredError
+from congenial.errors import GuaranteeError, StructureError, UnansweredError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.families import NoiseFamily
 from congenial.mechanisms.table_release import Release
@@ -132,14 +132,7 @@ class Mechanism(ABC):
     @classmethod
     def _fitting(cls, target: Guarantee, names: tuple[str, ...]) -> Adjacency:
         """The target's adjacency; refused where this mechanism cannot meet such a target."""
-        expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
-        adjacency = target.adjacency
-        if not isinstance(adjacency, Adjacency):
-            raise GuaranteeError(
-                f"'{cls.name}' promises something about pairs of databases, and the target is "
-                f"about {adjacency.metric}.",
-                remedy="Give a target over AddRemove, ReplaceOne or SemiAdjacent.",
-            )
+        adjacency = adjacency_of(target, f"'{cls.name}' promises")
         if not isinstance(target.tradeoff, cls.targets):
             kinds = " or ".join(kind.__name__ for kind in cls.targets)
             raise GuaranteeError(
@@ -223,12 +216,9 @@ class Mechanism(ABC):
     def check(self, table: Table) -> None:
         """Refuse data that do not agree with the published figures, before anything is drawn."""
         expect(table, Table, "the table", "Give what tabulate(data, schema) returns.")
-        mandates = self.adjacency.mandates
-        if mandates.values is not None and not mandates.holds_for(table):
-            raise MandateError(
-                "the data do not agree with the published figures.",
-                remedy="Release from the data the figures were computed from.",
-            )
+        figures = self.adjacency.mandates
+        if figures.values is not None:
+            figures.refuse_other_data(table)
 
     def query(self, table: Table) -> Any:
         """phi(x): the confidential table on the released axes."""
@@ -271,6 +261,13 @@ class Mechanism(ABC):
             remedy="Use nonnegative = 'project' for intervals, or infer from the density.",
         )
 
+    def different_error_laws(self, index: Any, sums: int) -> tuple[list[ErrorLaw], Any]:
+        """The laws that `error_laws` gives, once each, and the number of each sum's."""
+        each = self.error_laws(index, sums)
+        laws = {id(law): law for law in each}
+        number = {key: i for i, key in enumerate(laws)}
+        return list(laws.values()), np.array([number[id(law)] for law in each], dtype=np.int64)
+
     def error_law(self, cells: Any) -> ErrorLaw:
         """Law of the noise in the sum over `cells` (boolean array of the table's shape)."""
         marked = flags(cells, self.shape, "the cells", StructureError)
@@ -280,6 +277,21 @@ class Mechanism(ABC):
 REGISTRY: dict[str, type[Mechanism]] = {}
 
 M = TypeVar("M", bound=type[Mechanism])
+
+
+def adjacency_of(target: Guarantee, who: str) -> Adjacency:
+    """The databases a target is about; refused where it is about something else.
+
+    who: what is calibrated, and its verb.
+    """
+    expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
+    if not isinstance(target.adjacency, Adjacency):
+        raise GuaranteeError(
+            f"{who} something about pairs of databases, and the target is about "
+            f"{target.adjacency.metric}.",
+            remedy="Give a target over AddRemove, ReplaceOne or SemiAdjacent.",
+        )
+    return target.adjacency
 
 
 def register(mechanism: M) -> M:

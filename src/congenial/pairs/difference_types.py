@@ -22,6 +22,7 @@ from typing import Literal
 
 import numpy as np
 
+from congenial.data.argument_rules import takes
 from congenial.data.workload import Margin, Partition, Workload
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
@@ -76,6 +77,7 @@ class DifferenceTypes:
         return f"{kinds} of {self.listed} ({footing}, by {self.method}): {self.reason}"
 
 
+@takes(adjacency=Adjacency, workload=Workload)
 def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceTypes:
     """The maximal difference types of a workload's tables under an adjacency.
 

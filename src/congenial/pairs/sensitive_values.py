@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from congenial.data.argument_rules import PLAIN_NAMES, check_fields
 from congenial.errors import MandateError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
@@ -27,6 +28,7 @@ class SensitiveValues(PublishedPairs):
     public: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        check_fields(self, MandateError, published=Invariants, public=PLAIN_NAMES)
         named = {self.schema.attribute(name).name for name in self.public}
         if not 0 < len(named) < len(self.schema.names):
             raise MandateError(

@@ -16,11 +16,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import (
+    ARRAY,
+    FINITE,
+    POSITIVE,
+    Rule,
+    check_arguments,
+    either,
+    one_of,
+    optional,
+)
 from congenial.data.attribute import check_name, exact
 from congenial.errors import StructureError
 
 Floats = NDArray[np.float64]
 ROUNDING = Fraction(1, 10**9)  # masses whose sum is this close to 1 were rounded
+
+GAUSSIAN: dict[str, Rule | type] = {
+    "mean": either(ARRAY, FINITE, np.ndarray),
+    "covariance": either(ARRAY, FINITE, np.ndarray),
+    "worth": optional(POSITIVE),
+}
+DISCRETE: dict[str, Rule | type] = {
+    "points": ARRAY,
+    "masses": optional(one_of(list, tuple, np.ndarray)),
+}
 
 
 @dataclass(frozen=True)
@@ -95,6 +115,8 @@ class GaussianLaw(Law):
     @classmethod
     def of(cls, label: str, mean: Any, covariance: Any, worth: float | None = None) -> GaussianLaw:
         """From arrays; the covariance is symmetrised in the last digit."""
+        given = {"mean": mean, "covariance": covariance, "worth": worth}
+        check_arguments("GaussianLaw.of", given, GAUSSIAN, StructureError)
         spread = np.atleast_2d(np.asarray(covariance, dtype=np.float64))
         if spread.ndim == 2 and spread.shape[0] == spread.shape[1]:
             close = np.allclose(spread, spread.T, rtol=1e-9, atol=0)
@@ -157,6 +179,8 @@ class DiscreteLaw(Law):
 
         Masses are read exactly (0.1 is one tenth); a rounding gap of at most 1e-9 is scaled away.
         """
+        given = {"points": points, "masses": masses}
+        check_arguments("DiscreteLaw.of", given, DISCRETE, StructureError)
         table = np.asarray(points, dtype=np.float64)
         table = table[:, None] if table.ndim == 1 else table
         weights = [Fraction(1, max(1, len(table)))] * len(table)

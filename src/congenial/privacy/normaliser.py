@@ -41,6 +41,8 @@ from math import ceil
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.argument_rules import EXACT, takes
+from congenial.errors import GuaranteeError
 from congenial.figures.integers import rational_kernel
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, Limits, limits
@@ -128,6 +130,7 @@ class Conditions:
         return min(proved, self.enumerated.normaliser(eps_cell, self.distance))
 
 
+@takes(GuaranteeError, eps_cell=EXACT, given=Conditions)
 def normaliser_price(eps_cell: Fraction, given: Conditions) -> Price:
     """The proved bound on log Z(s')/Z(s) for tables at most `given.distance` apart.
 
@@ -164,6 +167,7 @@ def _rounded(eps_cell: Fraction, given: Conditions, found: tuple[Decimal, str]) 
     return cap if cap.value < rounded else Price(rounded, found[1])
 
 
+@takes(GuaranteeError, epsilon=EXACT, given=Conditions)
 def largest_eps_cell(epsilon: Fraction, given: Conditions) -> Fraction:
     """The largest eps_cell (to 2^-40 of epsilon, rounded down) whose prices sum to <= epsilon."""
     # Enumerated losses are computed in doubles: keep away from the edge, where machines may differ.

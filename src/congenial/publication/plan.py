@@ -11,14 +11,17 @@ import difflib
 import hashlib
 import json
 import tomllib
+from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic import Field, GetCoreSchemaHandler, ValidationError, field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
 from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.schema import Schema, Unit
@@ -73,6 +76,20 @@ class DataSection(Section):
     def file_format(self) -> FileFormat:
         """How the files are written."""
         return FileFormat(self.separator, self.encoding, self.sheet)
+
+
+class AboutSection(Section):
+    """[about]: words for readers of what comes out."""
+
+    title: str = ""
+    agency: str = ""
+    date: str = ""
+    contact: str = ""
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _written(cls, value: Any) -> Any:
+        return value.isoformat() if isinstance(value, date) else value
 
 
 class PublishEntry(Section):
@@ -183,6 +200,7 @@ class Plan(Section):
     release: list[AnySection] = []
     budget: BudgetSection
     derive: dict[str, DeriveEntry] = {}
+    about: AboutSection = AboutSection()
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
@@ -242,7 +260,7 @@ class Plan(Section):
                     f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
                     remedy="Fill in its levels, or delete the line if no release shows it.",
                 )
-        return schema
+        return replace(schema, about=About(**self.about.model_dump()))
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -325,11 +343,19 @@ class Plan(Section):
 
     @cached_property
     def digest(self) -> str:
-        """Identity of what was planned, the files that the plan names included."""
-        plain = self._plain()
-        if self.file_digests:  # and the schema as it was read from them
-            plain |= {"files": self.file_digests, "levels": self.schema.digest}
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+        """Identity of the plan file: every key that is used, and no file that a key names."""
+        return _digest_of(self._plain())
+
+    @cached_property
+    def digest_with_files(self) -> str:
+        """Identity of what was planned, its files included: what is approved."""
+        if not self.file_digests:
+            return self.digest
+        files = {
+            "files": self.file_digests,
+            "levels": self.schema.digest,
+        }  # levels as read from them
+        return _digest_of(self._plain() | files)
 
     def _plain(self) -> dict[str, Any]:
         plain = self.model_dump(mode="json", by_alias=True, fallback=str)
@@ -350,15 +376,23 @@ class Plan(Section):
 
 
 # Keys that came later: where a plan does not use them its digest is what it was before.
-_LATER = {"": ("derive",), "data": ("separator", "encoding", "sheet")}
+_LATER = {"": ("derive", "about"), "data": ("separator", "encoding", "sheet")}
+
+
+def _digest_of(plain: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _drop_unused(plain: dict[str, Any]) -> None:
     for section, keys in _LATER.items():
         part = plain[section] if section else plain
         for key in keys:
-            if not part[key]:
+            if not _told(part[key]):
                 del part[key]
+
+
+def _told(value: Any) -> bool:
+    return any(map(_told, value.values())) if isinstance(value, dict) else bool(value)
 
 
 registry.on_change(lambda: Plan.model_rebuild(force=True))
@@ -423,6 +457,7 @@ def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list
         "data": DataSection,
         "publish": PublishEntry,
         "derive": DeriveEntry,
+        "about": AboutSection,
         "budget": BudgetSection,
     }
     model: type[Section] = Plan

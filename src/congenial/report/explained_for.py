@@ -6,7 +6,7 @@ Every number comes from the bundle: the law of its noise, its figures, its promi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from congenial.mechanisms.table_release import Release
 from congenial.privacy.numbers import odds
 from congenial.privacy.tradeoff import Pure
 
-Reader = Literal["analyst", "journalist", "engineer"]
 Paragraphs = list[tuple[str, str]]  # heading, text
 
 LEVEL = 0.90

@@ -36,7 +36,7 @@ from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, DataError, GuaranteeError, MandateError
+from congenial.errors import BudgetError, DataError, GuaranteeError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import Adjacency
@@ -339,14 +339,9 @@ class Synthesizer:
     def fetch(self, data: Table | Microdata) -> tuple[list[Ints], int]:
         """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the figures."""
         expect(data, (Table, Microdata), "the data", "Give a Table or Microdata.", DataError)
-        mandates = self.adjacency.mandates
-        if mandates.statements:
-            table = _margin(data, mandates.bases)
-            if not mandates.holds_for(table):
-                raise MandateError(
-                    "the data do not agree with the published figures and rules.",
-                    remedy="Release from the data the figures were computed from.",
-                )
+        figures = self.adjacency.mandates
+        if figures.statements:
+            figures.refuse_other_data(_margin(data, figures.bases))
         counts = [
             _margin(data, column.table).counts.reshape(-1, self.schema.attribute(column.name).size)
             for column in self.columns

@@ -22,6 +22,19 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import (
+    ARRAY,
+    CALL,
+    FINITE,
+    NAMES,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SEVERAL,
+    VECTOR,
+    either,
+    optional,
+    takes,
+)
 from congenial.errors import DataError, GuaranteeError
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
@@ -29,6 +42,7 @@ from congenial.privacy.tradeoff import Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.synthesis.record_model import Bools, Floats, RecordModel, generator_of
 
+GROUPS = optional(either(NAMES, VECTOR))
 LABEL = "local estimate, not a guarantee"
 
 Weighting = Callable[[Floats], Floats]  # risks of all records -> weights of all records
@@ -61,6 +75,7 @@ def min_max(c: float = 1.0, g: float = 0.0) -> Weighting:
     return weigh
 
 
+@takes(DataError, weighting=CALL, M=POSITIVE)
 def truncated(weighting: Weighting, M: float) -> Weighting:
     """Another weighting's weights, set to 0 where weight times risk exceeds M (section 4.4).
 
@@ -85,6 +100,7 @@ def threshold(limit: float) -> Weighting:
     return lambda risk: np.where(risk < limit, 1.0, 0.0)
 
 
+@takes(DataError, risk=ARRAY)
 def smooth(risk: Floats) -> Floats:
     """1 / (1 + risk), and 0 for an infinite risk (Assumption 2's second example).
 
@@ -108,6 +124,7 @@ def scalar(epsilon: float) -> Weighting:
     return weigh
 
 
+@takes(DataError, values=VECTOR, radius=NOT_NEGATIVE, groups=GROUPS, c=FINITE, g=FINITE)
 def isolation(
     values: Floats, radius: float, groups: Any = None, c: float = 1.0, g: float = 0.0
 ) -> Floats:
@@ -118,6 +135,10 @@ def isolation(
     """
     values = np.asarray(values, dtype=float)
     keys = np.zeros(len(values), dtype=np.int64) if groups is None else np.asarray(groups)
+    if len(keys) != len(values):
+        raise DataError(
+            f"{len(keys)} groups of {len(values)} values.", remedy="Name one for each record."
+        )
     risk = np.empty(len(values))
     for key in np.unique(keys):
         at = np.flatnonzero(keys == key)
@@ -227,12 +248,19 @@ def estimate(log_likelihood: Floats, weights: Floats) -> LocalEstimate:
     )
 
 
+@takes(DataError, weights=VECTOR, reference=VECTOR)
 def weight_spread(weights: Floats, reference: Floats) -> float:
     """C of Assumption 5: max |1 - alpha*_i / alpha_i| against weights that see the record alone.
 
     weights: alpha*, which see all records. reference: alpha. Records whose reference is 0 are left
     out; infinite where such a record has a positive weight.
     """
+    weights, reference = np.asarray(weights, dtype=float), np.asarray(reference, dtype=float)
+    if weights.shape != reference.shape:
+        raise DataError(
+            f"{len(weights)} weights, and {len(reference)} to compare them with.",
+            remedy="Give two for each record.",
+        )
     used: Bools = reference > 0
     if (weights[~used] > 0).any():
         return math.inf
@@ -263,6 +291,7 @@ class ProbabilisticEstimate:
         return float(beta.ppf(confidence, self.exceeding + 1, self.datasets - self.exceeding))
 
 
+@takes(DataError, deltas=ARRAY, epsilon=NOT_NEGATIVE)
 def probabilistic(deltas: Floats, epsilon: float) -> ProbabilisticEstimate:
     """Definition 4 for Deltas of datasets simulated from one law; says nothing about other laws.
 
@@ -291,6 +320,16 @@ class LocalSynthesis:
     label = LABEL
 
 
+@takes(
+    DataError,
+    model=RecordModel,
+    records=ARRAY,
+    weighting=either(CALL, VECTOR),
+    draws=SEVERAL,
+    copies=SEVERAL,
+    randomness=optional(Randomness),
+    estimate_of=optional(CALL),
+)
 def synthesize_locally(
     model: RecordModel,
     records: Any,
@@ -311,6 +350,10 @@ def synthesize_locally(
         raise GuaranteeError(
             f"{type(model).__name__} weights its likelihood in a way of its own.",
             remedy="Use congenial.synthesis.mixture.synthesize.",
+        )
+    if not callable(weighting) and len(weighting) != len(records):
+        raise DataError(
+            f"{len(weighting)} weights for {len(records)} records.", remedy="Give one for each."
         )
     if copies > draws:
         raise GuaranteeError(f"{copies} copies need as many draws.", remedy="Raise draws.")

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import EXACT, VECTOR, takes
 from congenial.errors import GuaranteeError
 from congenial.synthesis.record_model import LevelModel
 from congenial.synthesis.record_scores import FULL, record_totals
 from congenial.synthesis.weighted_posterior import Finite
 
 
+@takes(GuaranteeError, model=LevelModel, records=VECTOR, bound=EXACT)
 def certified_law(model: LevelModel, records: Any, bound: Fraction) -> Finite:
     """CONFIDENTIAL: the exact law of a certified draw of theta (a row number of model.points()).
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from congenial.data.argument_rules import one_of, takes
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
@@ -39,6 +40,7 @@ class RecordRisk:
         )
 
 
+@takes(DataError, synthesizer=Synthesizer, data=one_of(Table, Microdata))
 def record_risk(synthesizer: Synthesizer, data: Table | Microdata) -> tuple[RecordRisk, ...]:
     """Weights and used shares of M for the records of the data, one entry per column."""
     counts, _ = synthesizer.fetch(data)

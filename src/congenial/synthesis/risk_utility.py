@@ -24,6 +24,16 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import (
+    CALL,
+    RANGE,
+    RATIONAL,
+    SEVERAL,
+    listed,
+    one_of,
+    optional,
+    takes,
+)
 from congenial.data.attribute import Attribute
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
@@ -86,6 +96,18 @@ def level_quantile(attribute: Attribute, counts: Ints, at: float) -> float:
     return float(low[place] + (high[place] - low[place]) * min(max(inside, 0.0), 1.0))
 
 
+@takes(
+    DataError,
+    synthesizer=Synthesizer,
+    data=one_of(Table, Microdata),
+    measure=Measure,
+    bounds=listed(RATIONAL),
+    local=listed(RANGE),
+    replicates=SEVERAL,
+    results=optional(Path),
+    randomness=optional(Randomness),
+    progress=optional(CALL),
+)
 def risk_utility_curve(
     synthesizer: Synthesizer,
     data: Table | Microdata,

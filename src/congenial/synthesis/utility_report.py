@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from congenial.data.argument_rules import NAMES, TEXT, Rule, either, optional, takes
 from congenial.data.attribute import Attribute
 from congenial.data.records import codes, fetch
 from congenial.data.schema import Schema
@@ -28,6 +29,10 @@ NOTE = (
     "parameter by looking at these numbers is not covered by the promise."
 )
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+FRAME = Rule("an Arrow table", lambda one: isinstance(getattr(one, "column_names", None), list))
+RECORDS = either(Microdata, FRAME)
+MODEL = Rule("a response and a list of predictors", lambda one: _is_model(one))
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ class UtilityReport:
         )
 
 
+@takes(DataError, original=RECORDS, synthetic=FRAME, schema=Schema, regression=optional(MODEL))
 def utility_report(
     original: Microdata | Any,
     synthetic: Any,
@@ -276,3 +282,8 @@ def _least_squares(
     variance = float(((y - x @ b) ** 2).sum()) / max(1, len(y) - x.shape[1])
     error = np.sqrt(variance * np.diag(np.linalg.pinv(x.T @ x)))
     return np.asarray(b, dtype=float), np.asarray(error, dtype=float)
+
+
+def _is_model(value: Any) -> bool:
+    pair = isinstance(value, tuple) and len(value) == 2
+    return pair and TEXT.holds(value[0]) and NAMES.holds(value[1])

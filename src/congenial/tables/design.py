@@ -35,6 +35,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import (
+    COUNT,
+    EXACT,
+    POSITIVE,
+    TEXT,
+    Rule,
+    one_of,
+    optional,
+    takes,
+)
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
@@ -94,6 +104,15 @@ class Largest:
 
 
 Aim = Keep | Even | Weighted | Largest
+AIM = one_of(Keep, Even, Weighted, Largest)
+VARIANCES = Rule("a model of variances", lambda one: callable(getattr(one, "variances", None)))
+LIMITS = Rule(
+    "variances above 0 by the number of a table",
+    lambda one: (
+        isinstance(one, Mapping)
+        and all(COUNT.holds(table) and POSITIVE.holds(limit) for table, limit in one.items())
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -171,6 +190,14 @@ def loss_of(types: DifferenceTypes, law: Law, parameters: Sequence[Fraction]) ->
     return priced(types, parameters).value
 
 
+@takes(
+    workload=Workload,
+    types=DifferenceTypes,
+    model=VARIANCES,
+    promise=EXACT,
+    aim=optional(AIM),
+    law=TEXT,
+)
 def design(
     workload: Workload,
     types: DifferenceTypes,
@@ -194,6 +221,7 @@ def design(
     return _designed(workload, types, replace(problem, objective=objective), promise)
 
 
+@takes(workload=Workload, types=DifferenceTypes, model=VARIANCES, limits=LIMITS, law=TEXT)
 def design_for_accuracy(
     workload: Workload,
     types: DifferenceTypes,

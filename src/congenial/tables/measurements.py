@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import NUMBERS, check_fields
 from congenial.data.predicate import parse
 from congenial.data.workload import Ints, Margin, Partition, Workload
 from congenial.errors import MandateError, PlanError, StructureError
@@ -52,6 +53,7 @@ class Measurements:
     mandates: Invariants
 
     def __post_init__(self) -> None:
+        check_fields(self, PlanError, workload=Workload, precisions=NUMBERS, mandates=Invariants)
         tables = self.workload.tables
         if len(self.precisions) != len(tables):
             raise PlanError(
@@ -233,9 +235,12 @@ def common_refinement(partitions: Sequence[Partition]) -> Partition:
     >>> common_refinement([Partition.of([0, 0, 1, 1]), Partition.of([1, 0, 0, 0])]).blocks
     (0, 1, 2, 2)
     """
-    number: dict[tuple[int, ...], int] = {}
-    labels = zip(*(partition.blocks for partition in partitions), strict=True)
-    return Partition.of([number.setdefault(label, len(number)) for label in labels])
+    found = np.zeros(len(partitions[0].blocks), dtype=np.int64)
+    for partition in partitions:
+        pairs = found * partition.size + partition.array
+        _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
+        found = np.argsort(np.argsort(first))[number.reshape(-1)]
+    return Partition.of(found)
 
 
 def relative(coarse: Partition, fine: Partition) -> Partition:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from congenial.data.argument_rules import NUMBERS, takes
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, PlanError
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
@@ -60,6 +61,7 @@ def law_and_promise(
     return "gaussian", Fraction(zcdp_rho(epsilon, below(delta)))
 
 
+@takes(types=DifferenceTypes, precisions=NUMBERS)
 def joint_rho(types: DifferenceTypes, precisions: Sequence[Fraction]) -> Supremum:
     """zCDP loss of Gaussian noise with precision p_b = 1 / sigma_b^2 on each table; 0: no draw.
 
@@ -70,6 +72,7 @@ def joint_rho(types: DifferenceTypes, precisions: Sequence[Fraction]) -> Supremu
     return Supremum(value / 2, exact, _by(types))
 
 
+@takes(types=DifferenceTypes, parameters=NUMBERS)
 def joint_epsilon(types: DifferenceTypes, parameters: Sequence[Fraction]) -> Supremum:
     """Pure loss of double geometric noise with parameter eps_b on each table; 0: no draw.
 
@@ -90,6 +93,11 @@ def _largest(
                 f"a noise parameter is {value}; parameters are not negative.",
                 remedy="Use 0 for a table that is not measured.",
             )
+    if len(parameters) != len(types.tables):
+        raise GuaranteeError(
+            f"{len(parameters)} noise parameters for {len(types.tables)} tables.",
+            remedy="Give one for each table; 0 for one that is not measured.",
+        )
     losses = {
         row: sum((c * value for c, value in zip(row, parameters, strict=True)), Fraction(0))
         for row in norms

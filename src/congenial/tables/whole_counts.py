@@ -8,14 +8,18 @@ randomness, nothing spent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 
+from congenial.data.argument_rules import NAMES, takes
 from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
+from congenial.tables.crossing_rounding import nearer
+from congenial.tables.crossing_targets import LARGEST as CROSSING_LARGEST
+from congenial.tables.crossing_targets import nonnegative_cells
 from congenial.tables.estimate import Estimates, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
@@ -52,6 +56,7 @@ class LevelTargets:
     q: Floats
 
 
+@takes(measurements=Measurements, keep=NAMES)
 def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> Way:
     """How whole counts will be fitted, from public figures alone: call it before a draw.
 
@@ -73,11 +78,11 @@ def rehearse_order(measurements: Measurements, keep: Sequence[str] = ()) -> Node
     """The order of the fit; StructureError where there is none that sums can be attained in."""
     order = node_order(measurements, keep)
     for level in range(1, len(order.chain)):
-        _refuse_unattainable(order, level)
+        refuse_unattainable(order, level)
     return order
 
 
-def _refuse_unattainable(order: NodeOrder, level: int) -> None:
+def refuse_unattainable(order: NodeOrder, level: int) -> None:
     """Sums that figures fix at a node must be sums that its children can have."""
     atoms, above = order.atoms[level], order.atoms[level - 1]
     if atoms.kernel is None or above.kernel is not None:
@@ -101,6 +106,7 @@ def _refuse_unattainable(order: NodeOrder, level: int) -> None:
         )
 
 
+@takes(estimates=Estimates, keep=NAMES)
 def fit_whole_counts(
     estimates: Estimates, keep: Sequence[str] = (), way: Way | None = None
 ) -> WholeCounts:
@@ -111,18 +117,36 @@ def fit_whole_counts(
     way = rehearse(estimates.measurements, keep) if way is None else way
     if isinstance(way, PublicProgramme):
         return WholeCounts(estimates.measurements, None, fit_by_programme(estimates, keep, way))
-    return fit_to_targets(way, targets_of(estimates, way))
+    followed = _crossing(way)
+    if not followed:
+        return fit_to_targets(way, targets_of(estimates, way))
+    targets = nonnegative_cells(estimates, followed)
+    whole = fit_to_targets(way, _level_targets(way, lambda margin: margin.totals(targets)))
+    return replace(whole, cells=nearer(way.measurements, followed, whole.cells, targets))
 
 
 def targets_of(estimates: Estimates, order: NodeOrder) -> list[LevelTargets]:
     """Estimates of every level, with the information below and at each node."""
-    precisions = level_precisions(order)
+    return _level_targets(order, estimates.totals)
+
+
+def _level_targets(order: NodeOrder, totals_of: Callable[[Margin], Floats]) -> list[LevelTargets]:
     found = []
-    for level, (p, q) in enumerate(precisions):
-        totals = estimates.totals(order.level_margin(level))
+    for level, (p, q) in enumerate(level_precisions(order)):
+        totals = totals_of(order.level_margin(level))
         cells = np.moveaxis(totals, order.tree, 0).reshape(-1, order.cells)
         found.append(LevelTargets(np.ascontiguousarray(cells), p, q))
     return found
+
+
+def _crossing(order: NodeOrder) -> list[Margin]:
+    """Tables to be followed where some are sums over parts of nodes; none if all are nodes."""
+    roles, work = order.roles(), order.measurements
+    if work.size > CROSSING_LARGEST or "sum of nodes" not in roles.values():
+        return []
+    pairs = zip(roles.values(), work.margins, strict=True)
+    levels = [order.level_margin(level) for level in range(len(order.chain))]
+    return list(dict.fromkeys([*(one for role, one in pairs if role != "sum"), *levels]))
 
 
 def level_precisions(order: NodeOrder) -> list[tuple[Floats, Floats]]:
@@ -171,10 +195,15 @@ def _shows_groups(order: NodeOrder, margin: Margin) -> bool:
     return bool(np.array_equal(numbers, order.groups))
 
 
-def fit_to_targets(order: NodeOrder, targets: Sequence[LevelTargets]) -> WholeCounts:
-    """Whole counts near given targets, level by level."""
+def fit_to_targets(
+    order: NodeOrder, targets: Sequence[LevelTargets], top: Ints | None = None
+) -> WholeCounts:
+    """Whole counts near given targets, level by level; `top`: those of the top node, if known."""
     counts: Ints | None = None
     for level, target in enumerate(targets):
+        if counts is None and top is not None:
+            counts = top.reshape(1, -1)
+            continue
         found = np.zeros((order.chain[level].size, order.cells), dtype=np.int64)
         for nodes, columns in _families(order, level, counts):
             found[nodes] = _fit_node(order, level, target, nodes, columns)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.argument_rules import TEXT, takes
 from congenial.errors import InferenceError
 from congenial.inference.estimates.cell_estimates import (
     SEED,
@@ -46,6 +47,7 @@ class TableTest:
         return dict(vars(self))
 
 
+@takes(InferenceError, row=TEXT, column=TEXT, where=TEXT)
 def independence_test(release: Any, row: str, column: str, where: str = "") -> TableTest:
     """Test that two attributes are independent among people who meet a condition."""
     groups = _all(release)
@@ -60,6 +62,7 @@ def independence_test(release: Any, row: str, column: str, where: str = "") -> T
     return _tested(groups.source, weights, (rows, columns), null)
 
 
+@takes(InferenceError, name=TEXT, one=TEXT, other=TEXT)
 def equality_test(release: Any, name: str, one: str, other: str) -> TableTest:
     """Test that an attribute has the same shares in two areas (any two conditions)."""
     groups = _all(release)
@@ -74,6 +77,7 @@ def equality_test(release: Any, name: str, one: str, other: str) -> TableTest:
     return _tested(groups.source, sp.vstack(each, format="csr"), (2, count), null)
 
 
+@takes(InferenceError, condition=TEXT, name=TEXT, where=TEXT)
 def trend_test(release: Any, condition: str, name: str, where: str = "") -> TableTest:
     """Test that the share of people who meet a condition has no trend along an ordered attribute.
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import POSITIVE, SEVERAL, takes
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.model import Model
 from congenial.inference.models.priors import GaussianPrior, HalfNormal
 
 
+@takes(InferenceError, people=SEVERAL, sd=POSITIVE, prior=GaussianPrior)
 def normal_mean(people: int, sd: float, prior: GaussianPrior) -> Model:
     """The mean of normal data with known standard deviation; the release is a noisy sample mean.
 
@@ -34,6 +36,7 @@ def normal_mean(people: int, sd: float, prior: GaussianPrior) -> Model:
     )
 
 
+@takes(InferenceError, people=SEVERAL, prior=GaussianPrior, sd_prior=HalfNormal)
 def normal_mean_variance(people: int, prior: GaussianPrior, sd_prior: HalfNormal) -> Model:
     """Mean and standard deviation of normal data; the release is (sample mean, sample variance).
 

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.argument_rules import FINITE, RANGE, TEXT, Rule, check_fields, optional
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.errors import SchemaError
@@ -44,6 +45,16 @@ REMEDY = (
 )
 
 
+def _named_ranges(value: Any) -> bool:
+    """Whether it is ((column, (low, high)), ...)."""
+    if not isinstance(value, list | tuple):
+        return False
+    pairs = [tuple(one) for one in value if isinstance(one, list | tuple)]
+    return len(pairs) == len(value) and all(
+        len(one) == 2 and TEXT.holds(one[0]) and RANGE.holds(one[1]) for one in pairs
+    )
+
+
 @dataclass(frozen=True)
 class EstimateSpec:
     """One estimate: what it is, of which columns, within which public bounds.
@@ -60,6 +71,17 @@ class EstimateSpec:
     coefficients: Bounds = field(default=(-4.0, 4.0))
 
     def __post_init__(self) -> None:
+        named = Rule("pairs of a column and its range", _named_ranges)
+        check_fields(
+            self,
+            SchemaError,
+            what=TEXT,
+            response=TEXT,
+            between=optional(RANGE),
+            at=FINITE,
+            features=named,
+            coefficients=RANGE,
+        )
         ranges = [self.between, self.coefficients, *(ends for _, ends in self.features)]
         for low, high in filter(None, ranges):
             if not -math.inf < low < high < math.inf:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from congenial.data.argument_rules import EXACT, check_fields
 from congenial.data.csv_text import rows_csv
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
@@ -58,6 +59,7 @@ class GradientEstimate:
             raise GuaranteeError(
                 "an estimate is about one record per person.", remedy="Leave max_rows out."
             )
+        check_fields(self, GuaranteeError, spec=EstimateSpec, epsilon=EXACT)
         if neighbourhood(self.adjacency) == "destroyed":
             raise GuaranteeError(
                 "nothing is left to protect: the published figures fix every cell.",

@@ -25,7 +25,6 @@ from congenial.pairs.scenarios.statistic_laws import (
     StatedDiscrete,
     StatedLogDiscrete,
     rational,
-    sample,
 )
 
 Level = Literal["query", "database"]
@@ -166,23 +165,6 @@ class StatedLaws(Scenarios):
         if self.pairs:
             text = "".join(_fingerprint(law) for _, *laws in self.pairs for law in laws)
             object.__setattr__(self, "digest", hashlib.sha256(text.encode()).hexdigest())
-
-    @classmethod
-    def of_sampler(
-        cls,
-        told: str,
-        sampler: Callable[[Any, int], Any],
-        pairs: Mapping[str, tuple[Any, Any]],
-        draws: int,
-        *,
-        secrets: Secrets = "replace-one",
-    ) -> StatedLaws:
-        """From `sampler(secret, draws)`, which draws the statistic given a secret and z."""
-        laws = tuple(
-            (label, sample(sampler(one, draws)), sample(sampler(other, draws)))
-            for label, (one, other) in pairs.items()
-        )
-        return cls(told, laws, secrets)
 
     @property
     def belief(self) -> str:

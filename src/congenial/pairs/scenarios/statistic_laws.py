@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.argument_rules import FLAG, Rule, check_fields
 from congenial.data.arguments import NUMBER, WHOLE, expect
 from congenial.data.rational import LARGEST, fraction
 from congenial.errors import GuaranteeError
@@ -50,6 +51,8 @@ class StatedDiscrete:
     empirical: bool = False
 
     def __post_init__(self) -> None:
+        arrays: dict[str, Rule | type] = {"points": np.ndarray, "masses": np.ndarray}
+        check_fields(self, GuaranteeError, **arrays, empirical=FLAG)
         _check_points(self.points, len(self.masses))
 
     @cached_property

@@ -26,7 +26,7 @@ from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.adjacency import Adjacency
@@ -256,11 +256,8 @@ class TableRecords:
     def fetch(self, data: Table | Microdata) -> tuple[Truths, int]:
         """CONFIDENTIAL: all one- and two-way tables, and n; the figures are checked."""
         figures = self.adjacency.mandates
-        if figures.statements and not figures.holds_for(_margin(data, figures.bases)):
-            raise MandateError(
-                "the data do not agree with the published figures and rules.",
-                remedy="Release from the data the figures were computed from.",
-            )
+        if figures.statements:
+            figures.refuse_other_data(_margin(data, figures.bases))
         wanted = [*((name,) for name in self.names), *(self.pairs if self.rounds else ())]
         truths = {axes: _margin(data, axes).counts for axes in wanted}
         return truths, int(truths[self.names[0],].sum())

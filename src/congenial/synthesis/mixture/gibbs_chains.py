@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
+from congenial.data.argument_rules import COUNT, REAL, SEVERAL, TEXT, check_fields
 from congenial.errors import GuaranteeError
 from congenial.sampling.convergence import effective_draws, normal_scores, split_r_hat
 from congenial.synthesis.convergence_refusal import refuse_unconverged
@@ -47,12 +48,16 @@ class Run:
     judged: Literal["all", "predictive"] = "all"
 
     def __post_init__(self) -> None:
-        if self.chains < 1 or self.warmup < 0 or self.thin < 1:
-            raise GuaranteeError(
-                f"{self.chains} chains, {self.warmup} warm-up sweeps, thin = {self.thin}: nothing "
-                "to run.",
-                remedy="Give at least one chain, a warm-up of 0 or more and thin of 1 or more.",
-            )
+        check_fields(
+            self,
+            GuaranteeError,
+            chains=SEVERAL,
+            warmup=COUNT,
+            thin=SEVERAL,
+            r_hat=REAL,
+            effective=REAL,
+            judged=TEXT,
+        )
         if self.judged not in ("all", "predictive"):
             raise GuaranteeError(
                 f"judged = {self.judged!r} is not known.", remedy='Use "all" or "predictive".'

@@ -24,6 +24,16 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import (
+    NAMES,
+    SEVERAL,
+    TEXT,
+    VECTOR,
+    check_fields,
+    either,
+    listed,
+    takes,
+)
 from congenial.errors import DataError, GuaranteeError
 from congenial.synthesis.local import LocalEstimate, synthesize_locally
 from congenial.synthesis.mixture import likelihood_kernels
@@ -39,6 +49,8 @@ from congenial.synthesis.mixture.gibbs_chains import (
 from congenial.synthesis.mixture.parameters import MixturePrior, Parameters, log_prior
 from congenial.synthesis.models.normal_columns import SCALES
 from congenial.synthesis.record_model import Floats
+
+LABELS = either(NAMES, VECTOR)
 
 
 @dataclass(frozen=True)
@@ -64,10 +76,9 @@ class MixtureRegression:
     run: Run = field(default_factory=Run)
 
     def __post_init__(self) -> None:
-        if self.components < 1:
-            raise GuaranteeError(
-                f"{self.components} components make no mixture.", remedy="Give 1 or more."
-            )
+        check_fields(
+            self, GuaranteeError, components=SEVERAL, scale=TEXT, prior=MixturePrior, run=Run
+        )
         if self.scale not in SCALES:
             raise GuaranteeError(
                 f"scale {self.scale!r} is not known.", remedy=f"Use one of {', '.join(SCALES)}."
@@ -202,6 +213,7 @@ def _check_records(design: Floats, z: Floats, w: Floats) -> None:
         raise DataError(f"{which} has no variation.", remedy="Leave the column out.")
 
 
+@takes(DataError, columns=listed(LABELS), levels=listed(LABELS))
 def indicators(columns: Any, levels: Any) -> Floats:
     """Indicator predictors of categorical columns: one for each level but the first.
 
@@ -211,6 +223,11 @@ def indicators(columns: Any, levels: Any) -> Floats:
     >>> indicators([["a", "c", "b"]], [("a", "b", "c")]).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     """
+    if len(columns) != len(levels):
+        raise DataError(
+            f"{len(columns)} columns and the levels of {len(levels)}.",
+            remedy="Give the levels of each column.",
+        )
     parts = []
     for at, (column, known) in enumerate(zip(columns, levels, strict=True)):
         hits = np.asarray(column)[:, None] == np.asarray(known)[None, :]

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from congenial.data.argument_rules import REAL, check_fields
 from congenial.errors import GuaranteeError
 from congenial.synthesis.record_model import Floats
 
@@ -39,6 +40,7 @@ class MixturePrior:
     least_sd: float = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, shape=REAL, rate=REAL, least_sd=REAL)
         if not (self.shape > 0 and self.rate > 0 and 0 <= self.least_sd < math.inf):
             raise GuaranteeError(
                 f"shape = {self.shape}, rate = {self.rate} and least_sd = {self.least_sd} make no "

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from congenial.data.argument_rules import TEXT, check_fields
 from congenial.data.arguments import NUMBER, WHOLE, expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
@@ -141,6 +142,7 @@ class Spike(LevelModel):
     share: Grid
 
     def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, model=LevelModel, level=TEXT, share=Grid)
         if not 0 < self.share.low <= self.share.high < 1:
             raise GuaranteeError(
                 f"the share of level {self.level!r} runs from {self.share.low} to "

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from congenial.data.argument_rules import NOT_NEGATIVE, TEXT, check_fields
 from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
@@ -163,6 +164,7 @@ class LinearRegression(LevelModel):
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, scale=TEXT, ridge=NOT_NEGATIVE)
         _check(self.scale, self.sd)
 
     @property
