@@ -92,7 +92,9 @@ def test_nothing_is_left_unescaped(pages: dict[str, str]) -> None:
 
 def test_no_count_is_shown(pages: dict[str, str]) -> None:
     for name, page in pages.items():
-        digits = re.sub(r"[,\s]", "", page)
+        words = re.sub(r"<svg.*</svg>", "", page, flags=re.DOTALL)  # pictures: of released values
+        assert words == page or name in ("release", "guarantee")
+        digits = re.sub(r"[,\s]", "", words if name == "release" else page)
         assert str(RARE) not in digits, name
         assert str(RARE + 2 + 3) not in digits, name  # the published total stays in its file
 
@@ -131,8 +133,8 @@ def test_pictures_show_the_numbers_in_order(pages: dict[str, str]) -> None:
     (curve,) = re.findall(r'<polyline points="(.*?)"', pages["guarantee"])
     points = np.array([[float(x) for x in one.split(",")] for one in curve.split()])
     alpha, beta = (points[:, 0] - 30) / 160, (170 - points[:, 1]) / 160
-    errors = released.guarantee.tradeoff(alpha)  # e^-1 for those that are never wrong one way
-    assert np.allclose(beta, errors, atol=0.01)
+    errors = np.maximum(1 - math.e * alpha, (1 - alpha) / math.e)  # of the best tests, epsilon = 1
+    assert np.allclose(beta, np.maximum(errors, 0), atol=0.01)
 
 
 def views_of_release() -> Any:

@@ -70,7 +70,7 @@ def intervals_picture(title: str, rows: Sequence[Row]) -> str:
         | ({"x": place(value)} | _ends(place(least), place(most)))
         for at, (label, value, least, most) in enumerate(rows)
     ]
-    marks = [{"x": place(x), "label": f"{x:.4g}"} for x in dict.fromkeys((low, high))]
+    marks = [{"x": place(x), "label": _number(x)} for x in dict.fromkeys((low, high))]
     return _template("notebook_intervals.svg").render(
         title=title, rows=drawn, ends=marks, width=_WIDTH, left=_LEFT, height=_STEP * len(rows) + 30
     )
@@ -79,6 +79,10 @@ def intervals_picture(title: str, rows: Sequence[Row]) -> str:
 def _ends(low: float | None, high: float | None) -> dict[str, float | None]:
     there = low is not None and high is not None
     return {"low": low, "high": high} if there else {"low": None, "high": None}
+
+
+def _number(x: float) -> str:
+    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
 
 
 def _short(label: str) -> str:

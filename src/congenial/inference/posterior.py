@@ -251,7 +251,9 @@ def _pictured(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     return [
         (
             " ".join(str(value) for value in row.values() if isinstance(value, str)),
-            *(float(row[part]) for part in ("mean", "low", "high")),
+            float(row["mean"]),
+            float(row["low"]),
+            float(row["high"]),
         )
         for row in rows
     ]

@@ -237,13 +237,14 @@ class Guarantee:
 
     def _picture(self) -> str:
         """The trade-off curve as SVG: errors of anybody who tells two neighbours apart."""
-        at = [i / 60 for i in range(61)]
+        wrong = [i / 240 for i in range(241)]
+        missed = self.tradeoff([1 - one for one in wrong])
         return curve_picture(
             "lowest rate of false negatives at each rate of false positives, for anybody who tells "
             "neighbours apart; dashed: guessing",
             "false positives",
             "false negatives",
-            zip(at, map(float, self.tradeoff(at)), strict=True),
+            zip(wrong, missed.tolist(), strict=True),
         )
 
     def summary(self) -> tuple[tuple[str, str], ...]:
