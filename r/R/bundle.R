@@ -39,7 +39,7 @@ read_index <- function(folder) {
   index <- read_json(folder, INDEX)
   if (!identical(as.numeric(index$format), 1)) {
     stop("'", folder, "' has bundle format ", format(index$format), "; this package reads format 1. ",
-      "Use the version that goes with the software that wrote it: ", index$software, ".", call. = FALSE)
+      "Read it with Python: congenial.read(folder), software ", index$software, ".", call. = FALSE)
   }
   if (is.null(index$kind)) index$kind <- "table"  # there was no other kind at first
   names <- names(index$files)

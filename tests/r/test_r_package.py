@@ -156,7 +156,8 @@ def _questions(written: dict[str, Path], folder: Path) -> dict[str, Any]:
         "bundles": asked,
         "dapper": dapper,
         "packages": [str(package)],
-        "verify": _damaged(written["congenial"], folder) | {"nothing": str(folder)},
+        "verify": _damaged(written["congenial"], folder)
+        | {"nothing": str(folder), "later": str(folder / "later")},
         "texts": [neutral(text) for text in TEXTS],
         "hashed": [0, 1, 55, 56, 63, 64, 65, 1000],
     }
@@ -177,6 +178,8 @@ def _damaged(sound: Path, folder: Path) -> dict[str, str]:
     (copies["lost"] / "schema.json").unlink()
     index = copies["rewritten"] / "release.json"
     index.write_text(index.read_text().replace("the promise", "another promise"))
+    later = shutil.copytree(sound, folder / "later") / "release.json"
+    later.write_text(later.read_text().replace('"format": 1', '"format": 2'))
     return {what: str(copy) for what, copy in copies.items()}
 
 
@@ -243,10 +246,11 @@ def test_what_has_no_law_in_r_is_refused_with_a_way_out(written: Any, answers: A
 def test_digests(answers: Any) -> None:
     assert all(one["verified"] == [True] for one in answers["bundles"].values())
     assert "no bundle" in answers["verified"]["nothing"]["error"][0]
+    assert "format 2" in answers["verified"]["later"]["error"][0]
     failed = {
         what: [row["what"] for row in rows if not row["holds"]]
         for what, rows in answers["verified"].items()
-        if what != "nothing"
+        if what not in ("nothing", "later")
     }
     assert failed == {
         "sound": [],
