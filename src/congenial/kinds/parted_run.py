@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,7 +96,7 @@ class NationRun:
             if not missing or not (folder / kind / f"{number}.{ending}").exists():
                 yield self.task(number, folder)
 
-    def _told(self, what: str) -> Tell:
+    def _told(self, what: str) -> Callable[[int], None]:
         """Tell how many parts are done and how long the rest takes."""
         total, start = len(self.made.parts.labels), time.monotonic()
 
@@ -104,7 +104,7 @@ class NationRun:
             left = (time.monotonic() - start) / done * (total - done)
             self.progress(f"{what}: {done:,} of {total:,} parts, about {left:,.0f} s left")
 
-        return tell  # type: ignore[return-value]
+        return tell
 
     # ---- the run -----------------------------------------------------------------------------
 

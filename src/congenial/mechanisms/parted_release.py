@@ -16,7 +16,7 @@ import numpy as np
 
 from congenial.data.area_parts import AreaParts
 from congenial.data.arguments import texts
-from congenial.data.selection import select
+from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError
 from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL

@@ -111,7 +111,7 @@ def verify(
 def _folders(folder: Path, index: Mapping[str, Any], part: str | None) -> list[Check]:
     """Whether the files in folders are as released, each read once, a little at a time."""
     found = []
-    files = FilesOf(folder, index)
+    files = _Files(folder, index)
     one = None if part is None else by_name(index.get("kind", UNNAMED)).part_file(files, part)
     for name, inside in sorted(checked_folders(index).items()):
         place = folder / name
