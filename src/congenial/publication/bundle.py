@@ -403,9 +403,12 @@ def readme(release: Released, promise: str) -> str:
     listed = "\n".join(f"{name:<27}{what}" for name, what in files)
     usage = "\n".join(f"  {line}" for line in release.usage)
     note = _csv_note(release)
-    return f"""{warning}{release.name}
-{"=" * len(release.name)}
-
+    about = release.schema.about
+    title = f"{about.title} ({release.name})" if about.title else release.name
+    told = "".join(f"{name}: {what}\n" for name, what in about.told)
+    return f"""{warning}{title}
+{"=" * len(title)}
+{told}
 What is promised
 {promise}
 
@@ -439,13 +442,14 @@ def _csv_note(release: Released) -> str:
 
 def citation(release: Released) -> str:
     """CITATION.cff."""
+    about = release.schema.about
     return f"""cff-version: 1.2.0
 message: If you use this release, please cite it and the software that protected it.
-title: {json.dumps(f"{release.name}: protected {release.kind}")}
+title: {json.dumps(f"{about.title or release.name}: protected {release.kind}")}
 type: dataset
 version: {json.dumps(f"congenial {__version__}")}
 authors:
-  - name: The publisher of this folder
+  - name: {json.dumps(about.agency) if about.agency else "The publisher of this folder"}
 references:
   - type: software
     title: Congenial

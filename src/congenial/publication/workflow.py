@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.pricing import Repricing
+from congenial.ledger.pricing import Repricing, uncountable
 from congenial.ledger.refusals import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
@@ -150,6 +150,8 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     if ledger is None:
         return plan.invariants
     known = ledger.mandates
+    if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
+        known = replace(known, schema=plan.schema)  # the same population in other words
     return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
 
 
@@ -330,10 +332,34 @@ def release(
     _published(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
+    _refuse_price(plan, built, name, before)
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
         ledger = _now_open(plan, before, who)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
+
+
+def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) -> None:
+    """BudgetError when the budget does not allow a mechanism, whose price is known before data are
+    read; the ledger asks again when it draws.
+    """
+    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.pairs.adjacency import Adjacency
+
+    if not isinstance(mechanism, Mechanism):
+        return
+    if ledger is not None:
+        ledger.refuse(mechanism.description, mechanism.guarantee, name)
+        return
+    if not isinstance(mechanism.adjacency, Adjacency):
+        return
+    budget, loss = plan.budget.budget(), joint_loss([mechanism.priced], mechanism.adjacency)
+    if not budget.allows(loss):
+        raise uncountable(budget, loss, name) or BudgetError(
+            f"release '{name}' asks for {budget.say(loss)}, and the budget is {budget.words}. "
+            "Nothing was drawn.",
+            remedy="Ask for less, or set another budget in the plan.",
+        )
 
 
 def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:

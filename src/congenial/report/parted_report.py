@@ -88,5 +88,5 @@ def _measured(release: PartedRelease) -> PageTable:
 def _table(release: PartedRelease, at: int) -> PageTable:
     columns = release.upper[at]
     file = f"{part_folder(release.tables, at)}.csv"
-    axes = release.schema.axes(release.tables[at])
-    return table_rows(axes, columns["estimate"], columns["sd"], columns["count"], file)
+    numbers = (columns["estimate"], columns["sd"], columns["count"])
+    return table_rows(release.schema, release.tables[at], *numbers, file)
