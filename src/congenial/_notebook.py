@@ -92,7 +92,7 @@ def _short(label: str) -> str:
 def curve_picture(title: str, across: str, up: str, points: Iterable[tuple[float, float]]) -> str:
     """A curve in the unit square, below the dashed line from (0, 1) to (1, 0).
 
-    >>> "30.0,10.0" in curve_picture("t", "x", "y", [(0, 1), (1, 0)])
+    >>> "30.0,10.0" in curve_picture("t", "x", "y", [(0.0, 1.0), (1.0, 0.0)])
     True
     """
     placed = [(round(30 + 160 * x, 1), round(170 - 160 * y, 1)) for x, y in points]
