@@ -54,14 +54,20 @@ read_json <- function(folder, name) {
   jsonlite::fromJSON(paste(text, collapse = "\n"), simplifyVector = FALSE)
 }
 
-NUMBERS <- c("count", "count_as_drawn", "estimate", "sd", "low", "high", "value", "standard_error", "uniform")
+COUNTS <- c("count", "count_as_drawn")
+NUMBERS <- c(COUNTS, "estimate", "sd", "low", "high", "value", "standard_error", "uniform")
 
-# Columns of numbers: by name, behind the labels of a table.
+# Columns of numbers, by name; axes of a table of counts are never called like its counts.
 number_places <- function(description, columns) {
   law <- description[["law"]]
-  axes <- length(c(description[["table"]], if (is.list(law)) law[["table"]]))
-  places <- which(names(columns) %in% NUMBERS)
-  places[places > axes]
+  axes <- c(description[["table"]], if (is.list(law)) law[["table"]])
+  which(names(columns) %in% if (length(axes)) COUNTS else NUMBERS)
+}
+
+# Where the codes of the axes stand; labels may stand beside them.
+axis_places <- function(bundle, found) {
+  axes <- unlist(bundle$description[["table"]])
+  match(ifelse(axes %in% COUNTS, paste(axes, "(label)"), axes), names(found))
 }
 
 # Is the folder as its publisher left it? One row for each check.

@@ -6,7 +6,7 @@ NAMES_BEFORE <- c("post_f", "latent_f", "priv_f", "st_f")
 # A record is a row of level numbers, one for each axis of the table.
 dapper_pieces <- function(bundle, posterior_f, latent_f, npar, varnames = NULL, since_1_1 = TRUE) {
   found <- bundle$tables[[1]]
-  axes <- seq_along(bundle$description[["table"]])
+  axes <- axis_places(bundle, found)
   sizes <- vapply(axes, function(at) length(unique(found[[at]])), 0)
   strides <- rev(cumprod(c(1, rev(sizes))))[-1]  # the last axis runs fastest
   cells <- prod(sizes)

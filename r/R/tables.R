@@ -30,7 +30,7 @@ with_exact_ends <- function(bundle, found, level) {
   spread <- lapply(known, function(n) cell_spread(law, n, level))
   place <- match(sizes, known)
   half <- vapply(spread, function(one) one$half, 0)[place]
-  labels <- seq_along(bundle$description[["table"]])
+  labels <- axis_places(bundle, found)
   taken <- names(found)[labels] %in% c("estimate", "sd", "low", "high")
   names(found)[labels[taken]] <- paste(names(found)[labels[taken]], "(label)")
   found$estimate <- drawn_values(found)
@@ -90,12 +90,13 @@ group_numbers <- function(labels, rows) {
 labels_along <- function(bundle, found, axis) {
   table <- unlist(bundle$description[["table"]])
   at <- match(axis, table)
-  if (!is.na(at)) return(found[[at]])
+  places <- axis_places(bundle, found)
+  if (!is.na(at)) return(found[[places[at]]])
   for (name in names(bundle$schema)) {
     within <- bundle$schema[[name]]$within
     if (!axis %in% names(within)) next
     for (own in intersect(table, c(name, names(within)))) {
-      labels <- found[[match(own, table)]]
+      labels <- found[[places[match(own, table)]]]
       levels <- if (own == name) unique(labels) else unlist(within[[own]])
       return(unlist(within[[axis]])[match(labels, levels)])
     }
