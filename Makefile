@@ -19,11 +19,13 @@ test: $(VENV)/.dev browser
 	@$(MAKE) --no-print-directory -j 2 types spark
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit and not spark" $(if $(DATA),--shared=$(DATA))
 
-# Tests of the desk use a Chromium of the machine. Automatic runs as root install Debian's; elsewhere, and
-# where that fails, those tests skip and say why.
+# Tests of the desk use a Chromium of the machine, those of the R package its R. Automatic runs as root
+# install Debian's; elsewhere, and where that fails, those tests skip and say why.
+DEBIAN := apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
 browser:
-	@if [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && ! command -v chromium >/dev/null && command -v apt-get >/dev/null; then \
-	  (apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium) >/dev/null 2>&1 || true; fi
+	@if [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  command -v chromium >/dev/null || ($(DEBIAN) chromium) >/dev/null 2>&1 || true; \
+	  command -v Rscript >/dev/null || ($(DEBIAN) r-base-core r-cran-jsonlite) >/dev/null 2>&1 || true; fi
 
 # Side by side: one keeps a core busy, the other mostly waits for Java. All Spark tests share a process.
 types: $(VENV)/.dev
