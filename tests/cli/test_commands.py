@@ -20,7 +20,7 @@ from congenial.cli.output import clean
 COMMANDS = (
     *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
     *("audit", "sign", "utility", "reproduce", "convert", "demo", "estimate", "export"),
-    *("propose", "approve"),
+    *("propose", "approve", "compare"),
     "data",
 )
 LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "repair", "upgrade")
@@ -106,7 +106,13 @@ def test_check_shows_what_a_curator_needs(run: Callable[..., Any], plan: Path) -
     assert detail["per_person"] == "epsilon = 1"
     assert document["budget"]["asked"] == "epsilon = 1.5"
     text = run("check", plan).out
-    for shown in ("Population", "a* = 2", "Epsilon per cell", "Per person", "Basis: theorem"):
+    for shown in (
+        "Population",
+        "at most 2 between look-alikes (a*",
+        "Epsilon per cell",
+        "Per person",
+        "Basis: theorem",
+    ):
         assert shown in text
     words = " ".join(text.split())
     assert detail["promise"] in words

@@ -155,7 +155,11 @@ def analyst_calls() -> Iterator[tuple[str, Call]]:
     assert test is not None
     told = {"null_value": 1.0, "alternative": "less"}
     yield "OddsRatioRelease.p_value", (release.p_value, told)
-    yield "OddsRatioRelease.interval", (release.interval, {"level": 0.9})
+    asked = {"what": "smoker = 'yes' and ill = 'yes'", "level": 0.9}
+    yield (
+        "OddsRatioRelease.interval",
+        (lambda what, level: release.interval(what, level=level), asked),
+    )
     yield "OddsRatioRelease.power", (release.power, {"at": 2.0})
     margins = {"rows": (20, 40), "columns": (21, 39), "noise": test.noise}
     yield "OddsRatioTest", (inference.OddsRatioTest, margins)
@@ -185,7 +189,7 @@ EXCUSED: dict[str, str] = {
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
         OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
-        PropertyInference""",
+        PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
@@ -196,5 +200,7 @@ EXCUSED: dict[str, str] = {
         BoundedCounts DistributionPairs FiniteScenarios StatedContinuous StatedLaws
         Conditions PiecewiseLinear WassersteinGradient WassersteinReals prior_congenial
         NumpyroModel log_likelihood_of Linear Logistic Normal Proposal coverage draw_shadows
-        property_inference""",
+        property_inference
+        tradeoff_between conditioned_epsilon FiniteRange with_model_error canonical_noise
+        odds_ratio_test audit_every_mechanism""",
 }

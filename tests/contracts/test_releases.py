@@ -23,6 +23,7 @@ from congenial.publication import workflow
 from congenial.publication.bundle import write
 from congenial.publication.plan import Plan
 from congenial.synthesis.synthetic_release import SyntheticRelease
+from tests.kinds.nation_plan import written as nation_plan
 from tests.kinds.test_estimate_plan import PLAN as ESTIMATE_PLAN
 from tests.kinds.test_several_tables import written as several_plan
 from tests.kinds.test_table_records_plan import written as records_plan
@@ -55,6 +56,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("given-public", "naive", 6, refuses=("county = 'A'",)),
     ),
     "tables": (Example("several", "people", 24, ("county = 'Adams'", "age = 'old'")),),
+    "tables by parts": (
+        Example(
+            "nation", "nation", 240, ("state = 's0' and sex = 'f' and age = 1",), ("block = 'b1'",)
+        ),
+    ),
     "estimate": (Example("estimated", "age", 1, refuses=("age < 18",)),),
     "records from tables": (Example("records", "people", 900, refuses=("sex = 'f'",)),),
     "odds ratio test": (Example("tested", "smoking", 11),),
@@ -100,8 +106,16 @@ def make_records(folder: Path) -> None:
     workflow.release(plan, "people")
 
 
+def make_nation(folder: Path) -> None:
+    """A small nation by parts."""
+    plan = Plan.load(nation_plan(folder))
+    workflow.publish(plan)
+    workflow.release(plan, "nation")
+
+
 MADE: dict[str, Callable[[Path], None]] = {
     "several": make_several,
+    "nation": make_nation,
     "estimated": make_estimate,
     "tested": make_test,
     "records": make_records,
@@ -185,7 +199,7 @@ def test_it_answers_what_its_law_allows(folder: Folder, kind: str, example: Exam
         assert found.level == LEVEL
         if not (isinstance(release, Release) and release.description.nonnegative):
             assert found.estimate == pytest.approx(_value(release, what))
-        counts = kind in ("table", "tables")
+        counts = kind in ("table", "tables", "tables by parts")
         centre = max(0, found.estimate) if counts else found.estimate
         assert found.low <= centre <= found.high
         assert found.exact == (found.low == found.high)

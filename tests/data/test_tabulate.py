@@ -353,3 +353,19 @@ def test_the_remedy_for_several_rows_can_be_followed() -> None:
         tabulate(data, schema, unit=Unit("id"))
     with pytest.raises(DataError, match="Keep at most 2 per unit, or raise max_rows"):
         tabulate(data, schema, unit=Unit("id", 2))
+
+
+def test_thousands_of_levels_with_any_text_are_found() -> None:
+    """Long lists of levels travel as one text; quotes, blanks and separators stay what they are."""
+    odd = ["O'Neil", 'say "x"', "a b", "a,b", "a;b", "chr(31)", "\u00e9\u00df", "0"]
+    levels = [*odd, *(f"area {at}" for at in range(1500))]
+    parents = [f"p{at % 7}" for at in range(len(levels))]
+    schema = Schema.from_dict({"area": {"levels": levels, "within": {"parent": parents}}})
+    rng = np.random.default_rng(SEED)
+    picked = [*odd, *(levels[at] for at in rng.integers(0, len(levels), 500))]
+    found = tabulate(pa.table({"area": picked}), schema)
+    assert found.counts.tolist() == [picked.count(level) for level in levels]
+    coarse = tabulate(pa.table({"area": picked}), schema, ["parent"])
+    assert coarse.counts.sum() == len(picked)
+    with pytest.raises(DataError, match="levels that are not in the schema"):
+        tabulate(pa.table({"area": ["area 1", "area 1500"]}), schema)

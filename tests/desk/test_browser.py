@@ -10,16 +10,20 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.server import link, listen, server_of
-from tests.desk.desks import MARKER, PLAN, write_folder
+from congenial.publication.plan import Plan
+from congenial.publication.workflow import open_ledger
+from tests.desk.desks import MARKER, ORIGIN, PLAN, SECRET, write_folder
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -64,15 +68,28 @@ class Served:
         self.page.goto(self.origin + path)
 
 
+@contextmanager
+def serving(settings: DeskSettings) -> Iterator[int]:
+    """Run a desk; its port."""
+    opened = listen(settings)
+    server = server_of(settings)
+    running = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
+    running.start()
+    try:
+        yield opened.getsockname()[1]
+    finally:
+        server.should_exit = True
+        running.join(WAIT / 1000)
+
+
 @pytest.fixture
 def desk(browser: Browser, tmp_path: Path) -> Iterator[Served]:
-    folder = write_folder(tmp_path / "desk")
-    settings = DeskSettings(folder)
-    opened = listen(settings)
-    port = opened.getsockname()[1]
-    server = server_of(settings)
-    running = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
-    running.start()
+    settings = DeskSettings(write_folder(tmp_path / "desk"))
+    with serving(settings) as port:
+        yield from _visited(browser, settings, port)
+
+
+def _visited(browser: Browser, settings: DeskSettings, port: int) -> Iterator[Served]:
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
     page.set_default_timeout(WAIT)
@@ -81,10 +98,8 @@ def desk(browser: Browser, tmp_path: Path) -> Iterator[Served]:
     page.on("console", lambda said: complaints.append(said.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(link(settings, port))
-    yield Served(folder, f"http://127.0.0.1:{port}", page, complaints)
+    yield Served(settings.folder, f"http://127.0.0.1:{port}", page, complaints)
     context.close()
-    server.should_exit = True
-    running.join(WAIT / 1000)
     assert not complaints  # of the content security policy, too
 
 
@@ -139,6 +154,68 @@ def test_from_a_folder_to_a_published_bundle(desk: Served) -> None:
         page.get_by_role("link", name="Read the report").click()
     expect(popup.value.get_by_role("heading").first).to_be_visible()
     assert MARKER not in popup.value.content() + page.content()
+
+
+def proxied(browser: Browser, port: int, who: str) -> Page:
+    """A browser whose requests pass a proxy that knows who sits before it."""
+    context = browser.new_context()
+
+    def forward(route: Route) -> None:
+        asked = route.request
+        own = {"host": "desk.example", "x-user": who, "congenial-proxy-secret": SECRET}
+        own |= {"connection": "close", "accept-encoding": "identity"}
+        place = asked.url.replace(ORIGIN, f"http://127.0.0.1:{port}")
+        headers = asked.all_headers() | own
+        kept = {name: value for name, value in headers.items() if not name.startswith(":")}
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            body = asked.post_data_buffer
+            told = client.request(asked.method, place, headers=kept, content=body)
+        route.fulfill(status=told.status_code, headers=dict(told.headers), body=told.content)
+
+    context.route(f"{ORIGIN}/**", forward)
+    page = context.new_page()
+    page.set_default_timeout(WAIT)
+    return page
+
+
+def test_a_plan_goes_from_one_person_to_another_and_back(browser: Browser, tmp_path: Path) -> None:
+    """Ann requires approval, Bob proposes, Cyd refuses with a reason and then approves."""
+    folder = write_folder(tmp_path / "desk")
+    ledger = open_ledger(Plan.load(folder / "plan.toml"), create=True, who="ann")
+    assert ledger is not None
+    ledger.grant("bob", "publisher")
+    ledger.grant("cyd", "reviewer")
+    team = {"user_header": "X-User", "proxy_secret": SECRET, "public_origin": ORIGIN}
+    with serving(DeskSettings(folder, **team)) as port:
+        ann, bob, cyd = (proxied(browser, port, who) for who in ("ann", "bob", "cyd"))
+        expect.set_options(timeout=WAIT)
+        review = f"{ORIGIN}/plan/plan.toml/review"
+        ann.goto(review)
+        ann.get_by_role("button", name="Require approval").click()
+        expect(ann.get_by_role("button", name="No longer require")).to_be_visible()
+        bob.goto(f"{ORIGIN}/plan/plan.toml/release")
+        expect(bob.get_by_role("button", name="Publish the figures")).to_be_disabled()
+        bob.goto(review)
+        bob.get_by_role("button", name="Propose this plan").click()
+        expect(bob.get_by_text("You proposed this plan")).to_be_visible()
+        cyd.goto(review)
+        cyd.get_by_label("Reason").fill("why by county?")
+        cyd.get_by_role("button", name="Refuse").click()
+        expect(cyd.get_by_text("Refused by 'cyd'")).to_be_visible()
+        bob.goto(review)
+        expect(bob.get_by_text("why by county?")).to_be_visible()
+        cyd.get_by_role("button", name="Approve").click()
+        expect(cyd.get_by_text("Approved by 'cyd'")).to_be_visible()
+        bob.goto(f"{ORIGIN}/plan/plan.toml/release")
+        expect(bob.get_by_role("button", name="Publish the figures")).to_be_enabled()
+        for page in (ann, bob, cyd):
+            page.context.close()
+    assert [(one.kind, one.who) for one in ledger.events()][-4:] == [
+        ("require", "ann"),
+        ("propose", "bob"),
+        ("refuse", "cyd"),
+        ("approve", "cyd"),
+    ]
 
 
 def press_to(page: Page, name: str, most: int = 60) -> None:
@@ -203,6 +280,10 @@ def test_on_paper_the_content_is_left(desk: Served) -> None:
         assert not page.locator(hidden).first.is_visible(), hidden
     for shown in ("What is promised", "What changed", "The whole plan"):
         assert page.get_by_text(shown, exact=True).first.is_visible(), shown
+    drawn = page.get_by_label("Text of the plan").evaluate(
+        "one => one.checkVisibility({ contentVisibilityAuto: true }) && one.clientHeight"
+    )
+    assert drawn > 100  # folded on a screen, open on paper
 
 
 def test_a_page_runs_no_script_of_a_plan(desk: Served) -> None:

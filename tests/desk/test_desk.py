@@ -73,6 +73,8 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
         assert me.get(f"/plan/plan.toml/bundle/people/{stray}").status_code == 404
     budget = me.get("/plan/plan.toml/budget").text
     assert "epsilon = 1" in budget
+    later = me.get("/plan/plan.toml/price?suppose=sex+%3D+%27male%27").text
+    assert "people: epsilon = 1, then epsilon = " in later
     pages += [price.text, bundle, report.text, kept.text, budget, me.get("/").text]
     pages.append(me.get("/plan/plan.toml/review").text)
     assert not [page for page in pages if MARKER in page]

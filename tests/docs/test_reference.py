@@ -17,7 +17,13 @@ from congenial.data.schema import KEYS
 from congenial.kinds.registry import KINDS
 from congenial.mechanisms.calibrate import REGISTRY
 from congenial.publication.derive_entry import DeriveEntry
-from congenial.publication.plan import BudgetSection, DataSection, Plan, PublishEntry
+from congenial.publication.plan import (
+    AboutSection,
+    BudgetSection,
+    DataSection,
+    Plan,
+    PublishEntry,
+)
 from tests.commands import run
 from tests.docs.pages import DOCS, ROOT, first_column, sections
 
@@ -32,6 +38,7 @@ def fields(model: type) -> set[str]:
     ("heading", "keys"),
     [
         ("[data]", fields(DataSection)),
+        ("[about]", fields(AboutSection)),
         ("[derive]", fields(DeriveEntry)),
         ("[schema]", set(KEYS)),
         ("[publish]", fields(PublishEntry)),

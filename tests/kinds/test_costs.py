@@ -10,7 +10,8 @@ from congenial.data.table import Table
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
-from congenial.kinds.figure_costs import mandate_costs
+from congenial.kinds import single_table_words
+from congenial.kinds.figure_costs import cost_of_all, mandate_costs
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.hierarchy import CongenialHierarchy
@@ -38,6 +39,32 @@ def test_each_mandate_against_the_release_without_it():
     assert adults.loss_without == 1  # the counties alone already need two records
     assert adults.deviation < adults.deviation_without  # but it fixes sums
     assert county.loss_without == pytest.approx(1)
+
+
+def test_figures_that_tell_each_other_cost_something_together():
+    """Each of three figures follows from the other two and looks free; together they cost 2."""
+    halves = [count(f"sex = '{one}'", by="county") for one in "fm"]
+    mandates = publish(TABLE, total(by="county"), *halves)
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    assert all(one.trivial and one.told_by_others for one in mandate_costs(mechanism))
+    together = cost_of_all(mechanism, mandate_costs(mechanism))
+    assert (together.loss_without, together.loss) == (0.5, 1)
+    assert together.deviation > together.deviation_without
+    alone = publish(TABLE, total(by="county"))
+    lone = calibrate("auto", Guarantee.pure(1, SemiAdjacent(alone)), SCHEMA.names)
+    assert cost_of_all(lone, mandate_costs(lone)) is None
+    assert not mandate_costs(lone)[0].told_by_others
+
+
+def test_a_figure_that_seems_to_help_is_explained():
+    mandates = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    notes = [
+        single_table_words._cost_note(vars(one) | {"trivial": one.trivial})
+        for one in mandate_costs(mechanism)
+    ]
+    helps = "less noise, less protected"
+    assert notes == ["the other figures tell it too", helps, helps]
 
 
 def test_a_lone_mandate_doubles_the_loss_of_the_same_noise():

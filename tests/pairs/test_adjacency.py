@@ -228,7 +228,7 @@ def test_empty_levels_do_not_count():
 def test_figures_that_determine_their_groups_have_no_blocks(statements):
     invariants = Invariants(SCHEMA, statements)
     assert invariants.structure == "laminar"
-    assert invariants.blocks == ()
+    assert len(invariants.blocks) == 0
     assert SemiAdjacent(invariants).records <= 2
 
 

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.data.table import Table
+from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, total
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.moves import Moves, Weighted
 from congenial.pairs.occupancy import Occupancy
+from tests.pairs.universes import levels
 
 SEED = 20_261_116
 SCHEMA = Schema.from_dict(
@@ -27,7 +30,7 @@ TABLES = [("sex",), ("place",), ("age", "sex"), ("place", "age"), ("place", "sex
 def atom_by_atom(moves: Moves, releases: list[Weighted]) -> tuple[Fraction, bool, Fraction]:
     """Value of `joint_l1`, whether its movers are known, and value of `joint_l2_squared`."""
     people = moves.groups.people
-    seen = [(moves._shows_several(names) & (people > 0), w) for names, w in releases]
+    seen = [(moves._varies(names) & (people > 0), w) for names, w in releases]
     price = [sum((w for s, w in seen if s[i]), Fraction(0)) for i in range(len(people))]
     left, value, known = moves.moves, Fraction(0), True
     for atom in sorted(range(len(price)), key=lambda i: -price[i]):
@@ -74,3 +77,23 @@ def test_many_atoms_at_once_as_atom_by_atom(which: int, moves: int) -> None:
             assert found.value == value
             assert known or not found.exact
             assert made.joint_l2_squared(releases).value == square
+
+
+def test_an_area_that_cannot_move_vouches_for_nobody():
+    """Two areas under three one-way margins: the one that could move four people has too few of
+    them, and in the other everybody is on one level of two margins.
+    """
+    schema = levels(area=2, x=2, y=2, z=2)
+    counts = np.zeros((2, 2, 2, 2), dtype=np.int64)
+    counts[0, 0, 0, 0] = counts[0, 1, 0, 0] = counts[0, 0, 1, 0] = counts[0, 0, 0, 1] = 1
+    counts[1, 0, 0] = 5, 4
+    figures = [count(f"{name} = '1'", by="area") for name in "xyz"]
+    pairs = SemiAdjacent(publish(Table(schema, schema.names, counts), total(by="area"), *figures))
+    closed = pairs._moves.joint_l1([(schema.names, Fraction(1))])
+    listed = pairs.differences((total(by=schema.names),))
+    assert listed is not None
+    assert listed.exact
+    farthest = int(np.abs(listed.seen(0)).sum(axis=1).max())
+    assert (pairs.records, farthest, int(closed.value)) == (4, 6, 8)
+    assert not closed.exact
+    assert pairs.l1(schema.names).value == farthest

@@ -101,7 +101,7 @@ def in_report(old: str, new: str, times: int = 1) -> Change:
         ("statistics", "from public parameters alone", "from the data alone", "tried"),
         ("statistics", "Diagnosis of the fit: ", "Proof of the fit: ", "laws"),
         ("synthetic", "a record weighs less", "a record weighs nothing", "models"),
-        ("sums", "<h2>How to use it</h2>", "<h2>How to misuse it</h2>", "use"),
+        ("sums", "<h2>How to use them</h2>", "<h2>How to misuse them</h2>", "use"),
         ("sums", "Written by congenial", "Certified by congenial", "what surrounds the sections"),
     ],
 )

@@ -34,7 +34,9 @@ def faults(plan: dict[str, Any]) -> list[str]:
 
 def test_the_command_prints_a_valid_schema_of_all_sections() -> None:
     jsonschema.Draft202012Validator.check_schema(told())
-    assert set(told()["properties"]) == {"data", "schema", "publish", "release", "budget"}
+    assert set(told()["properties"]) == {
+        *("about", "data", "derive", "schema", "publish", "release", "budget")
+    }
     assert set(told()["properties"]["schema"]["additionalProperties"]["properties"]) == set(KEYS)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from congenial import Table
-from congenial.errors import BundleError, CongenialError, StructureError
+from congenial.errors import BudgetError, BundleError, CongenialError, StructureError
 from congenial.kinds import single_table_offer
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import Congenial
@@ -136,3 +136,24 @@ def test_what_fails_after_the_draw_is_counted(
     ledger = workflow.open_ledger(plan, create=False)
     assert ledger is not None
     assert [entry.status for entry in ledger.entries()] == ["drawn"]
+
+
+@pytest.mark.parametrize("asked", ["rho = 0.5", "epsilon = 3"])
+@pytest.mark.parametrize("figures", [True, False], ids=["with a ledger", "without one"])
+def test_what_the_budget_does_not_allow_is_refused_before_data_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, figures: bool
+) -> None:
+    """Reading a nation takes minutes, and its price is known before."""
+    text = TABLE.replace("epsilon = 0.1", asked).replace("delta = 1e-6\n", "")
+    if not figures:
+        text = text.replace(f'"Population" = {{ {BY_COUNTY}\n', "").replace("[publish]\n", "")
+    plan = Plan.load(Scene("", text, lambda: people(120), ()).write(tmp_path))
+    if figures:
+        workflow.publish(plan)
+
+    def read(*_: Any) -> Any:
+        raise AssertionError("data were read")
+
+    monkeypatch.setattr(single_table_offer, "tabulate", read)
+    with pytest.raises(BudgetError, match="budget"):
+        workflow.release(plan, "made", randomness=SeededRandomness(SEED))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from jinja2 import UndefinedError
 
+from congenial.data.schema import Schema
 from congenial.report.given_public_report import MOST_CELLS, Earlier, GivenPublicReport
 from congenial.report.page import FIRST_ROWS, LARGEST_TABLE, PageColumn, folded_table, table
 from congenial.report.pictures import Blank
@@ -118,8 +119,7 @@ def test_rows_have_a_value_for_each_column() -> None:
 
 def test_too_many_counts_have_no_picture() -> None:
     for many in (1, 2, MOST_CELLS, MOST_CELLS + 1):
-        axis = SimpleNamespace(levels=[str(i) for i in range(many)])
-        schema = SimpleNamespace(axes=lambda _, axis=axis: [axis])
+        schema = Schema.from_dict({"x": {"levels": [str(i) for i in range(many)]}})
         release = SimpleNamespace(schema=schema, table=("x",), values=range(many))
         picture = GivenPublicReport(None)._picture(release, Blank(drawn=True))
         assert (picture is not None) == (1 < many <= MOST_CELLS)

@@ -105,7 +105,7 @@ def test_both_epsilons_are_shown_apart_and_right() -> None:
     assert rows["Per person (the promise)"] == "epsilon = 1.5"
     assert rows["Per cell (the noise)"] == "eps_cell = 0.375"
     assert rows["How they go together"] == "0.375 per cell × 4 = 1.5 per person"
-    assert "a* = 2:" in words(demo_page())
+    assert "at most 2 records (a* in the papers)" in words(demo_page())
     assert "gives one of them 1% before" in words(demo_page())
     assert "at most 4.34 % after it" in words(demo_page())  # .01 e^1.5 / (.99 + .01 e^1.5)
 
@@ -113,8 +113,8 @@ def test_both_epsilons_are_shown_apart_and_right() -> None:
 def test_structure_and_promise_are_told() -> None:
     text = words(demo_page())
     assert "county (5) × sex (2) × age (23) = 230 cells" in text
-    assert "10 groups of cells whose sum is known; 0 loose cells" in text
-    assert "0 frozen cells" in text
+    assert "10 groups of cells whose sum is known; 0 cells in no known sum" in text
+    assert "0 cells known to be zero" in text
     assert demo().guarantee.explain("epsilon = 1.5 of epsilon = 4") in text
     for block in ("Domain", "Universe", "Adjacency", "Trade-off", "Parameters"):
         assert any(row[0].startswith(block) for row in Reader(demo_page()).rows)
@@ -261,10 +261,10 @@ def test_plain_mechanisms_without_mandates(
     assert noise.whole == ("discrete" in mechanism or "geometric" in mechanism)
     assert noise.weight.sum() * step == pytest.approx(1, abs=0.01)
     assert "No figure was published exactly." in text
-    assert "2 loose cells" in text
+    assert "2 cells in no known sum" in text
     assert scale in text
     assert f"{release.guarantee.tradeoff.words} per person" in text
-    assert "a* = 1:" in text
+    assert "at most 1 record (a* in the papers)" in text
     assert ("gives one of them 1% before" in text) == (kind == "pure")
 
 
@@ -282,7 +282,7 @@ def test_rows_of_one_person_are_not_called_a_star(tables_only: None) -> None:
     schema = Schema.from_dict({"region": {"levels": ["N", "E", "S"]}})
     target = Guarantee.pure(1, under=AddRemove(schema, 3))
     text = words(render(plain("auto", target, schema, ("region",)), "promise"))
-    assert "a* =" not in text
+    assert "a* in the papers" not in text
     assert "at most 3 rows." in text
     assert "eps_cell = 0.333334 (exactly 1/3)" in text
     assert "The number of people in the data is public" not in text
@@ -298,7 +298,7 @@ def test_statements_without_figures_are_told(tables_only: None) -> None:
     release = calibrate("auto", target, schema.names).release(table, SeededRandomness(5))
     text = words(render(release, "promise"))
     assert "zero by definition" in text
-    assert "1 frozen cell (" in text
+    assert "1 cell known to be zero" in text
 
 
 def test_noise_law_is_that_of_the_mechanism() -> None:

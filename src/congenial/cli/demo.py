@@ -15,7 +15,13 @@ FIRST_SEED = 20200401
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command(epilog=examples("congenial demo", "congenial demo --out trial --seed-data 7"))(demo)
+    app.command(
+        epilog=examples(
+            "congenial demo",
+            "congenial demo --out trial --seed-data 7",
+            "congenial demo --areas 10000 --out nation",
+        )
+    )(demo)
 
 
 def demo(
@@ -25,15 +31,20 @@ def demo(
     seed_data: Annotated[
         int, typer.Option(min=0, help="Seed of the generated people, not of the noise.")
     ] = FIRST_SEED,
+    areas: Annotated[
+        int | None,
+        typer.Option(
+            min=100, max=10_000_000, help="A nation of so many areas instead, released by parts."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Generate about 300,000 people and run check, publish, release and verify on them."""
     with working("generating a population"):
         from congenial.publication.check_document import examine
-        from congenial.publication.demo_population import write_demo
         from congenial.publication.plan import Plan
 
-        plan = Plan.load(write_demo(out, seed_data))
+        plan = Plan.load(_written(out, seed_data, areas))
     document: Document = {"folder": str(out), "check": examine(plan)}
     if not as_json:
         paragraph(f"Generated a population and a plan in '{out}'.")
@@ -53,6 +64,17 @@ def demo(
         _finish(document)
     if not all(one["holds"] for one in document["verify"]):
         raise typer.Exit(verify.FAILED)
+
+
+def _written(out: Path, seed: int, areas: int | None) -> Path:
+    """The plan of a new population."""
+    if areas is None:
+        from congenial.publication.demo_population import write_demo
+
+        return write_demo(out, seed)
+    from congenial.publication.demo_nation import write_nation
+
+    return write_nation(out, areas, seed)
 
 
 def _title(command: str) -> None:

@@ -30,7 +30,7 @@ def desk(
         typer.Option(help="For a team: its first line is what the proxy proves itself with."),
     ] = None,
     origin: Annotated[
-        str, typer.Option(help="For a team: the desk's address in browsers, https://...")
+        str, typer.Option(help="For a team: the proxy's name in browsers, such as desk.example.")
     ] = "",
     listen: Annotated[
         str, typer.Option(help="For a team: the address of this machine to listen on.")
@@ -51,7 +51,8 @@ def desk(
             remedy="Install them: pip install 'congenial[desk]'.",
         ) from None
     secret = "" if proxy_secret_file is None else _first_line(proxy_secret_file)
-    settings = DeskSettings(folder.absolute(), listen, port, user_header, secret, origin)
+    public = f"https://{origin.removeprefix('https://')}" if origin else ""
+    settings = DeskSettings(folder.absolute(), listen, port, user_header, secret, public)
     with open_socket(settings) as opened:
         address = link(settings, opened.getsockname()[1])
         line("Desk", address)

@@ -19,6 +19,7 @@ from congenial.cli import (
     approve,
     audit,
     check,
+    compare,
     convert,
     curve,
     data_command,
@@ -90,7 +91,7 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, plan_schema, data_command, check, propose, approve, publish, release):
+for module in (init, plan_schema, data_command, check, compare, propose, approve, publish, release):
     module.add_to(app)
 for module in (sign, verify, explain, audit):
     module.add_to(app)

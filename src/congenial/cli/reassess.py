@@ -117,6 +117,9 @@ def _promise(kind: str, value: str) -> Known:
     return ZeroConcentrated(amount) if kind == "rho" else Gaussian(amount)
 
 
+HEADS = {"records": "records that differ", "footing": "how that is known"}
+
+
 def show(document: Document) -> None:
     """The result for people."""
     figures = "; ".join(document["mandates"]) or "nothing"
@@ -133,7 +136,7 @@ def show(document: Document) -> None:
         ]
         for row in document["rows"]
     ]
-    table(columns, rows)
+    table([HEADS.get(key, key) for key in columns], rows)
     paragraph(
         "Robust: any two datasets that agree with the figures, at most that many records apart. "
         "Existential: some such dataset with a nearby table exists for each person; it protects "

@@ -54,6 +54,7 @@ def release(
 ) -> None:
     """Draw the releases of a plan, record what they spend, and write one bundle for each."""
     from congenial.publication import bundle, signature
+    from congenial.publication.claim import begun
     from congenial.publication.plan import Plan
 
     key = None if sign is None else open_key(sign, passphrase_file)
@@ -61,7 +62,8 @@ def release(
     names = list(dict.fromkeys(name)) if name else [section.name for section in loaded.release]
     for one in names:
         loaded.named(one)
-        bundle.check_absent(_folder(loaded, out, one))
+        if not begun(_folder(loaded, out, one)):
+            bundle.check_absent(_folder(loaded, out, one))
     with working("checking the budget"):
         from congenial.publication.workflow import refuse_excess
 

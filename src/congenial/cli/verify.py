@@ -40,21 +40,29 @@ def verify(
         Path | None,
         typer.Option(help="The publisher's public key (.pub), or a file of allowed signers."),
     ] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Look into the files of one part of a large bundle only.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a bundle: digests, published figures, schema, promise. Exit code 1 if a check fails."""
     with working("checking the bundle"):
-        document = examine(bundle, digest, signer)
+        document = examine(bundle, digest, signer, part)
     emit(document) if as_json else show(document)
     if not document["holds"]:
         raise typer.Exit(FAILED)
 
 
-def examine(bundle: Path, digest: str | None = None, signer: Path | None = None) -> Document:
+def examine(
+    bundle: Path,
+    digest: str | None = None,
+    signer: Path | None = None,
+    part: str | None = None,
+) -> Document:
     """The checks as plain data."""
     from congenial.publication.verification import verify
 
-    checks = verify(bundle, digest, signer)
+    checks = verify(bundle, digest, signer, part)
     return {
         "bundle": str(bundle),
         "holds": all(check.holds for check in checks),

@@ -162,6 +162,9 @@ class Attribute:
     state; a chain is several names). It may leave out the appended levels, which then are their
     own parents.
 
+    `label` and `labels` (by level, or by parent) are words for readers: reports, files and pictures
+    show them, and nothing depends on them.
+
     >>> Attribute("age", "bins", edges=(0, 5, 18), top="18+", missing="unknown").levels
     ('0-4', '5-17', '18+', 'unknown')
     """
@@ -178,6 +181,8 @@ class Attribute:
     missing: str = REFUSE
     other: str = REFUSE
     whole_values: bool = False
+    label: str = field(default="", compare=False)
+    labels: Mapping[str, str] = field(default_factory=dict, compare=False)
     intervals: Sequence[Interval] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -199,6 +204,25 @@ class Attribute:
         _set(self, "intervals", intervals)
         self._set_levels(own)
         _set(self, "coarser", MappingProxyType(self._parents(len(own))))
+        self._refuse_foreign_labels()
+        _set(self, "labels", MappingProxyType(dict(self.labels)))
+
+    def _refuse_foreign_labels(self) -> None:
+        if self.label:
+            check_name(self.label, f"attribute {self.name!r}: label")
+        if not self.labels:
+            return
+        known = {*self.levels, *(one for parents in self.coarser.values() for one in parents)}
+        for level, label in self.labels.items():
+            check_name(label, f"attribute {self.name!r}: label")
+            if level not in known:
+                raise SchemaError(
+                    f"attribute {self.name!r}: labels names {level!r}, which is no level of it.",
+                    remedy="Name levels, or levels of a coarser name, as the schema writes them.",
+                )
+        for levels in (self.levels, *(dict.fromkeys(one) for one in self.coarser.values())):
+            shown = [self.labels.get(level, level) for level in levels]
+            refuse_repeats(shown, f"attribute {self.name!r}: the label")
 
     def __hash__(self) -> int:
         return hash((self.name, self.kind, self.levels, self.edges))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial._notebook import grid
+from congenial.data.about import KEY, About
 from congenial.data.arguments import expect, texts
 from congenial.data.attribute import (
     MAX_LEVELS,
@@ -33,7 +34,7 @@ from congenial.errors import DataError, SchemaError
 __all__ = ["Attribute", "Axis", "Schema"]
 
 KINDS = ("levels", "levels_file", "edges", "integers")
-KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other")
+KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other", "label", "labels")
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
@@ -69,6 +70,7 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
+    about: About = field(default=About(), compare=False, repr=False)
     _axes: Mapping[str, Axis] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +117,17 @@ class Schema:
         refuse_repeats([axis.base for axis in axes], "in one table, the attribute")
         return axes
 
+    def shown(self, name: str) -> str:
+        """The name of an axis for readers: its label, or its name where it has none."""
+        axis = self.axis(name)
+        return (self.attribute(axis.base).label if axis.name == axis.base else "") or name
+
+    def shown_levels(self, name: str) -> tuple[str, ...]:
+        """The levels of an axis for readers: their labels, or the levels where they have none."""
+        axis = self.axis(name)
+        labels = self.attribute(axis.base).labels
+        return tuple(labels.get(level, level) for level in axis.levels) if labels else axis.levels
+
     def size(self, names: Sequence[str]) -> int:
         """Number of cells of the table over these axes (1 for none: the total)."""
         return math.prod(axis.size for axis in self.axes(names))
@@ -136,16 +149,23 @@ class Schema:
                 f"the schema has more than {MAX_LEVELS} levels in all.",
                 remedy="Use bins (edges) for wide ranges.",
             )
-        return cls(tuple(_attribute(name, spec, folder) for name, spec in mapping.items()))
+        about = About.from_dict(mapping.get(KEY, {}))
+        specs = {name: spec for name, spec in mapping.items() if name != KEY}
+        return cls(tuple(_attribute(name, spec, folder) for name, spec in specs.items()), about)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """The schema as plain JSON values; `from_dict` reads it back to an equal schema."""
-        return {one.name: _spec(one) for one in self.attributes}
+        about = self.about.to_dict()
+        plain = {one.name: _spec(one) | _words(one) for one in self.attributes}
+        return plain | ({KEY: about} if about else {})
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of `to_dict`; the order of attributes and levels counts."""
-        pairs = list(self.to_dict().items())
+        """SHA-256 of the canonical JSON of `to_dict`; the order of attributes and levels counts.
+
+        Words for readers (`about`, `label`, `labels`) do not: the population stays the same.
+        """
+        pairs = [(one.name, _spec(one)) for one in self.attributes]
         text = json.dumps(pairs, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -183,6 +203,12 @@ def _spec(one: Attribute) -> dict[str, Any]:
     return spec
 
 
+def _words(one: Attribute) -> dict[str, Any]:
+    """Labels for readers, where there are some."""
+    told = {"label": one.label, "labels": dict(one.labels)}
+    return {key: value for key, value in told.items() if value}
+
+
 def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
     if not isinstance(spec, Mapping):
         raise SchemaError(
@@ -201,8 +227,10 @@ def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
             remedy=f"Give exactly one of {', '.join(KINDS)}.",
         )
     common: dict[str, Any] = {"coarser": _within(name, spec.get("within", {}))}
-    labels = ("missing", "other", "top", "bottom")
+    labels = ("missing", "other", "top", "bottom", "label")
     common |= {key: _label(spec[key], name) for key in labels if key in spec}
+    if "labels" in spec:
+        common["labels"] = _level_labels(spec["labels"], name)
     if "whole" in spec:
         common["whole_values"] = _flag(spec["whole"], name)
     value = spec[given[0]]
@@ -243,6 +271,15 @@ def _label(value: object, name: str) -> str:
     if isinstance(value, (str, int)):
         return str(value)
     raise SchemaError(f"attribute {name!r}: level {value!r} is not text.", remedy="Quote it.")
+
+
+def _level_labels(value: object, name: str) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise SchemaError(
+            f"attribute {name!r}: labels is not a table.",
+            remedy='Write for example labels = { "1" = "female", "2" = "male" }.',
+        )
+    return {str(level): _label(label, name) for level, label in value.items()}
 
 
 def _flag(value: object, name: str) -> bool:

@@ -29,6 +29,10 @@ ColumnKind = Literal[
 ]
 
 
+_LISTED = 1000  # labels that are written one by one
+_BETWEEN = "\x1f"  # the unit separator
+
+
 class Refusal(IntEnum):
     """Why a row has no cell; used as a negative code."""
 
@@ -91,7 +95,13 @@ class Dialect:
         return f"CAST('{_pointed(scaled, scale)}' AS DECIMAL(38,{scale}))"
 
     def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
-        """A query with columns `label` and `code`; stays fast for 1e5 labels."""
+        """A query with columns `label` and `code`; long lists travel as two literals, since a
+        million of them would take gigabytes to parse. Labels have no control characters.
+        """
+        if len(labels) > _LISTED:
+            texts = f"string_split({self.text(_BETWEEN.join(labels))}, chr({ord(_BETWEEN)}))"
+            numbers = f"string_split('{' '.join(map(str, codes))}', ' ')"
+            return f"SELECT unnest({texts}) AS label, CAST(unnest({numbers}) AS INTEGER) AS code"
         listed = ", ".join(self.text(label) for label in labels)
         numbers = ", ".join(map(str, codes))
         return f"SELECT unnest([{listed}]) AS label, unnest([{numbers}]) AS code"

@@ -36,7 +36,8 @@ class Partition:
     blocks: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not self.blocks or sorted(set(self.blocks)) != list(range(self.size)):
+        array = self.array
+        if not array.size or array.min() < 0 or not np.bincount(array).all():
             raise SchemaError(
                 "the blocks of a partition are not numbered 0, 1, ... without a gap.",
                 remedy="Number them in order, one number for each level.",
@@ -45,9 +46,10 @@ class Partition:
     @classmethod
     def of(cls, blocks: Sequence[int] | Ints) -> Partition:
         """The partition with these block numbers, one per level."""
-        given = {"blocks": blocks}
-        check_arguments("Partition.of", given, {"blocks": listed(COUNT)}, SchemaError)
-        return cls(tuple(int(block) for block in blocks))
+        if not (isinstance(blocks, np.ndarray) and blocks.dtype == np.int64):
+            given = {"blocks": blocks}
+            check_arguments("Partition.of", given, {"blocks": listed(COUNT)}, SchemaError)
+        return cls(tuple(np.asarray(blocks, dtype=np.int64).tolist()))
 
     @classmethod
     def whole(cls, levels: int) -> Partition:
@@ -62,7 +64,7 @@ class Partition:
     @cached_property
     def size(self) -> int:
         """Number of blocks."""
-        return max(self.blocks) + 1
+        return int(self.array.max()) + 1
 
     @cached_property
     def array(self) -> Ints:
@@ -72,11 +74,13 @@ class Partition:
     @cached_property
     def is_levels(self) -> bool:
         """Whether every level is its own block, in order."""
-        return self.blocks == tuple(range(len(self.blocks)))
+        return bool(np.array_equal(self.array, np.arange(len(self.blocks))))
 
     def refines(self, other: Partition) -> bool:
         """Whether every block lies inside one block of `other`."""
-        return len({*zip(self.blocks, other.blocks, strict=True)}) == self.size
+        inside = np.empty(self.size, dtype=np.int64)
+        inside[self.array] = other.array
+        return bool(np.array_equal(inside[self.array], other.array))
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class DeskSettings:
         if self.user_header and not self.public_origin.startswith("https://"):
             raise PlanError(
                 f"public_origin = '{self.public_origin}' is not an https address.",
-                remedy="Give --origin https://..., as browsers write it.",
+                remedy="Give the proxy's name with --origin, such as desk.example.",
             )
         if not self.user_header and self.host not in ("127.0.0.1", "::1"):
             raise PlanError(

@@ -9,14 +9,16 @@ features.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures import lattice
+from congenial.figures.alike import PartKind, kinds
 from congenial.figures.integers import Ints, echelon, rational_kernel
 
 MOST_ATOMS = 12  # of a block whose rows are tried in other words: all their sets are listed
@@ -41,8 +43,93 @@ class Block:
         return tuple(int(column.max()) + 1 for column in self.features.T)
 
 
-def blocks(matrix: sp.csr_matrix) -> list[Block]:
-    """The blocks of two or more atoms; atoms in none of them have known totals."""
+@dataclass(frozen=True, eq=False)
+class BlockKind:
+    """Blocks of which the same is said: `atoms` (one block a line), their features and equations.
+
+    `equations`: the rows of the matrix that touch a block, restricted to it.
+    """
+
+    atoms: Ints = field(repr=False)
+    features: Ints | None
+    equations: sp.csr_matrix = field(repr=False)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Number of levels of each feature."""
+        return Block(self.atoms[0], self.features).levels
+
+
+class Blocks(Sequence[Block]):
+    """The blocks of some figures, kind by kind; single ones are made when they are asked for."""
+
+    def __init__(self, kinds: Iterable[BlockKind] = ()) -> None:
+        self.kinds = tuple(kinds)
+        self._ends = np.cumsum([0, *(len(one.atoms) for one in self.kinds)])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @overload
+    def __getitem__(self, number: int) -> Block: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Block]: ...
+
+    def __getitem__(self, number: int | slice) -> Block | list[Block]:
+        """A block by its number, which runs through one kind after another."""
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        at = range(len(self))[number]
+        which = int(np.searchsorted(self._ends, at, side="right")) - 1
+        kind = self.kinds[which]
+        return Block(kind.atoms[at - int(self._ends[which])], kind.features)
+
+    def __iter__(self) -> Iterator[Block]:
+        return (Block(atoms, kind.features) for kind in self.kinds for atoms in kind.atoms)
+
+
+def blocks(matrix: sp.csr_matrix) -> Blocks:
+    """The blocks of two or more atoms; atoms in none of them have known totals.
+
+    A row of ones over all atoms would join all parts. It ties those blocks of the other rows whose
+    own sum is not known to each other, and to atoms that no row touches: a circuit of one and a
+    circuit of another, weighted so that the sums cancel, is a circuit. Other blocks stay as they
+    are.
+    """
+    rows, joined = lattice.without_ones(matrix)
+    parts = kinds(rows)
+    found = [(part, block) for part in parts for block in _of_kind(part)]
+    if not joined:
+        return Blocks(_alike(block for _, block in found))
+    alone = [block for _, block in found if _balanced(block)]
+    open_ = [(part, block.atoms) for part, block in found if not _balanced(block)]
+    untouched = [part.columns for part in parts if not part.rows.shape[1]]
+    atoms = [*(some for _, some in open_), *untouched]
+    if not atoms:
+        return Blocks(_alike(alone))
+    together = np.sort(np.concatenate([some.reshape(-1) for some in atoms]))
+    whole = PartKind(_touching(matrix, together), np.zeros((1, 0), np.int64), together[np.newaxis])
+    if sum(map(len, atoms)) == 1:
+        return Blocks(_alike([*alone, *_of_kind(whole)]))
+    apart = sum(part.parts for part, _ in open_) > 1 and bool(np.all(matrix.data == 1))
+    # sets that are levels of two features meet, so they are all in one part
+    features = None if apart else _one_way(whole.matrix)
+    return Blocks(_alike([*alone, BlockKind(whole.columns, features, whole.matrix)]))
+
+
+def _of_kind(part: PartKind) -> list[BlockKind]:
+    """The blocks of parts of one kind."""
+    if not part.matrix.shape[0] or lattice.rank(part.matrix) == part.matrix.shape[1]:
+        return []
+    return [
+        BlockKind(part.columns[:, one.atoms], one.features, _touching(part.matrix, one.atoms))
+        for one in _of_one(part.matrix)
+    ]
+
+
+def _of_one(matrix: sp.csr_matrix) -> list[Block]:
+    """The blocks of one connected part."""
     sides = lattice.partitions(matrix)
     if sides is not None and sides.shape[1] == 2:
         return _two_way(sides, matrix.shape[0])
@@ -50,13 +137,33 @@ def blocks(matrix: sp.csr_matrix) -> list[Block]:
         grid = [np.unique(side, return_inverse=True)[1] for side in sides.T]
         varying = [level for level in grid if level.max() > 0]
         return [Block(np.arange(len(sides)), np.stack(varying, axis=1))]
-    known: dict[int, Ints | None] = {}
-    found, parts = [], _components(matrix)
-    for atoms, rows in zip(parts, rows_of(matrix, parts), strict=True):
-        if id(rows) not in known:
-            known[id(rows)] = _one_way(rows)
-        found.append(Block(atoms, known[id(rows)]))
-    return found
+    return [Block(atoms, _one_way(_touching(matrix, atoms))) for atoms in _components(matrix)]
+
+
+def _touching(matrix: sp.csr_matrix, atoms: Ints) -> sp.csr_matrix:
+    """The rows that touch some atoms, restricted to them."""
+    rows = matrix[:, atoms].tocsr()
+    return rows[np.flatnonzero(np.diff(rows.indptr))].sorted_indices()
+
+
+def _balanced(kind: BlockKind) -> bool:
+    """Whether the sum of a block is known."""
+    rows = kind.equations
+    return lattice.rank(lattice.with_ones(rows)) == lattice.rank(rows)
+
+
+def _alike(found: Iterable[BlockKind]) -> list[BlockKind]:
+    """Kinds of which the same is said are one; in the order of their first atoms."""
+    known: dict[tuple[Any, ...], list[BlockKind]] = {}
+    for one in found:
+        rows, features = one.equations, one.features
+        said = (rows.shape, *(part.tobytes() for part in (rows.indptr, rows.indices, rows.data)))
+        known.setdefault((*said, None if features is None else features.tobytes()), []).append(one)
+    kept = []
+    for same in known.values():
+        atoms = np.concatenate([one.atoms for one in same])
+        kept.append(replace(same[0], atoms=atoms[np.argsort(atoms[:, 0], kind="stable")]))
+    return sorted(kept, key=lambda one: int(one.atoms[0, 0]))
 
 
 def _two_way(edges: Ints, rows: int) -> list[Block]:
@@ -73,25 +180,6 @@ def _two_way(edges: Ints, rows: int) -> list[Block]:
             tied = min(len(levels) for levels, _ in sides) > 1
             if tied or not complete:
                 found.append(Block(np.sort(atoms), grid[np.argsort(atoms)] if complete else None))
-    return found
-
-
-def rows_of(matrix: sp.csr_matrix, parts: list[Ints]) -> list[sp.csr_matrix]:
-    """For each part of the atoms, the rows that touch it, restricted to it.
-
-    Parts of which the same is said share one matrix: thousands of counties have a few patterns.
-    """
-    columns, known, found = matrix.tocsc(), dict[tuple[Any, ...], sp.csr_matrix](), []
-    for atoms in parts:
-        starts, stops = columns.indptr[atoms], columns.indptr[atoms + 1]
-        entries = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
-        rows, row = np.unique(columns.indices[entries], return_inverse=True)
-        column = np.repeat(np.arange(len(atoms)), stops - starts)
-        data, shape = columns.data[entries], (len(rows), len(atoms))
-        key = (shape, row.tobytes(), column.tobytes(), data.tobytes())
-        if key not in known:
-            known[key] = sp.csr_matrix((data, (row, column)), shape=shape, dtype=np.int64)
-        found.append(known[key])
     return found
 
 

@@ -67,45 +67,75 @@ class Cells:
         ]
         return np.broadcast_to(np.asarray(values).reshape(shape), self.shape).reshape(-1)
 
-    def column(self, statement: Statement) -> tuple[Ints, Ints]:
-        """For each cell: the row of the statement it belongs to, and its weight there."""
-        row = np.zeros(self.size, dtype=np.int64)
+    def column(self, statement: Statement, cells: Ints | None = None) -> tuple[Ints, Ints]:
+        """For each cell, or each of some: the row of the statement it is in, and its weight."""
+        at = None if cells is None else dict(zip(self.bases, self._places(cells), strict=True))
+        size = self.size if cells is None else len(cells)
+        row, weight = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         for name in statement.by:
             axis = self.schema.axis(name)
-            row = row * axis.size + self.spread((axis.base,), axis.of_base)
-        weight = np.zeros(self.size, dtype=np.int64)
+            of_base = axis.of_base
+            own = self.spread((axis.base,), of_base) if at is None else of_base[at[axis.base]]
+            row = row * axis.size + own
         for condition, factor in statement.terms:
             names, mask = _mask(condition, self.schema)
-            weight += factor * self.spread(names, mask.astype(np.int64))
+            if at is None:
+                weight += factor * self.spread(names, mask.astype(np.int64))
+            else:
+                weight += factor * mask[tuple(at[name] for name in names)]
         return row, weight
+
+    def _places(self, cells: Ints) -> tuple[Ints, ...]:
+        """Levels of some cells, one array for each attribute."""
+        return np.unravel_index(cells, self.shape) if self.shape else ()
 
     def touched(self, statements: Sequence[Statement]) -> Any:
         """Which cells some statement gives a weight."""
-        found = np.zeros(self.size, dtype=bool)
+        alike = self._alike(statements)
+        found = np.zeros(len(alike.first), dtype=bool)
         for statement in statements:
-            found |= self.column(statement)[1] != 0
-        return found
+            found |= self.column(statement, alike.first)[1] != 0
+        return alike.over_cells(found)
 
     def classes(self, statements: Sequence[Statement]) -> Ints:
-        """A number shared by cells with equal columns."""
-        classes = np.zeros(self.size, dtype=np.int64)
+        """A number shared by cells with equal columns; 0, 1, ... without a gap."""
+        alike = self._alike(statements)
+        classes = np.zeros(len(alike.first), dtype=np.int64)
+        for by in dict.fromkeys(statement.by for statement in statements):
+            row, code = classes, np.zeros_like(classes)
+            counted = np.zeros(len(classes), dtype=bool)
+            for statement in (one for one in statements if one.by == by):  # of the same rows
+                row, weight = self.column(statement, alike.first)
+                code, counted = _numbered(code, weight), counted | (weight != 0)
+            classes = _numbered(classes, np.where(counted, row + 1, 0), np.where(counted, code, 0))
+        return np.asarray(alike.over_cells(classes))
+
+    def _alike(self, statements: Sequence[Statement]) -> _LevelsAlike:
+        """Levels of each attribute that no statement tells apart, taken together."""
+        told: dict[str, list[Any]] = {name: [] for name in self.bases}
         for statement in statements:
-            row, weight = self.column(statement)
-            low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
-            code = np.where(weight == 0, 0, 1 + row * (high - low + 1) + (weight - low))
-            codes, code = np.unique(code, return_inverse=True)
-            classes = np.unique(classes * len(codes) + code, return_inverse=True)[1]
-        return classes
+            for name in statement.by:
+                axis = self.schema.axis(name)
+                told[axis.base].append(axis.of_base)
+            for condition, _ in statement.terms:
+                names, mask = _mask(condition, self.schema)
+                for place, name in enumerate(names):
+                    lines = np.moveaxis(mask, place, 0).reshape(mask.shape[place], -1)
+                    told[name].append(np.unique(lines, axis=0, return_inverse=True)[1].reshape(-1))
+        sizes = zip(self.bases, self.shape, strict=True)
+        return _LevelsAlike(
+            tuple(_numbered(np.zeros(size, dtype=np.int64), *told[name]) for name, size in sizes)
+        )
 
     def matrix(self, statements: Sequence[Statement], cells: Ints) -> sp.csr_matrix:
         """The statements' rows (one per cell of `by`) restricted to some cells."""
         blocks = []
         for statement in statements:
-            row, weight = self.column(statement)
-            entry = weight[cells] != 0
+            row, weight = self.column(statement, cells)
+            entry = weight != 0
             blocks.append(
                 sp.csr_matrix(
-                    (weight[cells][entry], (row[cells][entry], np.flatnonzero(entry))),
+                    (weight[entry], (row[entry], np.flatnonzero(entry))),
                     shape=(self.schema.size(statement.by), len(cells)),
                     dtype=np.int64,
                 )
@@ -120,6 +150,54 @@ class Cells:
         figures = np.zeros(self.schema.size(statement.by), dtype=np.int64)
         np.add.at(figures, row, weight * counts)
         return figures.reshape([axis.size for axis in self.schema.axes(statement.by)])
+
+
+@dataclass(frozen=True, eq=False)
+class _LevelsAlike:
+    """For each attribute, a number that levels share which nothing tells apart."""
+
+    of_level: tuple[Ints, ...]
+
+    @property
+    def first(self) -> Ints:
+        """One cell of each combination of such numbers."""
+        at = [first_places(one) for one in self.of_level]
+        shape = tuple(len(one) for one in self.of_level)
+        if not at:
+            return np.zeros(1, dtype=np.int64)
+        return np.asarray(np.ravel_multi_index(np.ix_(*at), shape)).reshape(-1)
+
+    def over_cells(self, values: Any) -> Any:
+        """Values of the combinations, spread over all cells."""
+        if all(one[-1] == len(one) - 1 and np.all(np.diff(one) == 1) for one in self.of_level):
+            return values
+        shape = [int(one.max()) + 1 for one in self.of_level]
+        return values.reshape(shape)[np.ix_(*self.of_level)].reshape(-1)
+
+
+def first_places(numbers: Ints) -> Ints:
+    """Where each of the numbers 0, 1, ... comes first; those left out (negative) are nowhere."""
+    found = np.full(int(numbers.max(initial=-1)) + 1, -1, dtype=np.int64)
+    places = np.flatnonzero(numbers >= 0)[::-1]
+    found[numbers[places]] = places
+    return found
+
+
+def _numbered(*keys: Ints) -> Ints:
+    """Numbers 0, 1, ... of the different combinations of keys, in ascending order."""
+    found, largest = keys[0], int(keys[0].max(initial=0))
+    for key in keys[1:]:
+        low = int(key.min(initial=0))
+        width = int(key.max(initial=0)) - low + 1
+        if (largest + 1) * width >= 2**62:
+            found = np.unique(found, return_inverse=True)[1].reshape(-1)
+            largest = int(found.max(initial=0))
+        found, largest = found * width + (key - low), (largest + 1) * width - 1
+    if largest > 8 * len(found) + 1000:
+        return np.asarray(np.unique(found, return_inverse=True)[1]).reshape(-1)
+    there = np.zeros(largest + 1, dtype=bool)
+    there[found] = True
+    return (np.cumsum(there) - 1)[found]
 
 
 @lru_cache(maxsize=64)

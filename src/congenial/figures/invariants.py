@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -24,9 +24,9 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import MandateError
 from congenial.figures import lattice
-from congenial.figures.blocks import Block
+from congenial.figures.blocks import BlockKind, Blocks
 from congenial.figures.blocks import blocks as find_blocks
-from congenial.figures.cells import Cells
+from congenial.figures.cells import Cells, first_places
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, without_repeats
 
@@ -105,10 +105,11 @@ class Invariants:
         """
         classes = self.cells.classes(self.equalities)
         labels = np.where(self.cells.touched(self.equalities), classes + 1, 0)
-        labels[self.cells.touched(self.zeros)] = -1
-        present = np.unique(labels[labels > 0])
-        renumber = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
-        renumber[present] = np.arange(1, len(present) + 1)
+        if self.zeros:
+            labels[self.cells.touched(self.zeros)] = -1
+        there = np.zeros(int(labels.max(initial=0)) + 1, dtype=bool)
+        there[labels[labels > 0]] = True
+        renumber = np.cumsum(there)
         return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
 
     @cached_property
@@ -117,8 +118,7 @@ class Invariants:
         return self._matrix_of(self.equalities)
 
     def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
-        order, first = np.unique(self.atoms, return_index=True)
-        return self.cells.matrix(statements, first[order > 0])
+        return self.cells.matrix(statements, first_places(self.atoms - 1))
 
     # ---- what the figures are -------------------------------------------------------------
 
@@ -147,38 +147,36 @@ class Invariants:
             return "none"
         if self.rank == self.matrix.shape[1]:
             return "laminar"
-        if any(block.features is None for block in self.blocks):
+        if any(kind.features is None for kind in self.blocks.kinds):
             return "general"
-        return "two-way" if all(len(b.levels) == 2 for b in self.blocks) else "one-way"
+        two = all(len(kind.levels) == 2 for kind in self.blocks.kinds)
+        return "two-way" if two else "one-way"
 
     @cached_property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> Blocks:
         """Groups of atoms whose totals are tied, when people are only moved and never added.
 
         Atom numbers are those of `atoms`, the loose atom 0 included: n is public.
         """
         if not self.equalities or self.rank == self.matrix.shape[1]:
-            return ()  # every atom's total is known
+            return Blocks()  # every atom's total is known
         loose = int(np.any(self.atoms == 0))
         matrix = self.matrix
         if loose:
             matrix = sp.hstack([sp.csr_matrix((matrix.shape[0], 1), dtype=np.int64), matrix])
-            ones = sp.csr_matrix(np.ones((1, matrix.shape[1]), dtype=np.int64))
-            matrix = sp.vstack([matrix, ones], format="csr")
-        return tuple(
-            Block(block.atoms + 1 - loose, block.features) for block in find_blocks(matrix)
+            matrix = lattice.with_ones(matrix)
+        return Blocks(
+            replace(kind, atoms=kind.atoms + 1 - loose) for kind in find_blocks(matrix).kinds
         )
 
     @cached_property
     def redundant(self) -> tuple[str, ...]:
         """Labels of statements that follow from those before them."""
-        found, before = [], 0
-        for i, statement in enumerate(self.equalities):
-            now = lattice.rank(self._matrix_of(self.equalities[: i + 1]))
-            if now == before:
-                found.append(statement.label)
-            before = now
-        return tuple(found)
+        sizes = [self.schema.size(statement.by) for statement in self.equalities]
+        ranks = lattice.ranks_of_first(self.matrix, np.cumsum(sizes))
+        more = np.diff(ranks, prepend=0)
+        named = zip(self.equalities, more, strict=True)
+        return tuple(statement.label for statement, new in named if not new)
 
     def _repr_html_(self) -> str:
         """What is published, without the figures themselves: they belong to `published.csv`."""
@@ -242,17 +240,19 @@ class Invariants:
             return None
         return lattice.atom_totals(self.matrix, self.flat_values)
 
-    def level_totals(self, block: Block) -> list[Ints] | None:
-        """People on each level of each feature of a one-way block, once figures are published.
+    def level_totals(self, kind: BlockKind) -> list[Ints] | None:
+        """People on each level of each feature (blocks x levels) of one-way blocks, once figures
+        are published.
 
         These are margins, hence known although the atoms' own totals are not: any solution of the
         equations gives them. None without figures, or when n is needed and not published.
         """
-        if self.values is None or block.features is None or block.atoms.min() == 0:
+        if self.values is None or kind.features is None or kind.atoms.min() == 0:
             return None
-        x = self.some_solution[block.atoms - 1]
+        x = self.some_solution[kind.atoms - 1]
         return [
-            np.rint(np.bincount(level, weights=x)).astype(np.int64) for level in block.features.T
+            np.rint(x @ (level[:, np.newaxis] == np.arange(level.max() + 1))).astype(np.int64)
+            for level in kind.features.T
         ]
 
     @cached_property

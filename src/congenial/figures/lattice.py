@@ -7,15 +7,18 @@ size is that of the figures, not of the table.
 
 from __future__ import annotations
 
-from math import prod
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from congenial.figures.alike import equal_lines, kinds
 from congenial.figures.integers import Ints as Ints  # named from here by those who read figures
-from congenial.figures.integers import echelon, rational_solution
+from congenial.figures.integers import echelon, rational_kernel, rational_solution
+
+LARGEST_INVERSE = 2_000_000  # entries of a matrix that solves the figures of one kind of part
 
 
 def laminar(matrix: sp.csr_matrix) -> tuple[Ints, Ints] | None:
@@ -62,12 +65,52 @@ def _nest(rows: Ints, atoms: Ints, parents: Ints, innermost: Ints) -> bool:
 
 
 def rank(matrix: sp.csr_matrix) -> int:
-    """Exact rank over the rationals.
+    """Exact rank over the rationals: the ranks of its connected parts, once for each kind of them.
 
     Combinatorial for nested sets and for two partitions, so that a million cells are no problem;
-    exact sparse elimination otherwise.
+    exact sparse elimination otherwise. A row of ones over all columns, which would join the parts,
+    is looked at by itself: it follows from the others if it does so in every part.
     """
-    matrix = matrix[np.diff(matrix.indptr) > 0]
+    rows, joined = without_ones(matrix)
+    found = kinds(rows)
+    ranks = [_rank(one.matrix) for one in found]
+    total = sum(known * one.parts for known, one in zip(ranks, found, strict=True))
+    more = joined and any(
+        _rank(with_ones(one.matrix)) > known for known, one in zip(ranks, found, strict=True)
+    )
+    return total + int(more)
+
+
+def ranks_of_first(matrix: sp.csr_matrix, ends: Ints) -> Ints:
+    """Rank of the rows before each end."""
+    found = np.zeros(len(ends), dtype=np.int64)
+    for one in kinds(matrix):
+        part = np.searchsorted(ends, one.rows, side="right")  # the part of rows each row is in
+        for same in equal_lines(part):
+            for k in range(len(ends)):
+                rows = one.matrix[np.flatnonzero(part[same[0]] <= k)]
+                found[k] += len(same) * rank(rows)
+    return found
+
+
+def without_ones(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, bool]:
+    """The rows other than those of ones over all columns, and whether there are such rows."""
+    size = matrix.shape[1]
+    whole = np.flatnonzero(np.diff(matrix.indptr) == size) if size else np.zeros(0, np.int64)
+    ones = [i for i in whole if np.all(matrix.data[matrix.indptr[i] : matrix.indptr[i + 1]] == 1)]
+    if not ones:
+        return matrix, False
+    return matrix[np.setdiff1d(np.arange(matrix.shape[0]), ones)], True
+
+
+def with_ones(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """The rows and one of ones."""
+    ones = sp.csr_matrix(np.ones((1, matrix.shape[1]), dtype=np.int64))
+    return sp.vstack([matrix, ones], format="csr")
+
+
+def _rank(matrix: sp.csr_matrix) -> int:
+    """Exact rank of one connected part."""
     if matrix.shape[0] == 0:
         return 0
     nested = laminar(matrix)
@@ -124,38 +167,106 @@ def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
 
     Needs full column rank. The candidate is verified in integers, so a wrong one cannot pass.
     """
+    x = np.zeros(matrix.shape[1], dtype=np.int64)
+    for one in kinds(matrix):
+        found = _whole_totals(one.matrix, values[one.rows])
+        if found is None:
+            return None
+        x[one.columns] = found
+    return x if np.array_equal(matrix @ x, values) else None
+
+
+def _whole_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
+    """Candidates for the atom totals of parts of one kind, whose figures are the lines of values;
+    None if some are not whole.
+    """
     nested = laminar(matrix)
     if nested is not None:
         parents, innermost = nested
         remaining = values.astype(np.int64).copy()  # a set's total minus what its children hold
         children = np.flatnonzero(parents >= 0)
-        np.subtract.at(remaining, parents[children], values[children])
-        x = remaining[innermost]
-    else:
-        found = rational_solution(matrix, values)
-        if any(value.denominator != 1 for value in found):
-            return None
-        x = np.array([int(value) for value in found], dtype=np.int64)
-    return x if np.array_equal(matrix @ x, values) else None
+        np.subtract.at(remaining.T, parents[children], values.T[children])
+        return remaining[:, innermost]
+    solved = _solved(matrix, values)
+    if solved is not None:
+        x, divisor = solved
+        return None if np.any(x % divisor) else x // divisor
+    found = [rational_solution(matrix, line) for line in values]
+    if any(value.denominator != 1 for line in found for value in line):
+        return None
+    return np.array([[int(value) for value in line] for line in found], dtype=np.int64)
+
+
+def _solved(matrix: sp.csr_matrix, values: Ints) -> tuple[Ints, int] | None:
+    """Some solution for each line of values, as whole numbers over one divisor; None if too large.
+
+    Elimination beside an identity matrix gives one matrix that solves every part of a kind. Whether
+    a line has a solution at all is for the caller to see.
+    """
+    rows, columns = matrix.shape
+    if rows * columns > LARGEST_INVERSE:
+        return None
+    beside = sp.hstack([matrix, sp.identity(rows, dtype=np.int64)], format="csr")
+    form = {pivot: row for pivot, row in echelon(beside).items() if pivot < columns}
+    divisor = lcm(*(value.denominator for row in form.values() for value in row.values()))
+    weights = [
+        (pivot, column - columns, int(value * divisor))
+        for pivot, row in form.items()
+        for column, value in row.items()
+        if column >= columns
+    ]
+    largest = max((abs(weight) for _, _, weight in weights), default=0)
+    if largest * int(np.abs(values).max(initial=0)) * rows >= 2**62:
+        return None
+    inverse = np.zeros((columns, rows), dtype=np.int64)
+    for pivot, row_number, weight in weights:
+        inverse[pivot, row_number] = weight
+    return values.astype(np.int64) @ inverse.T, divisor
 
 
 def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
     """Some real x with `matrix @ x = values`; nothing is promised about its signs."""
+    x = np.zeros(matrix.shape[1])
+    for one in kinds(matrix):
+        x[one.columns] = _some_totals(one.matrix, values[one.rows])
+    return x
+
+
+def solution_lines(matrix: Ints, values: Ints) -> Any:
+    """Some real x with `matrix @ x = value` for each line of values, one a line."""
+    return _some_totals(sp.csr_matrix(matrix), values)
+
+
+def _some_totals(matrix: sp.csr_matrix, values: Ints) -> Any:
+    """Real solutions for parts of one kind, whose figures are the lines of values."""
+    if not matrix.shape[0]:
+        return np.zeros((len(values), matrix.shape[1]))
     sides = partitions(matrix)
-    if sides is not None and sides.shape[1] == 2:
-        of_row = bipartite_components(sides, matrix.shape[0])[1]
-        first = np.unique(sides[:, 0])
-        totals = np.bincount(of_row[first], weights=values[first], minlength=int(of_row.max()) + 1)
-        share = values[sides].astype(float).prod(axis=1)  # rows times columns over the total
-        whole = np.maximum(totals[of_row[sides[:, 0]]], 1)
-        if np.allclose(matrix @ (share / whole), values, atol=0.1, rtol=0):
-            return share / whole
-    elif sides is not None and is_grid(sides):  # margins of one table: as if independent
-        people = max(float(values[np.unique(sides[:, 0])].sum()), 1.0)
-        share = people * (values[sides] / people).prod(axis=1)
-        if np.allclose(matrix @ share, values, atol=0.1, rtol=0):
-            return share
-    return np.array([float(value) for value in rational_solution(matrix, values)])
+    if sides is not None and (sides.shape[1] == 2 or is_grid(sides)):
+        people = np.maximum(values[:, np.unique(sides[:, 0])].sum(axis=1, keepdims=True), 1.0)
+        share = people * np.prod([values[:, side] / people for side in sides.T], axis=0)
+        if np.allclose((matrix @ share.T).T, values, atol=0.1, rtol=0):
+            return share  # margins of one table: as if independent
+    solved = _solved(matrix, values)
+    if solved is not None:
+        return solved[0] / solved[1]
+    return np.array([[float(x) for x in rational_solution(matrix, line)] for line in values])
+
+
+def kernel_rows(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Integer vectors, one per row, that span { z : matrix @ z = 0 } over the rationals."""
+    rows, columns, data, start = [], [], [], 0
+    for one in kinds(matrix):
+        moves = rational_kernel(one.matrix).tocoo()
+        numbers = start + np.arange(one.parts * moves.shape[0]).reshape(one.parts, -1)
+        rows.append(numbers[:, moves.row].reshape(-1))
+        columns.append(one.columns[:, moves.col].reshape(-1))
+        data.append(np.tile(moves.data, one.parts))
+        start += one.parts * moves.shape[0]
+    if not rows:
+        return sp.csr_matrix((0, matrix.shape[1]), dtype=np.int64)
+    at = (np.concatenate(rows), np.concatenate(columns))
+    return sp.csr_matrix((np.concatenate(data), at), shape=(start, matrix.shape[1]), dtype=np.int64)
 
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:

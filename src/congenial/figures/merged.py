@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from congenial.errors import MandateError
 from congenial.figures import lattice
+from congenial.figures.cells import first_places
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
 
@@ -101,8 +102,9 @@ def merged(figures: Invariants) -> Merged:
     counted = figures.equalities + figures.bounds
     possible = ~cells.touched(figures.zeros)
     classes = np.where(possible, cells.classes(counted), -1)
-    labels, first, sizes = np.unique(classes, return_index=True, return_counts=True)
-    first, sizes = first[labels >= 0], sizes[labels >= 0]
+    sizes = np.bincount(classes[possible])
+    labels = np.flatnonzero(sizes)
+    first, sizes = first_places(classes)[labels], sizes[labels]
     equal = cells.matrix(figures.equalities, first)
     values = None if figures.values is None else figures.flat_values
     kept = np.flatnonzero(~_empty(equal, values))
@@ -113,7 +115,7 @@ def merged(figures: Invariants) -> Merged:
         if name not in figures.bases
     )
     number = np.full(int(labels.max(initial=0)) + 2, -1, dtype=np.int64)  # -1 stays -1
-    number[labels[labels >= 0][kept]] = np.arange(len(kept))
+    number[labels[kept]] = np.arange(len(kept))
     several = sizes[kept] * unseen > 1
     return Merged(figures, equal[:, kept], values, least, bounds, several, number[classes])
 

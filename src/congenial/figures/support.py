@@ -11,17 +11,19 @@ together (the margins of a table) are a `Tie`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from congenial.figures import lattice
-from congenial.figures.blocks import Block, blocks, margins, rows_of
-from congenial.figures.integers import Ints, rational_kernel
+from congenial.figures.blocks import BlockKind, blocks, margins
+from congenial.figures.cells import first_places
+from congenial.figures.integers import Ints
 from congenial.figures.invariants import Invariants
 
 FROZEN = -1  # the cell is known to be zero
@@ -122,6 +124,46 @@ class Tie:
         return self.pattern.shape
 
 
+@dataclass(frozen=True, eq=False)
+class TieKind:
+    """Ties of one pattern: the groups and the values of each (one tie a line)."""
+
+    groups: Ints = field(repr=False)
+    pattern: Pattern
+    values: Ints | None = field(repr=False)
+
+
+class Ties(Sequence[Tie]):
+    """The ties of a table, kind by kind; single ones are made when they are asked for."""
+
+    def __init__(self, kinds: Iterable[TieKind] = ()) -> None:
+        self.kinds = tuple(kinds)
+        self._ends = np.cumsum([0, *(len(one.groups) for one in self.kinds)])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @overload
+    def __getitem__(self, number: int) -> Tie: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Tie]: ...
+
+    def __getitem__(self, number: int | slice) -> Tie | list[Tie]:
+        """A tie by its number, which runs through one kind after another."""
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        at = range(len(self))[number]
+        which = int(np.searchsorted(self._ends, at, side="right")) - 1
+        return self._tie(self.kinds[which], at - int(self._ends[which]))
+
+    def __iter__(self) -> Iterator[Tie]:
+        return (self._tie(kind, i) for kind in self.kinds for i in range(len(kind.groups)))
+
+    def _tie(self, kind: TieKind, i: int) -> Tie:
+        return Tie(kind.groups[i], kind.pattern, None if kind.values is None else kind.values[i])
+
+
 @dataclass(frozen=True)
 class Support:
     """Partition of a released table's cells into groups, frozen and loose cells.
@@ -135,7 +177,7 @@ class Support:
     names: tuple[str, ...]
     labels: Ints = field(repr=False)
     totals: Ints | None = field(repr=False)
-    ties: tuple[Tie, ...] = ()
+    ties: Ties = field(default_factory=Ties, repr=False)
 
     @property
     def groups(self) -> int:
@@ -152,8 +194,8 @@ class Support:
     def tied(self) -> Any:
         """Which groups belong to a tie."""
         found = np.zeros(self.groups, dtype=bool)
-        for tie in self.ties:
-            found[tie.groups] = True
+        for kind in self.ties.kinds:
+            found[kind.groups] = True
         return found
 
     @cached_property
@@ -165,7 +207,10 @@ class Support:
     def degrees_of_freedom(self) -> int:
         """Independent directions in which conforming released tables differ."""
         alone = int(np.sum(np.maximum(self.sizes[~self.tied] - 1, 0)))
-        together = sum(int(self.sizes[tie.groups].sum()) - tie.pattern.rank for tie in self.ties)
+        together = sum(
+            int(self.sizes[kind.groups].sum()) - len(kind.groups) * kind.pattern.rank
+            for kind in self.ties.kinds
+        )
         return alone + together + self.loose
 
     @property
@@ -175,7 +220,7 @@ class Support:
             return "no published sum"
         if not self.ties:
             return "independent groups of known total"
-        shapes = {tie.shape for tie in self.ties}
+        shapes = {kind.pattern.shape for kind in self.ties.kinds}
         if any(shape is None for shape in shapes):
             return "groups tied by linear equations"
         if len(shapes) == 1:
@@ -199,8 +244,8 @@ class Support:
         return "; ".join(
             [
                 *parts,
-                f"{_many(self.loose, 'loose cell')} (in no known sum)",
-                f"{_many(frozen, 'frozen cell')} (known to be zero)",
+                f"{_many(self.loose, 'cell')} in no known sum",
+                f"{_many(frozen, 'cell')} known to be zero",
                 f"{_many(self.degrees_of_freedom, 'independent direction')} left to protect",
             ]
         )
@@ -225,12 +270,24 @@ class Support:
         whole = (group >= 0) & (met == np.append(self.sizes, 0)[np.maximum(group, -1)])
         fixed = np.ones(sums, dtype=bool)
         fixed[which[~whole]] = False
-        for tie in self.ties:
-            of_tie = np.isin(group, tie.groups) & fixed[which]
-            for one in np.unique(which[of_tie]):
-                taken = np.isin(tie.groups, group[of_tie & (which == one)])
-                fixed[one] = tie.pattern.fixes(taken)
+        for kind in self.ties.kinds:
+            self._fix_tied(kind, which, group, fixed)
         return fixed
+
+    def _fix_tied(self, kind: TieKind, which: Ints, group: Ints, fixed: Any) -> None:
+        """Sums (`which`) over whole groups stay fixed if the equations of each tie fix its part."""
+        tie = np.full(self.groups + 1, -1, dtype=np.int64)
+        place = np.zeros(self.groups + 1, dtype=np.int64)
+        ties, width = kind.groups.shape
+        tie[kind.groups] = np.arange(ties)[:, np.newaxis]
+        place[kind.groups] = np.arange(width)
+        met = np.flatnonzero((tie[group] >= 0) & fixed[which])
+        pair, row = np.unique(which[met] * ties + tie[group[met]], return_inverse=True)
+        taken = np.zeros((len(pair), width), dtype=bool)
+        taken[row, place[group[met]]] = True
+        patterns, of_pair = np.unique(taken, axis=0, return_inverse=True)
+        follows = np.array([kind.pattern.fixes(one) for one in patterns], dtype=bool)
+        fixed[(pair // ties)[~follows[of_pair.reshape(-1)]]] = False
 
     def agrees(self, table: Any) -> bool:
         """Whether a table has every published sum, and nothing where nothing can be."""
@@ -241,8 +298,9 @@ class Support:
         sums = self.sums(table)
         alone = np.array_equal(sums[~self.tied], self.totals[~self.tied])
         return alone and all(
-            tie.values is not None and np.array_equal(tie.equations @ sums[tie.groups], tie.values)
-            for tie in self.ties
+            kind.values is not None
+            and np.array_equal(sums[kind.groups] @ kind.pattern.equations.T, kind.values)
+            for kind in self.ties.kinds
         )
 
 
@@ -264,33 +322,26 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
     matrix = _on_groups(invariants, of_atom, count, empty)
     labels, of_atom, matrix = _without_silent(labels, of_atom, matrix)
     count = matrix.shape[1]
-    found = blocks(matrix) if lattice.rank(matrix) < count else []
+    found = blocks(matrix)
     sums = _some_sums(invariants, of_atom, count, empty)
     totals = None if sums is None else sums.copy()
     ties = []
-    for block, pattern in zip(found, _patterns(matrix, found), strict=True):
-        values = None if sums is None else np.rint(pattern.equations @ sums[block.atoms])
-        ties.append(Tie(block.atoms, pattern, None if values is None else values.astype(np.int64)))
-        if totals is not None:
-            totals[block.atoms] = -1
+    for kind in found.kinds:
+        pattern, values = _pattern(kind), None
+        if sums is not None and totals is not None:
+            values = np.rint(sums[kind.atoms] @ pattern.equations.T).astype(np.int64)
+            totals[kind.atoms] = -1
+        ties.append(TieKind(kind.atoms, pattern, values))
     fixed = None if totals is None else np.rint(totals).astype(np.int64)
-    return Support(names, _over_table(invariants, names, shape, labels), fixed, tuple(ties))
+    return Support(names, _over_table(invariants, names, shape, labels), fixed, Ties(ties))
 
 
-def _patterns(matrix: sp.csr_matrix, found: list[Block]) -> list[Pattern]:
-    """What is said of each block."""
-    known: dict[tuple[int, bytes], Pattern] = {}
-    patterns = []
-    rows = rows_of(matrix, [block.atoms for block in found])
-    for block, told in zip(found, rows, strict=True):
-        key = (id(told), b"" if block.features is None else block.features.tobytes())
-        if key not in known:
-            equations = told.toarray()
-            if block.features is not None and np.any((equations != 0) & (equations != 1)):
-                equations = margins(block.features)  # the figures say the same in other words
-            known[key] = Pattern(equations, block.features)
-        patterns.append(known[key])
-    return patterns
+def _pattern(kind: BlockKind) -> Pattern:
+    """What is said of the blocks of a kind."""
+    equations = kind.equations.toarray()
+    if kind.features is not None and np.any((equations != 0) & (equations != 1)):
+        equations = margins(kind.features)  # the figures say the same in other words
+    return Pattern(equations, kind.features)
 
 
 def _empty_atoms(invariants: Invariants) -> Any:
@@ -311,6 +362,8 @@ def _groups(invariants: Invariants, seen: Images, empty: Any) -> tuple[Ints, Int
     """Label of each key (group, FROZEN or LOOSE), group of each atom 1, 2, ... (-1: none), and the
     number of groups.
     """
+    if seen.keys == len(seen.key):  # every cell has a key of its own, so every atom is a group
+        return _groups_of_atoms(invariants.atoms, empty)
     atoms = int(invariants.atoms.max(initial=0)) + 1
     alive = np.concatenate([[True], ~empty])  # the loose atom may hold people
     cells = invariants.atoms >= 0
@@ -335,6 +388,18 @@ def _groups(invariants: Invariants, seen: Images, empty: Any) -> tuple[Ints, Int
     return labels, of_atom, len(present)
 
 
+def _groups_of_atoms(atoms: Ints, empty: Any) -> tuple[Ints, Ints, int]:
+    """The same where each group is an atom, numbered by their first cells."""
+    alive = np.concatenate([[True], ~empty])
+    shown = np.where(alive[np.maximum(atoms, 0)], atoms, -1)
+    first = first_places(np.where(shown > 0, shown - 1, -1))
+    present = np.flatnonzero(first >= 0)
+    number = np.full(len(empty) + 2, FROZEN, dtype=np.int64)  # atom -1, of nobody, comes last
+    number[0] = LOOSE
+    number[1 + present[np.argsort(first[present])]] = np.arange(len(present))
+    return number[shown], np.where(number[1:-1] >= 0, number[1:-1], -1), len(present)
+
+
 def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) -> sp.csr_matrix:
     """Equations that the figures imply for the sums of groups.
 
@@ -353,9 +418,9 @@ def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) ->
         return told
     if lattice.rank(matrix) == len(alive):  # every atom's sum is known
         return sp.identity(count, dtype=np.int64, format="csr")
-    merged = (rational_kernel(matrix) @ spread).tocsr()
+    merged = (lattice.kernel_rows(matrix) @ spread).tocsr()
     merged.eliminate_zeros()
-    return rational_kernel(merged)
+    return lattice.kernel_rows(merged)
 
 
 def _without_silent(

@@ -16,6 +16,7 @@ Anything else is refused: a chain that cannot reach a table says nothing about i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -42,7 +43,7 @@ class LatentTables:
     labels: Ints
     known: Ints = field(repr=False)
     totals: Ints = field(repr=False)
-    ties: tuple[Tie, ...] = ()
+    ties: Sequence[Tie] = ()
 
     @classmethod
     def anything(cls, cells: int) -> LatentTables:

@@ -42,8 +42,9 @@ from congenial.data.schema import Axis
 from congenial.data.source import guarded
 from congenial.data.sql import tabulation
 from congenial.data.tabulate import Microdata, no_records, refuse
-from congenial.errors import DataError, MandateError, RandomnessError, StructureError
+from congenial.errors import DataError, MandateError, RandomnessError
 from congenial.figures.support import LOOSE, Support, support
+from congenial.kinds.group_refusals import refuse_groups
 from congenial.kinds.slices import SliceLaw, slice_worker, stream
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.table_release import Release, cell_index
@@ -75,24 +76,12 @@ class ByGroup:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", tuple(self.by))
-        names = self.mechanism.description.table
-        absent = [name for name in self.by if name not in names]
-        if absent or not self.by:
-            raise StructureError(
-                f"by = {list(self.by)} does not name axes of the table over {', '.join(names)}.",
-                remedy="Name one or more of them.",
-            )
-        if self.mechanism.description.continuous:
-            raise StructureError(
-                f"'{self.mechanism.name}' releases real numbers and is not drawn by group.",
-                remedy="Use an integer mechanism, or leave out by.",
-            )
+        refuse_groups(self.mechanism, self.by)
         if not isinstance(self.data.source, SparkSource):
             raise DataError(
                 "releases are drawn by group on Spark only.",
                 remedy="Give a source spark:..., or leave out by: the law is the same.",
             )
-        self._refuse_ties()
 
     # ---- structure: public ---------------------------------------------------------------------
 
@@ -115,23 +104,6 @@ class ByGroup:
     @cached_property
     def _support(self) -> Support:
         return support(self.mechanism.description.support, self.mechanism.description.table)
-
-    def _refuse_ties(self) -> None:
-        if self._support.ties or not self.mechanism.additive:
-            raise StructureError(
-                "figures that cross, and counts given that none is negative, are not drawn group "
-                "by group yet.",
-                remedy="Leave out by: the table is then drawn in one place.",
-            )
-        labels, at = self._support.labels.reshape(-1), self._slice.reshape(-1)
-        inside = labels >= 0
-        pairs = np.unique(labels[inside] * self.groups + at[inside])
-        if len(pairs) > self._support.groups:
-            raise StructureError(
-                f"a published figure runs across the groups of {', '.join(self.by)}, so they "
-                "cannot be drawn apart.",
-                remedy=f"Publish it by {', '.join(self.by)} too, or leave out by.",
-            )
 
     @cached_property
     def law(self) -> SliceLaw:
@@ -174,9 +146,11 @@ class ByGroup:
     def check(self) -> None:
         """Refuse what must not be released, before anything is spent.
 
-        Raises DataError for the unit, for missing values and values outside the schema, and for
-        empty data; MandateError where the data do not agree with the published figures.
+        Raises RandomnessError where Spark speculates; DataError for the unit, for missing values
+        and values outside the schema, and for empty data; MandateError where the data do not agree
+        with the published figures.
         """
+        self._refuse_speculation()
         self.data.check_unit()
         self._check_values()
         mandates = self.mechanism.adjacency.mandates
@@ -200,12 +174,7 @@ class ByGroup:
         """Compare sums over atoms, all of which follow from the published figures."""
         mandates = self.mechanism.adjacency.mandates
         totals = mandates.atom_totals
-        if mandates.bounds or totals is None:
-            raise StructureError(
-                f"figures of {mandates.structure} structure, or that bound a statistic, are not "
-                "checked by group.",
-                remedy="Leave out by.",
-            )
+        assert totals is not None  # refuse_groups
         atoms = mandates.atoms
         shape = tuple(self.data.schema.attribute(name).size for name in mandates.bases)
 

@@ -1,12 +1,16 @@
 """What each figure costs: the release as planned, beside the same release without that figure.
 
 At equal noise, a figure that lets more records differ makes the promise weaker; at equal promise,
-it takes more noise. Both are worked out from public inputs, one figure at a time.
+it takes more noise. Both are worked out from public inputs, one figure at a time, and for all of
+them together. A figure can also make both numbers smaller: what it fixes needs no noise, and fewer
+datasets agree with it, so that the promise is about less. That is no gain in privacy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from congenial.errors import CongenialError
 from congenial.figures.invariants import Invariants
@@ -22,15 +26,19 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.report.accuracy import cell_deviation
 
+ALL_TOGETHER = "all figures together"
+LARGEST_TABLE = 5_000_000  # cells, beyond which plans with a figure less are not worked out
+
 
 @dataclass(frozen=True)
 class MandateCost:
-    """One figure of one release, with and without it.
+    """One figure of one release, or all of them, with and without it.
 
     `loss`: what the same noise promises with the figure published, `loss_without` if it were not,
     both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
     the noisiest cell, at equal promise. None where the release cannot be built without the figure,
-    or where errors depend on the data.
+    or where errors depend on the data. `told_by_others`: the other figures tell it as well, so that
+    leaving it out alone changes nothing.
     """
 
     label: str
@@ -38,6 +46,7 @@ class MandateCost:
     loss_without: float | None
     deviation: float | None
     deviation_without: float | None
+    told_by_others: bool = False
 
     @property
     def trivial(self) -> bool:
@@ -50,23 +59,49 @@ def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
     """The cost of every figure and bound, in the order they were written."""
     mandates = mechanism.adjacency.mandates
     told = [one for one in mandates.statements if one.relation != "zero"]
-    deviation = cell_deviation(mechanism) if told else None
+    if not told or prod(mechanism.shape) > LARGEST_TABLE:
+        return []
+    deviation = cell_deviation(mechanism)
     return [_cost(mechanism, statement, deviation) for statement in told]
 
 
+def cost_of_all(mechanism: Mechanism, costs: Sequence[MandateCost]) -> MandateCost | None:
+    """The cost of all figures and bounds together; None where there is at most one.
+
+    Costs of single figures do not add up: of two figures that tell the same, each looks free.
+    `costs` are these.
+    """
+    if len(costs) < 2:
+        return None
+    mandates = mechanism.adjacency.mandates
+    told = [one for one in mandates.statements if one.relation != "zero"]
+    return _compared(mechanism, ALL_TOGETHER, _without(mandates, told), costs[0].deviation)
+
+
 def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> MandateCost:
+    mandates = mechanism.adjacency.mandates
+    others = _without(mandates, [statement])
+    found = _compared(mechanism, statement.label, others, deviation)
+    figure = statement.relation == "="
+    return replace(found, told_by_others=figure and others.rank == mandates.rank)
+
+
+def _compared(
+    mechanism: Mechanism, label: str, figures: Invariants, deviation: float | None
+) -> MandateCost:
+    """The release as planned beside the same release under fewer figures."""
     tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
-    loss, mandates = _parameter(tradeoff), mechanism.adjacency.mandates
+    loss = _parameter(tradeoff)
     try:
-        adjacency = _given(mechanism.adjacency, _without(mandates, statement))
+        adjacency = _given(mechanism.adjacency, figures)
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
         law = replace(description, support=adjacency.mandates)
         before = _parameter(joint_loss([law], adjacency).tradeoff)
         if description.nonnegative:
             loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
     except CongenialError:
-        return MandateCost(statement.label, loss, None, deviation, None)
-    return MandateCost(statement.label, loss, before, deviation, cell_deviation(other))
+        return MandateCost(label, loss, None, deviation, None)
+    return MandateCost(label, loss, before, deviation, cell_deviation(other))
 
 
 def _comparable(
@@ -96,8 +131,8 @@ def _given(adjacency: Adjacency, figures: Invariants) -> Adjacency:
     return SemiAdjacent(figures)
 
 
-def _without(mandates: Invariants, statement: Statement) -> Invariants:
-    kept = [i for i, s in enumerate(mandates.statements) if s != statement]
+def _without(mandates: Invariants, left_out: Sequence[Statement]) -> Invariants:
+    kept = [i for i, s in enumerate(mandates.statements) if s not in left_out]
     values = None if mandates.values is None else tuple(mandates.values[i] for i in kept)
     return Invariants(mandates.schema, tuple(mandates.statements[i] for i in kept), values)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, T
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from congenial.data.rational import fraction
-from congenial.errors import CongenialError
+from congenial.errors import BundleError, CongenialError
 from congenial.privacy.numbers import LIMITED, absurd
 
 if TYPE_CHECKING:
@@ -196,6 +196,36 @@ class Check:
     detail: str = ""
 
 
+class PartedRun(Protocol):
+    """A release that is drawn part by part, in a private folder that outlives a crash."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What it is drawn from: a run that was interrupted goes on only if this is the same."""
+
+    @property
+    def room(self) -> int:
+        """Bytes that it needs on disk, about."""
+
+    def secret(self) -> Secret:
+        """The secret that all of its noise is drawn from, fresh."""
+
+    def prepare(self, folder: Path) -> None:
+        """Read and check the data, before anything is spent."""
+
+    def draw(self, folder: Path, secret: Secret) -> Any:
+        """Draw what is not drawn yet and give back the release; `folder` has its files."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """256 bits from which noise is drawn, and where they came from."""
+
+    bits: bytes = field(repr=False)
+    label: str
+    publishable: bool
+
+
 @dataclass(frozen=True)
 class Offer:
     """A release that is ready: its law, its promise, how it is drawn, and its report.
@@ -205,6 +235,7 @@ class Offer:
     is spent, so that what cannot be written is found out in time. `holds` says, once the share of
     the budget is reserved, whether what it rests on still does. `room`: bytes that the files of
     what is drawn may take beyond those of the rehearsal and of a table over the description's axes.
+    `run`: how it is drawn part by part, where it is; `draw` is then not called.
     """
 
     name: str
@@ -215,6 +246,7 @@ class Offer:
     report: Callable[[Any, str], str]
     holds: Callable[[Ledger], bool] = lambda _: True
     room: int = 0
+    run: PartedRun | None = None
 
 
 class Kind(ABC, Generic[S]):
@@ -287,6 +319,17 @@ class Kind(ABC, Generic[S]):
             Check("what was released reads back as written", same),
             *(Check(what, holds) for what, holds in found.items()),
         ]
+
+    def part_file(self, files: Files, part: str) -> str:  # noqa: ARG002
+        """The name that the file of a part has in every folder of a bundle."""
+        raise BundleError(
+            f"a bundle of the kind '{self.name}' is not cut into parts.",
+            remedy="Verify it as a whole: leave out --part.",
+        )
+
+    def verify_part(self, files: Files, release: Any, part: str) -> list[Check]:
+        """What one part of a bundle must satisfy."""
+        raise NotImplementedError(self.part_file(files, part))
 
     def expected_report(self, release: Any, promise: str, page: str) -> str:  # noqa: ARG002
         """The report that `page` should be, whatever its pictures show: for `verify`.

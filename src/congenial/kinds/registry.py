@@ -18,11 +18,13 @@ from congenial.kinds.records_from_tables import TABLE_RECORDS
 from congenial.kinds.several_tables import SEVERAL_TABLES
 from congenial.kinds.single_table import SINGLE_TABLE
 from congenial.kinds.statistics import STATISTICS
+from congenial.kinds.tables_by_parts import TABLES_BY_PARTS
 from congenial.kinds.two_by_two import TWO_BY_TWO
 
 AnyKind = Kind[Any]
 KINDS: list[AnyKind] = [
     GIVEN_PUBLIC,
+    TABLES_BY_PARTS,
     SEVERAL_TABLES,
     SINGLE_TABLE,
     STATISTICS,

@@ -24,12 +24,12 @@ Tables = tuple[tuple[str, ...], ...]
 
 def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:
     """The mechanism of one section over the databases that agree with `figures`."""
-    _refuse(section)
+    refuse_section(section)
     tables = named_tables(plan.schema, section)
     adjacency = plan.adjacency(figures, section.reading)
     try:
         asked = TablesProblem(adjacency, tables)
-        made = asked.mechanism(_designed(section, asked), _aim_words(section), section.keep)
+        made = asked.mechanism(designed(section, asked), aim_words(section), section.keep)
         for axis in section.keep:
             made.estimator.measurements.margin([axis])  # refuses what cuts the cells
         _refuse_unkept_bounds(section, made, figures)
@@ -39,7 +39,8 @@ def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTa
         raise StructureError(what, remedy=reason.remedy) from None
 
 
-def _designed(section: TablesSection, asked: TablesProblem) -> Design:
+def designed(section: TablesSection, asked: TablesProblem) -> Design:
+    """How precisely each table is measured."""
     workload, types, model = asked.workload, asked.types, asked.model
     if section.accuracy is not None:
         limits, figures = limits_of(section, workload), asked.adjacency.mandates
@@ -50,7 +51,8 @@ def _designed(section: TablesSection, asked: TablesProblem) -> Design:
     return design(workload, types, model, promise, _aim(section, workload), law)
 
 
-def _refuse(section: TablesSection) -> None:
+def refuse_section(section: TablesSection) -> None:
+    """Refuse a reading that may leave somebody without a promise."""
     if section.reading == "literal":
         raise PlanError(
             f"release '{section.name}': reading = 'literal' may leave some people without any "
@@ -142,7 +144,8 @@ def _aim(section: TablesSection, workload: Workload) -> Aim:
     return aims[section.aim or "keep"]
 
 
-def _aim_words(section: TablesSection) -> str:
+def aim_words(section: TablesSection) -> str:
+    """How error was shared, in words."""
     if section.accuracy is not None:
         return "accuracy: " + "; ".join(section.accuracy)
     if section.weights is not None:

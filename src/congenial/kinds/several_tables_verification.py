@@ -11,8 +11,10 @@ from congenial.data.workload import Workload
 from congenial.kinds.kind import Check, Files
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.record_release import FOLLOWS
+from congenial.mechanisms.released import Released
 from congenial.mechanisms.tables_release import TablesRelease, by_table
 from congenial.pairs.adjacency import Adjacency
+from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.design_document import DesignChecks, recheck
 from congenial.tables.joint_estimator import Answer
 
@@ -25,7 +27,7 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
     assert isinstance(adjacency, Adjacency)
     made = JointTables(adjacency, release.description)
     again = made.estimator.answer(by_table(release.description, release.drawn))
-    found = _design(release, adjacency)
+    found = design_checks(release, adjacency)
     return [
         Check("every table reads back as written", _same(files, release)),
         Check(FOLLOWS, _follows(made, release)),
@@ -58,8 +60,10 @@ def _follows(made: JointTables, release: TablesRelease) -> bool:
     return stated and release.guarantee.follows_from(made.guarantee)
 
 
-def _design(release: TablesRelease, adjacency: Adjacency) -> DesignChecks:
+def design_checks(release: Released, adjacency: Adjacency) -> DesignChecks:
+    """The design of a release of tables, worked out anew."""
     told = release.description
+    assert isinstance(told, TablesDescription)
     workload = Workload.of(release.schema, told.tables)
     scales = {one.table: one.scale for one in told.measured}
     gaussian = told.family == "discrete_gaussian"

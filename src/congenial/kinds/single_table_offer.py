@@ -23,6 +23,7 @@ from congenial.errors import (
 )
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
+from congenial.kinds.group_refusals import refuse_groups
 from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
 from congenial.kinds.single_table import ReleaseSection
 from congenial.ledger.ledger import Ledger
@@ -65,6 +66,8 @@ def build(plan: Setting, section: ReleaseSection, mandates: Invariants) -> Mecha
             "nonnegative = 'no' keeps no bounds.",
             remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
         )
+    if _by_group(plan, section):
+        refuse_groups(mechanism, tuple(section.by))
     if isinstance(mechanism, CongenialCounts):
         refuse_hopeless(mechanism)
     if section.nonnegative == "project" and mechanism.description.continuous:
@@ -79,6 +82,11 @@ def build(plan: Setting, section: ReleaseSection, mandates: Invariants) -> Mecha
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     return mechanism
+
+
+def _by_group(plan: Setting, section: ReleaseSection) -> bool:
+    """Whether the table is drawn where its records are; other engines draw it in one place."""
+    return bool(section.by) and str(plan.source.address).startswith(SPARK_SCHEME)
 
 
 def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
@@ -241,7 +249,7 @@ def _ready(
     progress: Tell,
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
-    if section.by and str(plan.source.address).startswith(SPARK_SCHEME):
+    if _by_group(plan, section):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 
         groups = ByGroup(mechanism, data, tuple(section.by))

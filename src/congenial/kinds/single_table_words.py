@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _PRINTED = ("what", "sums", "drawn", "sparse", "even")
-_COST = ("label", "loss", "loss_without", "deviation", "deviation_without", "trivial")
+_COST = (
+    *("label", "loss", "loss_without", "deviation", "deviation_without", "trivial"),
+    "told_by_others",
+)
 
 
 def examine(one: ReleaseCheck) -> Document:
@@ -47,7 +50,7 @@ def examine(one: ReleaseCheck) -> Document:
         "structure": one.support.structure,
         "groups": one.support.words,
         "normaliser_price": _normaliser_price(one),
-        "mandate_costs": _mandate_costs(one),
+        **_costs(one),
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
         "belief": belief_words(one.guarantee),
@@ -102,11 +105,16 @@ def _normaliser_price(one: ReleaseCheck) -> Document | None:
     }
 
 
-def _mandate_costs(one: ReleaseCheck) -> list[Document]:
-    """What each published figure costs, with and without it."""
-    from congenial.kinds.figure_costs import mandate_costs
+def _costs(one: ReleaseCheck) -> Document:
+    """What each published figure costs, with and without it, and all of them together."""
+    from congenial.kinds.figure_costs import cost_of_all, mandate_costs
 
-    return [_picked(cost, _COST) for cost in mandate_costs(one.mechanism)]
+    each = mandate_costs(one.mechanism)
+    together = cost_of_all(one.mechanism, each)
+    return {
+        "mandate_costs": [_picked(cost, _COST) for cost in each],
+        "cost_of_all_figures": None if together is None else _picked(together, _COST),
+    }
 
 
 def _less_noise(one: ReleaseCheck) -> Document | None:
@@ -157,7 +165,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
         {
             "Cells": f"{one['cells']}: {one['groups']}",
             "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
-            f"({sensitivity['footing']})",
+            f"({sensitivity['footing']}): the most that the tables of two look-alikes differ by",
             "Mechanism": f"{one['mechanism']}: {one['law']}",
             "Drawn by": one["sampler"],
             **scale,
@@ -270,7 +278,8 @@ def _show_costs(one: Document, screen: Screen) -> None:
     if not one["mandate_costs"]:
         return
     rows = []
-    for cost in one["mandate_costs"]:
+    together = [one["cost_of_all_figures"]] if one["cost_of_all_figures"] else []
+    for cost in [*one["mandate_costs"], *together]:
         without, error = cost["loss_without"], cost["deviation_without"]
         loss = "-" if without is None else f"{without:.4g} -> {cost['loss']:.4g}"
         noise = "-" if error is None else f"{error:.3g} -> {cost['deviation']:.3g}"
@@ -283,8 +292,15 @@ def _show_costs(one: Document, screen: Screen) -> None:
     )
     screen.paragraph(
         "What each figure costs, as without it -> with it: the promise of the same noise, and the "
-        "standard deviation of a cell at the same promise."
+        "standard deviation of the noisiest cell at the same promise."
+        + (" Costs do not add up: the last line leaves all of them out." if together else "")
     )
+    if any(_seems_to_help(cost) for cost in [*one["mandate_costs"], *together]):
+        screen.paragraph(
+            "A smaller number with a figure is no gain in privacy: what the figure fixes needs no "
+            "noise, but is not protected; and where fewer datasets agree with it, the promise is "
+            "about less."
+        )
 
 
 def _cost_note(cost: Document) -> str:
@@ -292,4 +308,16 @@ def _cost_note(cost: Document) -> str:
         return "cannot be built without it"
     if cost["deviation_without"] is None:
         return "errors depend on the data"
-    return "changes nothing" if cost["trivial"] else ""
+    if cost["trivial"]:
+        told = cost["told_by_others"]
+        return "the other figures tell it too" if told else "changes nothing"
+    return "less noise, less protected" if _seems_to_help(cost) else ""
+
+
+def _seems_to_help(cost: Document) -> bool:
+    """Whether a number is smaller with the figure than without it."""
+    pairs = (("loss", "loss_without"), ("deviation", "deviation_without"))
+    return any(
+        cost[given] is not None and cost[without] is not None and cost[given] < cost[without]
+        for given, without in pairs
+    )

@@ -405,15 +405,17 @@ class Ledger:
         expect(guarantee, Guarantee, "the promise", "Give a Guarantee.", LedgerError)
         expect(name, str, "the name", "Give text.", LedgerError)
         with self._writing("reserve") as (log, state):
-            refuse_unknown(state)
             refuse_unapproved(state.approvals, plan_digest, log.who)
-            pairs = guarantee.adjacency
-            refuse_release(state, pairs.to_dict(), pairs.composes)
-            why = refusal(state, description, name)
-            if why is not None:
-                raise why
+            _refuse(state, description, guarantee, name)
             release = append_reserve(log, description, guarantee, name, plan_digest)
         return Reservation(self, release)
+
+    def refuse(self, description: AnyDescription, guarantee: Guarantee, name: str) -> None:
+        """Raise what `reserve` would raise now; writes nothing.
+
+        `reserve` asks again; this is for those who have data to read before.
+        """
+        _refuse(self._state(), description, guarantee, name)
 
     def record(self, release: Recordable) -> str:
         """Record a release that was drawn in memory, and return its id.
@@ -460,3 +462,15 @@ class Ledger:
                 refuse_unapproved(state.approvals, entry.plan_digest, log.who, entry.who)
             check_step(entry, kind)
             log.append(kind, release, payload or {})
+
+
+def _refuse(
+    state: LedgerState, description: AnyDescription, guarantee: Guarantee, name: str
+) -> None:
+    """BudgetError or LedgerError for a release that cannot be counted beside the others."""
+    refuse_unknown(state)
+    pairs = guarantee.adjacency
+    refuse_release(state, pairs.to_dict(), pairs.composes)
+    why = refusal(state, description, name)
+    if why is not None:
+        raise why

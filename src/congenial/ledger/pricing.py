@@ -17,7 +17,7 @@ from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, GuaranteeError, LedgerError
 from congenial.figures.invariants import Invariants
-from congenial.ledger.budget import amount, beside, in_words
+from congenial.ledger.budget import Budget, amount, beside, in_words
 from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState, join_mandates
@@ -88,20 +88,25 @@ def refusal(state: LedgerState, description: AnyDescription, name: str) -> Budge
     after, budget = state.with_release(description), state.budget
     if budget is None or budget.allows(after):
         return None
-    try:
-        budget.spent(after)
-    except GuaranteeError as error:
-        return BudgetError(
-            f"release '{name}' cannot be counted against the budget ({budget.words}): {error.what}",
-            remedy=error.remedy,
-        )
-    return BudgetError(
+    return uncountable(budget, after, name) or BudgetError(
         f"release '{name}' asks for {budget.say(state.price([description]))}; together with "
         f"{budget.say(state.spent)} spent before, the total would be {budget.say(after)}, and the "
         f"budget is {budget.words} (left: {budget.left(state.spent)}).",
         remedy="Ask for less, abandon what was reserved but not drawn, or set another budget with "
         "`congenial ledger budget`.",
     )
+
+
+def uncountable(budget: Budget, loss: Loss, name: str) -> BudgetError | None:
+    """Why a loss has no amount in the budget's unit, if it has none."""
+    try:
+        budget.spent(loss)
+    except GuaranteeError as error:
+        return BudgetError(
+            f"release '{name}' cannot be counted against the budget ({budget.words}): {error.what}",
+            remedy=error.remedy,
+        )
+    return None
 
 
 def reprice(old: LedgerState, new: LedgerState) -> Repricing:

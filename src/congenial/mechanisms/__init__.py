@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
+    from congenial.mechanisms.parted_release import PartedRelease
+    from congenial.mechanisms.parted_tables import PartedTables
     from congenial.mechanisms.plain import (
         PlainDiscreteGaussian,
         PlainGaussian,
@@ -58,6 +60,8 @@ __all__ = [
     "KNorm",
     "KernelGaussian",
     "Mechanism",
+    "PartedRelease",
+    "PartedTables",
     "PlainDiscreteGaussian",
     "PlainGaussian",
     "PlainGeometric",
@@ -103,6 +107,8 @@ _HOMES = {
     "Release": "mechanisms.table_release",
     "Released": "mechanisms.released",
     "StatisticsRelease": "mechanisms.distribution.statistics_release",
+    "PartedRelease": "mechanisms.parted_release",
+    "PartedTables": "mechanisms.parted_tables",
     "TablesRelease": "mechanisms.tables_release",
     "ValuesRelease": "mechanisms.wasserstein.values_release",
     "WassersteinExponential": "mechanisms.wasserstein.exponential",

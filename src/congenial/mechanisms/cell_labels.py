@@ -29,6 +29,38 @@ def label_names(axes: Sequence[str], numbers: Collection[str]) -> tuple[str, ...
     return tuple(found)
 
 
+def with_words(table: Any, schema: Schema, names: Sequence[str]) -> Any:
+    """The table for readers: beside the codes of each axis that has labels, a column of these.
+
+    Codes stand where they were. The new column is called like the attribute's label, or like the
+    axis with "label" behind it.
+    """
+    import pyarrow as pa
+
+    at = 0
+    for name in names:
+        codes = table.column(at)
+        levels, shown = schema.axis(name).levels, schema.shown_levels(name)
+        if shown != levels:
+            coded = codes.combine_chunks().dictionary_encode()
+            told = dict(zip(levels, shown, strict=True))
+            words = pa.array([told[level] for level in coded.dictionary.to_pylist()], pa.string())
+            column = pa.DictionaryArray.from_arrays(coded.indices, words).cast(pa.string())
+            at += 1
+            table = table.add_column(at, _unused(table, schema, name), column)
+        at += 1
+    return table
+
+
+def _unused(table: Any, schema: Schema, name: str) -> str:
+    """A name for a column of labels that no column has."""
+    shown = schema.shown(name)
+    found = shown if shown != name else f"{name} label"
+    while found in table.column_names:
+        found += " (label)"
+    return found
+
+
 def label_columns(schema: Schema, names: Sequence[str], numbers: Collection[str]) -> dict[str, Any]:
     """One Arrow column of labels per axis; none for the grand total.
 

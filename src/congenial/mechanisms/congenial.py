@@ -94,28 +94,48 @@ class IntegerNoise(Conditioned):
         return TiedErrors(self.conditioned)
 
     def error_laws(self, index: Any, sums: int) -> list[ErrorLaw]:
-        """Laws of the noise in sums of cells: m of the k cells of every group a sum meets.
+        """Laws of the noise in sums of cells: m of the k cells of every group a sum meets."""
+        laws, of_sum = self.different_error_laws(index, sums)
+        return [laws[i] for i in of_sum.tolist()]
+
+    def different_error_laws(self, index: Any, sums: int) -> tuple[list[ErrorLaw], Any]:
+        """The laws that occur, once each, and the number of each sum's.
 
         Groups are independent; sums that meet groups in the same way share one law. Where groups
         are tied the law is exact if one sum is free in each tie, otherwise simulated.
         """
-        if self.support.ties:
-            return list(self._tied_errors.laws(np.asarray(index).reshape(-1), sums))
         flat, labels = np.asarray(index).reshape(-1), self.support.labels.reshape(-1)
+        if self.support.ties:
+            found, of_tied = self._tied_errors.laws(flat, sums)
+            return list(found), of_tied
+        if sums == flat.size and np.array_equal(flat, np.arange(sums)):
+            return self._laws_of_cells()
         loose = np.bincount(flat[(flat >= 0) & (labels == LOOSE)], minlength=sums)
         inside = (flat >= 0) & (labels >= 0)
         groups = max(self.support.groups, 1)
         pair, m = np.unique(flat[inside] * groups + labels[inside], return_counts=True)
         met = np.stack([m, self.support.sizes[pair % groups]], axis=1)
         start = np.searchsorted(pair // groups, np.arange(sums + 1))
-        laws: list[Any] = [None] * sums
+        laws, of_sum = list[ErrorLaw](), np.zeros(sums, dtype=np.int64)
         for alike in sums_alike(start, met, loose):
             first = int(alike[0])
             parts = sorted(map(tuple, met[start[first] : start[first + 1]].tolist()))
-            law = subset_sum_law(parts, self.conditioned.cell, int(loose[first]))
-            for i in alike:
-                laws[i] = law
-        return laws
+            of_sum[alike] = len(laws)
+            laws.append(subset_sum_law(parts, self.conditioned.cell, int(loose[first])))
+        return laws, of_sum
+
+    def _laws_of_cells(self) -> tuple[list[ErrorLaw], Any]:
+        """The same for single cells without ties: the size of a cell's group says it all."""
+        labels = self.support.labels.reshape(-1)
+        by_label = np.concatenate([self.support.sizes, [0, -1]])  # LOOSE, then FROZEN
+        there = np.bincount(labels % len(by_label), minlength=len(by_label)) > 0
+        kinds = np.unique(by_label[there])
+        of_label = np.searchsorted(kinds, by_label)
+        laws: list[ErrorLaw] = [
+            subset_sum_law([(1, size)] if size > 0 else [], self.conditioned.cell, int(size == 0))
+            for size in kinds.tolist()
+        ]
+        return laws, of_label[labels]
 
 
 @register

@@ -8,7 +8,7 @@ sample quantiles, so that intervals keep their level.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import StructureError
+from congenial.figures.alike import equal_lines
 from congenial.figures.support import FROZEN, Support
 from congenial.sampling.conditioned_noise import ConditionedNoise, TiedNoise
 from congenial.sampling.randomness import Randomness, SeededRandomness
@@ -30,7 +31,10 @@ FEWEST = 400  # draws of such a sum: enough for a level of 0.96
 FALSE_ALARM = 1e-6
 NUMBERS = 20_000_000  # cells drawn at most when whole tables are simulated
 Draw = Callable[[Randomness, int], Any]
+TIES_AT_ONCE = 65_536  # whose shares of sums are compared
+NONE = np.iinfo(np.int64).max  # in place of a sum, for cells that are in none
 Part = tuple[int, ...]  # a tie's make (-1: one group or loose cells) and the cells taken of it
+Signature = tuple[tuple[Part, int], ...]  # parts of a sum, and how often each comes
 
 _SEED = 20200101  # public: everybody gets the same intervals
 
@@ -143,6 +147,21 @@ def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[Simu
     return [SimulatedLaw(one, sure) for one, sure in zip(found, fixed, strict=True)]
 
 
+def _combinations(
+    met: list[tuple[Any, int]], parts: dict[Part, int], sums: int
+) -> tuple[list[Signature], Any]:
+    """Which combinations of parts sums are made of, and the combination of each sum."""
+    counts = np.zeros((sums, len(parts)), dtype=np.int64)
+    for which, number in met:
+        np.add.at(counts[:, number], which, 1)
+    names, of_sum, found = list(parts), np.zeros(sums, dtype=np.int64), list[Signature]()
+    for same in equal_lines(counts):
+        often = zip(names, counts[same[0]].tolist(), strict=True)
+        found.append(tuple(sorted((part, times) for part, times in often if times)))
+        of_sum[same] = len(found) - 1
+    return found, of_sum
+
+
 class _Pool:
     """Independent draws of the noise of one make of ties, as many as have been asked for."""
 
@@ -178,18 +197,20 @@ class TiedErrors:
         if proposed:
             self._count = max(CHAIN_DRAWS, min(self._count, int(NUMBERS / proposed)))
         self._pools = [_Pool(one, _SEED + i) for i, (one, _) in enumerate(self._makes)]
-        self._laws: dict[tuple[Part, ...], Pmf | SimulatedLaw] = {}
+        self._laws: dict[Signature, Pmf | SimulatedLaw] = {}
 
-    def laws(self, index: Any, sums: int) -> list[Pmf | SimulatedLaw]:
-        """The law of each sum; `index` names the sum each cell belongs to (-1: none)."""
-        found = []
-        for parts in self._signatures(index, sums):
+    def laws(self, index: Any, sums: int) -> tuple[list[Pmf | SimulatedLaw], Any]:
+        """Different laws of sums, and which of them each sum has; `index` names the sum each cell
+        belongs to (-1: none).
+        """
+        signatures, of_sum = self._signatures(index, sums)
+        for parts in signatures:
             if parts not in self._laws:
-                self._laws[parts] = self._exact(parts) or self._simulated(parts)
-            found.append(self._laws[parts])
-        return found
+                each = [part for part, times in parts for _ in range(times)]
+                self._laws[parts] = self._exact(parts) or self._simulated(each)
+        return [self._laws[parts] for parts in signatures], of_sum
 
-    def _simulated(self, parts: tuple[Part, ...]) -> SimulatedLaw:
+    def _simulated(self, parts: list[Part]) -> SimulatedLaw:
         often = Counter(make for make, *_ in parts if make >= 0)
         n = self._count
         if not self._chain:  # fewer draws of the sum, of more parts each: no draw is used twice
@@ -199,16 +220,16 @@ class TiedErrors:
             make = part[0]
             total += self._draws(part, n, used[make])
             used[make] += 1
-        return SimulatedLaw(total, all(map(self._fixed, parts)))
+        return SimulatedLaw(total, all(map(self._fixed, set(parts))))
 
-    def _exact(self, parts: tuple[Part, ...]) -> Pmf | None:
+    def _exact(self, parts: Signature) -> Pmf | None:
         """The law of a sum if that of each part can be tabulated."""
-        laws = []
-        for make, *taken in parts:
+        laws: list[Pmf] = []
+        for (make, *taken), times in parts:
             law = self._alone(taken[0], taken[1]) if make < 0 else self._tied(make, tuple(taken))
             if law is None:
                 return None
-            laws.append(law)
+            laws += [law] * times
         return independent_sum(laws)
 
     def _tied(self, make: int, taken: Part) -> Pmf | None:
@@ -228,29 +249,54 @@ class TiedErrors:
         groups, loose = ([(m, size)], 0) if size else ([], m)
         return subset_sum_law(groups, self._noise.cell, loose)
 
-    def _signatures(self, index: Any, sums: int) -> list[tuple[Part, ...]]:
-        support = self._noise.support
-        flat = support.labels.reshape(-1)
-        parts: list[list[Part]] = [[] for _ in range(sums)]
+    def _signatures(self, index: Any, sums: int) -> tuple[list[Signature], Any]:
+        """Which parts sums are made of, every combination once, and the combination of each sum."""
+        parts: dict[Part, int] = {}
+        met = [*self._met_ties(index, parts), *self._met_alone(index, parts)]
+        times = np.zeros(sums, dtype=np.int64)
+        for which, _ in met:
+            np.add.at(times, which, 1)
+        if times.max(initial=0) <= 1:  # cells and the like: one part each
+            of_sum = np.full(sums, len(parts), dtype=np.int64)
+            for which, number in met:
+                of_sum[which] = number
+            present, of_sum = np.unique(of_sum, return_inverse=True)
+            each: list[Signature] = [*(((part, 1),) for part in parts), ()]
+            return [each[i] for i in present.tolist()], of_sum
+        return _combinations(met, parts, sums)
+
+    def _met_ties(self, index: Any, parts: dict[Part, int]) -> Iterator[tuple[Any, int]]:
+        """Sums that take the same cells of a tie, and the number of the part; ties whose cells are
+        shared out in the same way are looked at once.
+        """
         for make, (sampler, places) in enumerate(self._makes):
             groups = int(sampler.labels.max()) + 1
-            inside = index[places]
-            tie, cell = np.nonzero(inside >= 0)
-            key = (tie * sums + inside[tie, cell]) * groups + sampler.labels[cell]
-            keys, met = np.unique(key, return_counts=True)
-            taken = np.zeros((len(np.unique(keys // groups)), groups), dtype=np.int64)
-            pair, row = np.unique(keys // groups, return_inverse=True)
-            taken[row, keys % groups] = met
-            for i, counts in zip((pair % sums).tolist(), taken.tolist(), strict=True):
-                parts[i].append((make, *counts))
+            for start in range(0, len(places), TIES_AT_ONCE):
+                inside = index[places[start : start + TIES_AT_ONCE]]
+                lines = np.where(inside >= 0, inside - inside[:, :1], NONE)
+                for same in equal_lines(lines):
+                    line = lines[same[0]]
+                    for one in np.unique(line[line != NONE]):
+                        cells = np.flatnonzero(line == one)
+                        taken = np.bincount(sampler.labels[cells], minlength=groups)
+                        part = (make, *taken.tolist())
+                        yield inside[same, cells[0]], parts.setdefault(part, len(parts))
+
+    def _met_alone(self, index: Any, parts: dict[Part, int]) -> Iterator[tuple[Any, int]]:
+        """The same for groups in no tie and loose cells."""
+        support = self._noise.support
+        if np.all(support.tied) and not support.loose:
+            return
+        flat = support.labels.reshape(-1)
         tied = np.append(support.tied, False)[np.maximum(flat, -1)]
         alone = (index >= 0) & ~tied & (flat != FROZEN)
         width = support.groups + 3
         keys, met = np.unique(index[alone] * width + flat[alone] + 2, return_counts=True)
-        for i, label, m in zip((keys // width).tolist(), keys % width - 2, met, strict=True):
-            size = int(support.sizes[label]) if label >= 0 else 0
-            parts[i].append((-1, int(m), size))
-        return [tuple(sorted(one)) for one in parts]
+        label = keys % width - 2
+        sizes = np.where(label >= 0, np.append(support.sizes, 0)[np.maximum(label, -1)], 0)
+        for same in equal_lines(np.stack([met, sizes], axis=1)) if len(keys) else ():
+            part = (-1, int(met[same[0]]), int(sizes[same[0]]))
+            yield keys[same] // width, parts.setdefault(part, len(parts))
 
     def _fixed(self, part: Part) -> bool:
         """Whether the part is a sum of whole groups that the equations fix."""

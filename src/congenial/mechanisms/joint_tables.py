@@ -18,6 +18,7 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.errors import StructureError
+from congenial.figures.invariants import Invariants
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.tables_release import TablesRelease, estimator_of
@@ -63,12 +64,10 @@ class JointTables:
         design: dict[str, Any] | None = None,
     ) -> JointTables:
         """Tables with the scale of each one's noise (sigma^2, or eps per cell); None: no draw."""
-        known = adjacency.mandates
-        name = _DRAWN_BY[family, bool(known.equalities or known.zeros)]
         laws = []
         for names, scale in zip(tables, scales, strict=True):
             if scale is not None:
-                told = Description(name, tuple(names), family, scale, known)
+                told = described(adjacency.mandates, tuple(names), family, scale)
                 laws.append(_drawable(told, adjacency).priced)
         told_together = TablesDescription(tuple(laws), tuple(tables), tuple(keep), design or {})
         return cls(adjacency, told_together)
@@ -129,6 +128,14 @@ class JointTables:
             drawn,
             self.estimator,
         )
+
+
+def described(
+    known: Invariants, names: tuple[str, ...], family: Family, scale: Fraction
+) -> Description:
+    """The law of one table's noise given the figures."""
+    name = _DRAWN_BY[family, bool(known.equalities or known.zeros)]
+    return Description(name, names, family, scale, known)
 
 
 def _drawable(told: Description, adjacency: Adjacency) -> Mechanism:

@@ -261,6 +261,13 @@ class Mechanism(ABC):
             remedy="Use nonnegative = 'project' for intervals, or infer from the density.",
         )
 
+    def different_error_laws(self, index: Any, sums: int) -> tuple[list[ErrorLaw], Any]:
+        """The laws that `error_laws` gives, once each, and the number of each sum's."""
+        each = self.error_laws(index, sums)
+        laws = {id(law): law for law in each}
+        number = {key: i for i, key in enumerate(laws)}
+        return list(laws.values()), np.array([number[id(law)] for law in each], dtype=np.int64)
+
     def error_law(self, cells: Any) -> ErrorLaw:
         """Law of the noise in the sum over `cells` (boolean array of the table's shape)."""
         marked = flags(cells, self.shape, "the cells", StructureError)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from congenial._notebook import facts
@@ -43,6 +44,14 @@ class Interval:
     level: float
     exact: bool  # published exactly: nothing was added to this value
     basis: str = EXACT_LAW
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """A file of a bundle that is written apart, since it may be large: where it is, its digest."""
+
+    path: Path
+    digest: str
 
 
 class Released(ABC):
@@ -102,6 +111,11 @@ class Released(ABC):
     def published(self) -> Invariants:
         """The figures published exactly, with their values."""
         return self.guarantee.adjacency.mandates
+
+    @property
+    def part_files(self) -> Mapping[str, PartFile]:
+        """Files in folders of the bundle, by `folder/name`; none for most kinds."""
+        return {}
 
     # ---- what is promised ----------------------------------------------------------------------
 

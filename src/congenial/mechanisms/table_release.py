@@ -19,7 +19,7 @@ from congenial.data.table import cell_index as cell_index  # used by those who r
 from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.figures.support import support
-from congenial.mechanisms.cell_labels import label_columns, label_names
+from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
@@ -205,15 +205,13 @@ class Release(Released):
         names = _flat([names])
         cell = self._cell_of(names)
         estimate = self._sum_onto(self.drawn, names).reshape(-1)
-        laws = self.mechanism.error_laws(cell, len(estimate))
-        half = {id(law): law.interval(level) for law in {id(law): law for law in laws}.values()}
-        found = [
-            _around(value, law, half[id(law)], level)
-            for value, law in zip(estimate, laws, strict=True)
-        ]
+        laws, of_sum = self.mechanism.different_error_laws(cell, len(estimate))
+        half = np.array([law.interval(level) for law in laws])[of_sum]
+        exact = np.array([law.variance == 0 for law in laws])[of_sum]
+        low, high = np.maximum(0, estimate - half), np.maximum(0, estimate) + half
         columns = label_columns(self.schema, tuple(names), INTERVAL)
-        for part in INTERVAL:
-            columns[part] = pa.array([getattr(one, part) for one in found])
+        for part, values in zip(INTERVAL, (estimate, low, high, exact), strict=True):
+            columns[part] = pa.array(values)
         return pa.table(columns)
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
@@ -253,7 +251,11 @@ class Release(Released):
 
         table, parquet = self.to_arrow(), io.BytesIO()
         pq.write_table(table, parquet)
-        return {"table.parquet": parquet.getvalue(), "table.csv": table_csv(table)}
+        return {"table.parquet": parquet.getvalue(), "table.csv": self.as_csv()}
+
+    def as_csv(self) -> bytes:
+        """The table as a CSV file for readers: codes, and labels beside them where there are."""
+        return table_csv(with_words(self.to_arrow(), self.schema, self.table))
 
     @classmethod
     def from_payload(

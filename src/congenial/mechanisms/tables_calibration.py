@@ -10,9 +10,11 @@ from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.mechanism import adjacency_of
+from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.privacy.composition import joint_loss
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 from congenial.tables.design import AIM, Aim, Design, Keep, design
@@ -81,10 +83,22 @@ class TablesProblem:
         told = document(found, self.model, aim)
         tables = self.workload.tables
         made = JointTables.of(self.adjacency, tables, found.family, found.scales, keep, told)
-        loss = joint_loss([made.description], self.adjacency)
+        self._refuse_more(made.description, found)
+        return made
+
+    def parted(self, found: Design, aim: str, parts: str) -> PartedTables:
+        """What draws the same design part by part."""
+        told = document(found, self.model, aim)
+        tables = self.workload.tables
+        made = PartedTables.of(self.adjacency, tables, found.family, found.scales, parts, told)
+        self._refuse_more(made.description, found)
+        return made
+
+    def _refuse_more(self, description: TablesDescription, found: Design) -> None:
+        """A promise that is weaker than was asked for is never made."""
+        loss = joint_loss([description], self.adjacency)
         if max(loss.rho, loss.epsilon) > found.promise or loss.mass:
             raise GuaranteeError(
                 f"these tables would promise {loss.tradeoff.words}, more than was asked for.",
                 remedy="Leave out figures or tables; this should be reported.",
             )
-        return made

@@ -14,7 +14,7 @@ import numpy as np
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.schema import Schema
-from congenial.mechanisms.cell_labels import label_columns, label_names
+from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 
 NUMBERS = ("estimate", "sd")
 
@@ -94,7 +94,8 @@ class TableFile:
 
         table, parquet = self.table(columns), io.BytesIO()
         pq.write_table(table, parquet)
-        return {f"{self.name}.parquet": parquet.getvalue(), f"{self.name}.csv": table_csv(table)}
+        shown = with_words(table, self.schema, self.tables[self.at])
+        return {f"{self.name}.parquet": parquet.getvalue(), f"{self.name}.csv": table_csv(shown)}
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
         """Its numbers, shaped by its axes; BundleError if the file is another."""

@@ -22,7 +22,7 @@ import numpy as np
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
-from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.occupancy import Occupancy, occupancy
 from congenial.pairs.pairs import Supremum
 
 Reading = Literal["robust", "existential", "literal"]
@@ -67,7 +67,7 @@ def reach(
             remedy="Use reading = 'robust', or the replace-one metric.",
         )
     if not figures.bounds and figures.structure != "general":
-        groups = Occupancy(figures)
+        groups = occupancy(figures)
         if metric == "replace-one":
             alone = groups.known and not groups.several and _one_database(merged(figures))
             return _single("closed form") if alone else _closed_form(groups, reading)
@@ -102,14 +102,17 @@ def _closed_form(groups: Occupancy, reading: Reading) -> Reach:
         return Reach(Supremum(Fraction(apart), known), 1, True if apart == 2 else None)
     robust = reading == "robust"
     worst, exact = (apart if robust else 1), known
+    # Somebody from outside may come in; then everybody in the block can make room.
+    inside_only = int(robust and groups.parts == 1)
     for one in groups.crossings:
-        if not one.levels or len(one.levels) + robust <= worst:
-            continue
-        # Somebody from outside may come in; then everybody in the block can make room.
-        inside_only = robust and groups.parts == 1
-        people, attained = one.cover(without=int(inside_only))
-        if people + robust > worst:
-            worst, exact = people + robust, attained
+        for features in np.unique(one.margins)[::-1].tolist():  # as many people are always enough
+            if not features or features + robust <= worst:
+                break
+            for people, attained in one.covers(one.margins == features, without=inside_only):
+                if people + robust > worst:
+                    worst, exact = people + robust, attained
+                if features + robust <= worst:
+                    break
     generating = 2 if groups.margins >= 2 else 1  # two people exchange their levels of one feature
     return Reach(Supremum(Fraction(worst), exact and known), generating, True)
 
@@ -119,8 +122,9 @@ def _closed_form_rows(groups: Occupancy) -> Reach:
     fixed = groups.parts > int(groups.loose)
     worst, exact = (2 if fixed else 1), groups.known or not fixed
     for one in groups.crossings:
-        people, attained = one.cover()
-        if one.people != 0 and 2 * people > worst:
-            worst, exact = 2 * people, exact and attained
+        inside = np.ones(len(one.margins), dtype=bool) if one.people is None else one.people > 0
+        for people, attained in one.covers(inside):
+            if 2 * people > worst:
+                worst, exact = 2 * people, exact and attained
     generating = 4 if groups.margins >= 2 else worst
     return Reach(Supremum(Fraction(worst), exact), generating, True)

@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,12 +29,13 @@ from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
 from congenial.pairs.moves import Moves, Weighted
-from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.occupancy import occupancy
 from congenial.pairs.pairs import Pairs, PublishedPairs
 from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
 from congenial.pairs.universe import RULE, left_out, no_pairs_in_words, pairs_in_words
 
 if TYPE_CHECKING:
+    from congenial.pairs.difference_types import DifferenceTypes
     from congenial.pairs.differences import Differences
 
 
@@ -306,11 +307,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def _by_types(self, releases: list[Weighted], square: bool) -> Supremum:
         """Over the maximal difference types, which know what several tables do at once."""
-        from congenial.data.workload import Workload
-        from congenial.pairs.difference_types import difference_types
-
-        workload = Workload.of(self.schema, [names for names, _ in releases])
-        types = difference_types(self, workload)
+        types = _types(self, tuple(names for names, _ in releases))
         rows = types.squares if square else types.absolutes
         by = "closed form" if types.method == "bound" else "enumeration"
         return Supremum(_largest(rows, releases), types.exact, by)
@@ -336,7 +333,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     @cached_property
     def _moves(self) -> Moves:
         moves = self.records // 2 if self.metric == "symmetric difference" else self.records
-        return Moves(Occupancy(self.published), moves)
+        return Moves(occupancy(self.published), moves)
 
     @cached_property
     def people_kept(self) -> bool:
@@ -356,8 +353,10 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """S(A_a) as far as the figures allow, listed if there are few."""
-        from congenial.pairs.differences import list_differences
+        from congenial.pairs.differences import LARGEST_DOMAIN, list_differences
 
+        if self.published.cells.size > LARGEST_DOMAIN:
+            return None
         if queries not in self._lists:
             replaced = self.metric == "replace-one"
             norm = 2 * self.records if replaced else self.records
@@ -366,6 +365,15 @@ class SemiAdjacent(PublishedPairs, Adjacency):
                 found = replace(found, exact=False)
             self._lists[queries] = found
         return self._lists[queries]
+
+
+@lru_cache(maxsize=64)
+def _types(pairs: SemiAdjacent, tables: tuple[tuple[str, ...], ...]) -> DifferenceTypes:
+    """The maximal difference types of some tables; prices ask for the same ones again and again."""
+    from congenial.data.workload import Workload
+    from congenial.pairs.difference_types import difference_types
+
+    return difference_types(pairs, Workload.of(pairs.schema, tables))
 
 
 def _largest(norms: Any, releases: Sequence[Weighted]) -> Fraction:

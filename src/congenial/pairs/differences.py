@@ -27,7 +27,7 @@ from congenial.figures.lattice import Ints
 from congenial.figures.merged import Merged
 from congenial.figures.statements import Statement
 from congenial.pairs.listed_distances import ListedDistances
-from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.occupancy import occupancy
 
 LARGEST_DOMAIN = 50_000  # cells that figures and queries mention
 MOST_MULTISETS = 40_000
@@ -153,7 +153,7 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
     figures = of.mandates
     if figures.bounds or figures.structure == "general" or figures.values is None:
         return rows, False
-    groups = Occupancy(figures)
+    groups = occupancy(figures)
     first = np.array([int(np.argmax(of.of_cell == j)) for j in range(of.atoms)], dtype=np.int64)
     names = figures.atoms[first] if of.atoms else first
     people = np.where(groups.crossed, np.inf, groups.people)
@@ -161,12 +161,13 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
     exact = groups.known
     for one in groups.crossings:
         assert one.block.features is not None
-        where = np.flatnonzero(np.isin(names, one.block.atoms))
-        level = one.block.features[np.searchsorted(one.block.atoms, names[where])]
-        for k, totals in enumerate(one.totals or ()):
-            held = np.zeros((len(rows), len(totals)), dtype=np.int64)
-            np.add.at(held.T, level[:, k], left[:, where].T)
-            fits &= np.all(held <= totals, axis=1)
+        for number, atoms in enumerate(one.block.atoms):
+            where = np.flatnonzero(np.isin(names, atoms))
+            level = one.block.features[np.searchsorted(atoms, names[where])]
+            for k, totals in enumerate(one.totals or ()):
+                held = np.zeros((len(rows), totals.shape[1]), dtype=np.int64)
+                np.add.at(held.T, level[:, k], left[:, where].T)
+                fits &= np.all(held <= totals[number], axis=1)
         exact = exact and one.totals is not None
     return rows[fits], exact
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from congenial.data.workload import Margin, Partition
 from congenial.figures.invariants import Invariants
-from congenial.pairs.occupancy import Crossing, Occupancy
+from congenial.pairs.occupancy import Crossing, occupancy
 
 
 def occurs(figures: Invariants, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:
@@ -30,6 +30,8 @@ def occurs(figures: Invariants, names: Sequence[str], tables: Sequence[Margin], 
     together = all(_kept_apart([table.partitions[k] for table in tables]) for k in outside)
     rest = [table for table in tables if not (together and _shows(table, outside))]
     able = _holds(figures) >= a if figures.equalities else np.array([a == 1])
+    if not np.any(able):
+        return False
     atoms = figures.atoms
     group = np.where(able[np.maximum(atoms, 0)] & (atoms >= 0), atoms, -1)
     if not rest:
@@ -72,7 +74,7 @@ def _changed_inside(
 
 def _holds(figures: Invariants) -> NDArray[np.float64]:
     """People that each group is known to be able to hold; 0 where figures do not tell."""
-    groups = Occupancy(figures)
+    groups = occupancy(figures)
     people = np.where(np.isfinite(groups.people), groups.people, 0.0)
     for one in groups.crossings:
         people[one.block.atoms] = _holds_crossing(one)
@@ -83,8 +85,8 @@ def _holds_crossing(one: Crossing) -> NDArray[np.float64]:
     """An atom of complete one-way margins can hold as many as the smallest of its levels."""
     block = one.block
     if one.totals is None or block.features is None:
-        return np.zeros(len(block.atoms))
-    if len(block.atoms) != np.prod(block.levels):
-        return np.zeros(len(block.atoms))
+        return np.zeros(block.atoms.shape)
+    if block.atoms.shape[1] != np.prod(block.levels):
+        return np.zeros(block.atoms.shape)
     levels = zip(one.totals, block.features.T, strict=True)
-    return np.asarray(np.min([total[level] for total, level in levels], axis=0), dtype=float)
+    return np.asarray(np.min([total[:, level] for total, level in levels], axis=0), dtype=float)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from congenial.figures.invariants import Invariants
 from congenial.figures.support import images
 from congenial.pairs.occupancy import Crossing, Occupancy
 from congenial.pairs.pairs import Supremum
@@ -110,11 +111,17 @@ class Moves:
         return max(self._largest_norm_of(one) for one in self.groups.crossings)
 
     def _largest_norm_of(self, one: Crossing) -> int:
-        """Largest norm of a kernel vector of the margins of one block; blocks add up no further."""
-        if len(one.levels) < 2 or self.moves < 2:
-            return 0
-        every = len(one.levels) > 2 or min(one.levels) > 2  # hexagons exist
-        return 2 * self.moves if every else 4 * (self.moves // 2)
+        """Largest norm of a kernel vector of the margins of one block of a kind; blocks add up no
+        further.
+        """
+        return int(self._norms(one).max())
+
+    def _norms(self, one: Crossing) -> Any:
+        """Largest norm of a kernel vector of the margins, of each block."""
+        fewest = np.where(one.shown >= 2, one.shown, np.iinfo(np.int64).max).min(axis=1)
+        every = (one.margins > 2) | (fewest > 2)  # hexagons exist
+        norms = np.where(every, 2 * self.moves, 4 * (self.moves // 2))
+        return np.where((one.margins < 2) | (self.moves < 2), 0, norms)
 
     def _largest_square(self, names: tuple[str, ...]) -> int:
         """Largest ||phi u||_2^2: 2 m^2 for norm 2m, and less where atoms show one cell each.
@@ -157,24 +164,30 @@ class Moves:
             return True
         for one in self.groups.crossings:
             block = one.block
-            if one.totals is None or len(block.atoms) != np.prod(block.levels):
+            if one.totals is None or block.atoms.shape[1] != np.prod(block.levels):
                 continue
             assert block.features is not None
             levels = zip(one.totals, block.features.T, strict=True)
-            most = np.min([total[level] for total, level in levels], axis=0)
+            most = np.min([total[:, level] for total, level in levels], axis=0)
             if np.any(varies[block.atoms] & (most >= self.moves)):
                 return True
         return False
 
     def _room(self, one: Crossing) -> bool:
+        """Whether a block of this kind has the people that the largest kernel vector needs."""
         if one.totals is None:
             return False
-        norm, odd = self._largest_norm_of(one), self._largest_norm_of(one) % 4
-        need = 1 if norm <= 6 and len(one.levels) == 2 else norm // 2  # people on each level used
-        largest = [np.sort(level)[::-1] for level in one.totals]
-        shown = [int(np.count_nonzero(level >= need)) for level in largest]
-        changed, levels = (3, 2) if odd and len(one.levels) > 2 else (2, 3 if odd else 2)
-        return min(shown) >= 1 and sum(number >= levels for number in shown) >= changed
+        margins, norm = one.margins, self._norms(one)
+        odd = norm % 4 > 0
+        need = np.where((norm <= 6) & (margins == 2), 1, norm // 2)  # people on each level used
+        shown = np.stack(
+            [np.count_nonzero(level >= need[:, np.newaxis], axis=1) for level in one.totals]
+        )
+        changed = np.where(odd & (margins > 2), 3, 2)
+        levels = np.where(odd & (margins <= 2), 3, 2)
+        enough = (shown >= levels).sum(axis=0) >= changed
+        largest = max(map(self._largest_norm_of, self.groups.crossings))
+        return bool(np.any((shown.min(axis=0) >= 1) & enough & (norm == largest)))
 
     def _shown_apart(self, names: tuple[str, ...]) -> bool:
         """Whether every atom shows one released cell, no two atoms the same one, and figures are
@@ -183,13 +196,13 @@ class Moves:
         Only then is phi u the kernel vector itself; cells of several atoms add up and can double.
         """
         figures = self.groups.mandates
-        if not np.all(figures.matrix.data == 1):
+        if not np.all(figures.matrix.data == 1) or np.any(self._varies(names)):
             return False
         seen = images(figures, names)
+        first = np.full(seen.keys, -1, dtype=np.int64)  # some atom that each released cell shows
         cells = figures.atoms >= 0
-        pairs = np.unique(np.stack([figures.atoms[cells], seen.key[cells]]), axis=1)
-        once = len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1]
-        return once and seen.other == 1
+        first[seen.key[cells]] = figures.atoms[cells]
+        return bool(np.all(first[seen.key[cells]] == figures.atoms[cells]))
 
     # ---- moves inside atoms ------------------------------------------------------------------
 
@@ -230,26 +243,9 @@ class Moves:
         place = np.array([ranked.index(price) for price in prices])
         return ranked, place[of_atom.reshape(-1)]
 
-    @cached_property
-    def _varying(self) -> dict[tuple[str, ...], Any]:
-        return {}
-
     def _varies(self, names: tuple[str, ...]) -> Any:
         """Which atoms show two or more different cells of the table over `names`."""
-        if names not in self._varying:
-            self._varying[names] = self._shows_several(names)
-        return self._varying[names]
-
-    def _shows_several(self, names: tuple[str, ...]) -> Any:
-        figures = self.groups.mandates
-        seen = images(figures, names)
-        atoms = figures.atoms
-        cells = atoms >= 0
-        low = np.full(len(self.groups.people), np.iinfo(np.int64).max)
-        high = np.full(len(self.groups.people), -1)
-        np.minimum.at(low, atoms[cells], seen.key[cells])
-        np.maximum.at(high, atoms[cells], seen.key[cells])
-        return (high > low) | ((high >= 0) & (seen.other > 1))
+        return _shows_several(self.groups.mandates, names)
 
     def _at_once(self, atom: int, releases: Sequence[Weighted]) -> bool:
         """Whether one move inside the atom is seen by every release that can see any (sufficient
@@ -266,3 +262,17 @@ class Moves:
             if self._varies(names)[atom] and seen.other == 1:
                 together &= seen.key[cells] != seen.key[cells[0]]
         return bool(np.any(together))
+
+
+@lru_cache(maxsize=16)
+def _shows_several(figures: Invariants, names: tuple[str, ...]) -> Any:
+    """Which atoms show two or more different cells of the table over `names`."""
+    atoms, seen = figures.atoms, images(figures, names)
+    cells = atoms >= 0
+    size = int(atoms.max(initial=0)) + 1
+    if seen.keys == len(seen.key):  # every cell of the figures shows cells of its own
+        return np.bincount(atoms[cells], minlength=size) * seen.other > 1
+    low, high = np.full(size, np.iinfo(np.int64).max), np.full(size, -1)
+    np.minimum.at(low, atoms[cells], seen.key[cells])
+    np.maximum.at(high, atoms[cells], seen.key[cells])
+    return (high > low) | ((high >= 0) & (seen.other > 1))

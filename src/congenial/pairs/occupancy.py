@@ -6,13 +6,14 @@ which can only enlarge distances and sensitivities.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from congenial.figures.blocks import Block
+from congenial.figures.blocks import BlockKind
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
 from congenial.pairs.set_cover import Cover, hardest_cover
@@ -20,31 +21,50 @@ from congenial.pairs.set_cover import Cover, hardest_cover
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """A one-way block: people on each level of each feature, or None while they are unknown."""
+    """One-way blocks of one kind: people on each level of each feature, or None while unknown.
 
-    block: Block
+    `totals[k]` has one line a block and one column a level of feature k.
+    """
+
+    block: BlockKind
     totals: list[Ints] | None
 
     @cached_property
-    def levels(self) -> list[int]:
-        """Non-empty levels of its features, those with two or more."""
-        sizes: Any = self.block.levels
-        if self.totals is not None:
-            sizes = (np.count_nonzero(level) for level in self.totals)
-        return [int(size) for size in sizes if size >= 2]
+    def shown(self) -> Ints:
+        """Non-empty levels of each feature (columns) of each block (lines)."""
+        if self.totals is None:
+            return np.tile(np.array(self.block.levels), (len(self.block.atoms), 1))
+        return np.stack([np.count_nonzero(level, axis=1) for level in self.totals], axis=1)
 
     @cached_property
-    def people(self) -> int | None:
-        """People in the block."""
-        return None if self.totals is None else int(self.totals[0].sum())
+    def margins(self) -> Ints:
+        """Features with two or more non-empty levels, of each block."""
+        return np.asarray(np.count_nonzero(self.shown >= 2, axis=1))
 
-    def cover(self, without: int = 0) -> Cover:
-        """Most people ever needed to show all levels of some answer, `without` one of them."""
+    @cached_property
+    def people(self) -> Ints | None:
+        """People in each block."""
+        return None if self.totals is None else self.totals[0].sum(axis=1)
+
+    def covers(self, blocks: Any, without: int = 0) -> Iterator[Cover]:
+        """Most people ever needed to show all levels of some answer, `without` one of them: of
+        some blocks, those that say the same once, the most features and people first.
+        """
         if self.totals is None or self.people is None:
-            return Cover(max(1, len(self.levels)), False)
-        open_levels = [level[level > 0] for level in self.totals if np.count_nonzero(level) >= 2]
-        others = max(1, self.people - without)
-        return hardest_cover([int(level.min()) for level in open_levels], others)
+            features = np.unique(self.margins[blocks])[::-1]
+            yield from (Cover(max(1, int(one)), False) for one in features)
+            return
+        open_ = self.shown[blocks] >= 2
+        rarest = np.stack([_rarest(level[blocks]) for level in self.totals], axis=1)
+        others = np.maximum(1, self.people[blocks] - without)
+        keys = np.column_stack([-open_.sum(axis=1), -others, np.where(open_, rarest, 0)])
+        for _, number, *held in np.unique(keys, axis=0).tolist():
+            yield hardest_cover([one for one in held if one], -number)
+
+
+def _rarest(level: Ints) -> Ints:
+    """The fewest people on a level that is not empty, of each block."""
+    return np.asarray(np.where(level > 0, level, np.iinfo(np.int64).max).min(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,23 +86,22 @@ class Occupancy:
         elif self.mandates.values is not None:  # atoms outside crossing margins have known totals
             alone = np.ones(len(people), dtype=bool)
             alone[0] = False
-            for block in self.mandates.blocks:
-                alone[block.atoms] = False
+            for kind in self.mandates.blocks.kinds:
+                alone[kind.atoms] = False
             if alone.any():
                 people[alone] = np.rint(self.mandates.some_solution[np.flatnonzero(alone) - 1])
         return people
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
-        """The blocks of crossing margins."""
-        return tuple(
-            Crossing(block, self.mandates.level_totals(block)) for block in self.mandates.blocks
-        )
+        """The blocks of crossing margins, kind by kind."""
+        kinds = self.mandates.blocks.kinds
+        return tuple(Crossing(kind, self.mandates.level_totals(kind)) for kind in kinds)
 
     @cached_property
     def margins(self) -> int:
         """Most features with two or more non-empty levels in one block; 0 without blocks."""
-        return max((len(one.levels) for one in self.crossings), default=0)
+        return max((int(one.margins.max()) for one in self.crossings), default=0)
 
     @cached_property
     def loose(self) -> bool:
@@ -105,10 +124,19 @@ class Occupancy:
     @cached_property
     def parts(self) -> int:
         """Atoms and blocks with people in them: groups between which nobody can move alone."""
-        blocks = sum(one.people is None or one.people > 0 for one in self.crossings)
+        blocks = sum(
+            len(one.block.atoms) if one.people is None else int(np.count_nonzero(one.people))
+            for one in self.crossings
+        )
         return int(np.count_nonzero(self.people[~self.crossed])) + blocks
 
     @property
     def several(self) -> bool:
         """Whether the figures tell apart two people, or may do so."""
-        return self.parts > 1 or any(one.levels for one in self.crossings)
+        return self.parts > 1 or any(np.any(one.margins) for one in self.crossings)
+
+
+@lru_cache(maxsize=16)
+def occupancy(figures: Invariants) -> Occupancy:
+    """Who is where under some figures; what was worked out is kept for those who ask again."""
+    return Occupancy(figures)

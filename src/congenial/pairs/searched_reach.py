@@ -6,14 +6,16 @@ bounds the distance for every value of the figures, or integer programmes find i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from congenial.errors import StructureError
 from congenial.figures import lattice
-from congenial.figures.blocks import blocks, rows_of
+from congenial.figures.blocks import BlockKind, blocks
 from congenial.figures.merged import Merged
 from congenial.pairs import integer_programme
 from congenial.pairs.a_star import Metric, Reach, Reading
@@ -90,23 +92,24 @@ def longest_move(of: Merged, with_sum: bool) -> int | None:
         matrix = sp.bmat([[matrix, None], [of.least, slack]], format="csr", dtype=np.int64)
     if lattice.rank(matrix) == matrix.shape[1]:  # one conforming table on atoms
         return 0
-    longest, known = 0, dict[tuple[int, bytes], int | None]()
-    tied = blocks(matrix)
-    rows = rows_of(matrix, [block.atoms for block in tied])
-    for block, equations in zip(tied, rows, strict=True):
-        people = block.atoms < of.atoms
-        if block.features is not None and np.all(people):
-            longest = max(longest, 2 * len(block.levels))
-            continue
-        key = (id(equations), people.tobytes())
-        if key not in known:
-            basis = graver(equations)
-            norms = None if basis is None else np.abs(basis[:, people]).sum(axis=1)
-            known[key] = None if norms is None else int(norms.max(initial=0))
-        norm = known[key]
-        if norm is None:
+    return _longest((kind, kind.atoms < of.atoms) for kind in blocks(matrix).kinds)
+
+
+def _longest(tied: Iterable[tuple[BlockKind, Any]]) -> int | None:
+    """The longest move of kinds of blocks, given which of their atoms are people, not slacks."""
+    longest = 0
+    for kind, people in tied:
+        basis = None if kind.features is not None and np.all(people) else graver(kind.equations)
+        if basis is None and kind.features is None:
             return None
-        longest = max(longest, norm)
+        for told in np.unique(people, axis=0):
+            if kind.features is not None and np.all(told):
+                longest = max(longest, 2 * len(kind.levels))
+            elif basis is None:
+                return None
+            else:
+                norms = np.abs(basis[:, told]).sum(axis=1)
+                longest = max(longest, int(norms.max(initial=0)))
     return longest
 
 

@@ -33,8 +33,8 @@ Floats = NDArray[np.float64]
 ROUNDING = Fraction(1, 10**9)  # masses whose sum is this close to 1 were rounded
 
 GAUSSIAN: dict[str, Rule | type] = {
-    "mean": either(ARRAY, FINITE),
-    "covariance": either(ARRAY, FINITE),
+    "mean": either(ARRAY, FINITE, np.ndarray),
+    "covariance": either(ARRAY, FINITE, np.ndarray),
     "worth": optional(POSITIVE),
 }
 DISCRETE: dict[str, Rule | type] = {

@@ -112,12 +112,14 @@ class TablesDescription:
     `measured`: the law of each table that is drawn, given the same figures. `tables`: the axes of
     all tables that are printed, measured or not; `keep`: further partitions that printed whole
     counts follow. `design`: how the noise was chosen, as plain data, which no price depends on.
+    `parts`: the geographic name by whose levels it was drawn and is written, if it was.
     """
 
     measured: tuple[Description, ...]
     tables: tuple[tuple[str, ...], ...]
     keep: tuple[str, ...] = ()
     design: Mapping[str, Any] = field(default_factory=dict)
+    parts: str = ""
 
     mechanism: ClassVar[str] = "several_tables"
     columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
@@ -134,6 +136,8 @@ class TablesDescription:
             raise GuaranteeError("a table is measured twice, or measured and not printed.")
         if any(one.support != self.support or one.levels for one in self.measured):
             raise GuaranteeError("tables measured together are drawn given the same figures.")
+        if self.parts:
+            self.support.schema.axis(self.parts)  # raises when it is unknown
         for names in self.tables:
             self.support.schema.axes(names)  # raises when an axis is unknown
 
@@ -172,6 +176,7 @@ class TablesDescription:
             ],
             "support": self.support.to_dict(),
             "design": dict(self.design),
+            **({"parts": self.parts} if self.parts else {}),
         }
 
     @classmethod
@@ -184,6 +189,7 @@ class TablesDescription:
             tuple(tuple(names) for names in data["tables"]),
             tuple(data["keep"]),
             data["design"],
+            str(data.get("parts", "")),
         )
 
 

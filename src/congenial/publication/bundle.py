@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -27,12 +28,13 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.registry import by_name
-from congenial.mechanisms.released import Released
+from congenial.mechanisms.released import PartFile, Released
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import absurd_promise
 
 FORMAT = 1
+FORMAT_WITH_FOLDERS = 2  # as 1, and `folders`: digests of the files in folders, by folder and name
 CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
@@ -62,6 +64,7 @@ def write(
         partial.mkdir(parents=True)
         for name, content in files_of(release, promise, report).items():
             write_synced(partial / name, content)
+        _link_parts(release, partial)
         digest = _write_index(release, partial, promise)
         sync(partial)
     except OSError as reason:
@@ -71,6 +74,28 @@ def write(
             remedy="Choose a folder you can write to with --out.",
         ) from None
     return PreparedBundle(partial, folder, digest)
+
+
+def _link_parts(release: Released, partial: Path) -> None:
+    """Give the files that were written apart their place, without copying where that can be."""
+    for name, file in release.part_files.items():
+        place = partial / name
+        place.parent.mkdir(exist_ok=True)
+        try:
+            os.link(file.path, place)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(file.path, place)
+    for folder in folders_of(release):
+        sync(partial / folder)
+
+
+def folders_of(release: Released) -> dict[str, dict[str, str]]:
+    """Digests of the files in folders, by folder and name."""
+    found: dict[str, dict[str, str]] = {}
+    for name, file in release.part_files.items():
+        folder, _, inside = name.partition("/")
+        found.setdefault(folder, {})[inside] = file.digest
+    return found
 
 
 def write_synced(path: Path, content: bytes) -> None:
@@ -153,7 +178,8 @@ def files_of(release: Released, promise: str, report: str) -> dict[str, bytes]:
 
 
 def _write_index(release: Released, folder: Path, promise: str) -> str:
-    files = {path.name: sha256(path.read_bytes()) for path in sorted(folder.iterdir())}
+    plain = [path for path in sorted(folder.iterdir()) if not path.is_dir()]
+    files = {path.name: sha256(path.read_bytes()) for path in plain}
     content = as_json(index_of(release, promise, files))
     write_synced(folder / INDEX, content)
     digest = sha256(content)
@@ -163,8 +189,9 @@ def _write_index(release: Released, folder: Path, promise: str) -> str:
 
 def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[str, Any]:
     """What release.json says; `files` are the digests by name."""
+    folders = folders_of(release)
     return {
-        "format": FORMAT,
+        "format": FORMAT_WITH_FOLDERS if folders else FORMAT,
         "kind": release.kind,
         "name": release.name,
         "software": f"congenial {__version__}",
@@ -175,6 +202,7 @@ def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[
         "randomness": release.randomness,
         "publishable": release.publishable,
         "files": dict(files),
+        **({"folders": folders} if folders else {}),
     }
 
 
@@ -192,7 +220,7 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     and type checkers know what is returned. Without it every kind is read, as a `Released`: a
     `Release` for a protected table, a `TablesRelease`, `StatisticsRelease`, `ValuesRelease` or
     `SyntheticRelease` for several tables, statistics, counts given public information, synthetic
-    records.
+    records. A nation drawn by parts is a `PartedRelease`, whose files are opened when asked for.
 
     Reading checks form only; `verify` checks digests, words and the promise.
 
@@ -270,6 +298,15 @@ class FilesOf(Mapping[str, bytes]):
     def __init__(self, folder: Path, index: Mapping[str, Any]) -> None:
         self._folder, self.index = folder, index
 
+    @cached_property
+    def part_files(self) -> dict[str, PartFile]:
+        """The files in folders, by `folder/name`."""
+        return {
+            f"{folder}/{name}": PartFile(self._folder / folder / name, digest)
+            for folder, files in checked_folders(self.index).items()
+            for name, digest in files.items()
+        }
+
     @property
     def _names(self) -> set[str]:
         return set(self.index["files"])
@@ -286,6 +323,25 @@ class FilesOf(Mapping[str, bytes]):
         return len(self._names)
 
 
+def checked_folders(index: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The folders that release.json names; BundleError if one lies elsewhere."""
+    folders = index.get("folders", {})
+    plain = isinstance(folders, dict) and all(isinstance(one, dict) for one in folders.values())
+    names = [*folders, *(name for one in folders.values() for name in one)] if plain else [""]
+    if not plain or any(
+        not isinstance(name, str) or Path(name).name != name or name in ("", ".", "..")
+        for name in names
+    ):
+        raise BundleError(
+            "release.json lists folders outside the bundle's folder.",
+            remedy="Do not use this bundle; get it from its publisher.",
+        )
+    return {
+        folder: {name: str(digest) for name, digest in files.items()}
+        for folder, files in folders.items()
+    }
+
+
 def read_index(folder: Path) -> dict[str, Any]:
     """The bundle's release.json, after checking that it is one."""
     if not folder.is_dir() or not any((folder / name).exists() for name in (INDEX, DIGEST)):
@@ -294,10 +350,12 @@ def read_index(folder: Path) -> dict[str, Any]:
             remedy=f"Give the bundle's own folder, the one with {INDEX}.",
         )
     index = _parse(folder / INDEX)
-    if not isinstance(index, dict) or index.get("format") != FORMAT:
+    known = (FORMAT, FORMAT_WITH_FOLDERS)
+    if not isinstance(index, dict) or index.get("format") not in known:
         told = index.get("format") if isinstance(index, dict) else None
         raise BundleError(
-            f"'{folder}' has bundle format {told!r}; this software reads format {FORMAT}.",
+            f"'{folder}' has bundle format {told!r}; this software reads formats {known[0]} and "
+            f"{known[1]}.",
             remedy="Use the version of congenial that wrote it.",
         )
     return index
@@ -345,9 +403,12 @@ def readme(release: Released, promise: str) -> str:
     listed = "\n".join(f"{name:<27}{what}" for name, what in files)
     usage = "\n".join(f"  {line}" for line in release.usage)
     note = _csv_note(release)
-    return f"""{warning}{release.name}
-{"=" * len(release.name)}
-
+    about = release.schema.about
+    title = f"{about.title} ({release.name})" if about.title else release.name
+    told = "".join(f"{name}: {what}\n" for name, what in about.told)
+    return f"""{warning}{title}
+{"=" * len(title)}
+{told}
 What is promised
 {promise}
 
@@ -381,13 +442,14 @@ def _csv_note(release: Released) -> str:
 
 def citation(release: Released) -> str:
     """CITATION.cff."""
+    about = release.schema.about
     return f"""cff-version: 1.2.0
 message: If you use this release, please cite it and the software that protected it.
-title: {json.dumps(f"{release.name}: protected {release.kind}")}
+title: {json.dumps(f"{about.title or release.name}: protected {release.kind}")}
 type: dataset
 version: {json.dumps(f"congenial {__version__}")}
 authors:
-  - name: The publisher of this folder
+  - name: {json.dumps(about.agency) if about.agency else "The publisher of this folder"}
 references:
   - type: software
     title: Congenial

@@ -8,6 +8,7 @@ Beside the folder `name` there may be, under hidden names:
     .name.drawing   room for the drawn values
     .name.drawn     the drawn values, whole and synced: what `congenial ledger finish` reads
     .name.partial   the bundle before it has its name
+    .name.run       a private folder of a release that is drawn part by part (`drawing_by_parts`)
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ class Claim:
     def partial(self) -> Path:
         """The bundle before it has its name."""
         return self._hidden("partial")
+
+    @property
+    def run(self) -> Path:
+        """The private folder of a release that is drawn part by part."""
+        return self._hidden("run")
 
     def take_room(self, size: int) -> None:
         """Reserve disk space, half for the drawn values and half for the bundle."""
@@ -126,6 +132,11 @@ def claimed(folder: Path) -> Iterator[Claim]:
         lock.unlink(missing_ok=True)
         _remove_empty(new)
         os.close(handle)
+
+
+def begun(folder: Path) -> bool:
+    """Whether a release by parts for this place was begun and not finished."""
+    return Claim(folder).run.exists()
 
 
 def refuse_kept(claim: Claim, ledger: Ledger) -> None:

@@ -46,6 +46,10 @@ def carry_out(
     plan: Plan, offer: Offer, folder: Path, ledger: Ledger, progress: Callable[[str], Any]
 ) -> ReleaseResult:
     """Claim the folder and its room, reserve, mark as drawn, draw, keep, write, rename, commit."""
+    if offer.run is not None:
+        from congenial.publication.drawing_by_parts import carry_out_by_parts
+
+        return carry_out_by_parts(plan, offer, offer.run, folder, ledger, progress)
     guarantee = offer.guarantee
     with (
         claimed(folder) as claim,
@@ -63,7 +67,7 @@ def carry_out(
         with _to_the_end(progress):
             reservation.mark_drawn()
             with after_draw(offer.name, claim):
-                drawn = _promised(offer.draw(), guarantee)
+                drawn = promised(offer.draw(), guarantee)
                 claim.keep(drawn, reservation.id)
                 words = promise_of(guarantee, ledger)
                 progress("writing the bundle")
@@ -75,7 +79,7 @@ def carry_out(
     return ReleaseResult(drawn, folder, prepared.digest, words)
 
 
-def _promised(release: Any, guarantee: Guarantee) -> Any:
+def promised(release: Any, guarantee: Guarantee) -> Any:
     """A release with the promise that was offered and reserved for."""
     return release if release.guarantee is guarantee else replace(release, guarantee=guarantee)
 
@@ -99,7 +103,7 @@ def rehearse(offer: Offer) -> Offer:
     could be written with (a law without words, a picture that fails) is found out while nothing
     is spent. The offer that is returned knows how much room all that takes.
     """
-    made_up = _promised(offer.rehearsal(), offer.guarantee)
+    made_up = promised(offer.rehearsal(), offer.guarantee)
     words = offer.guarantee.explain()
     files = bundle.files_of(made_up, words, offer.report(made_up, words))
     index = json.loads(json.dumps(bundle.index_of(made_up, words, dict.fromkeys(files, ""))))
@@ -127,6 +131,12 @@ def after_draw(name: str, claim: Claim) -> Iterator[None]:
 
 def _spent(name: str, claim: Claim, why: str) -> tuple[str, str]:
     """What to say of a release that failed after its draw, and what to do about it."""
+    if claim.run.exists():
+        return (
+            f"'{name}' is begun and paid for, but it is not finished: {why}",
+            "Mend that, then run `congenial release` again: it goes on where it stopped, draws "
+            "nothing twice and spends nothing.",
+        )
     if claim.kept.exists():
         return (
             f"'{name}' is drawn and spent, and kept in '{claim.kept}', but it is not finished: "

@@ -28,6 +28,8 @@ _ATTRIBUTE: dict[str, Any] = {
         "within": {"type": "object", "additionalProperties": _LABELS},
         "missing": _TEXT,
         "other": _TEXT,
+        "label": _TEXT,
+        "labels": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
     },
     "additionalProperties": False,
 }
@@ -44,7 +46,7 @@ def plan_schema() -> dict[str, Any]:
     """The JSON Schema of a plan.
 
     >>> sorted(plan_schema()["properties"])
-    ['budget', 'data', 'derive', 'publish', 'release', 'schema']
+    ['about', 'budget', 'data', 'derive', 'publish', 'release', 'schema']
     """
     made: dict[str, Any] = _for_toml(Plan.model_json_schema(schema_generator=_Shapes))
     del made["properties"]["folder"]  # where relative paths start: not a key of the file

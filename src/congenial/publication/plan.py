@@ -11,14 +11,17 @@ import difflib
 import hashlib
 import json
 import tomllib
+from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic import Field, GetCoreSchemaHandler, ValidationError, field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
 from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.schema import Schema, Unit
@@ -73,6 +76,20 @@ class DataSection(Section):
     def file_format(self) -> FileFormat:
         """How the files are written."""
         return FileFormat(self.separator, self.encoding, self.sheet)
+
+
+class AboutSection(Section):
+    """[about]: words for readers of what comes out."""
+
+    title: str = ""
+    agency: str = ""
+    date: str = ""
+    contact: str = ""
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _written(cls, value: Any) -> Any:
+        return value.isoformat() if isinstance(value, date) else value
 
 
 class PublishEntry(Section):
@@ -183,6 +200,7 @@ class Plan(Section):
     release: list[AnySection] = []
     budget: BudgetSection
     derive: dict[str, DeriveEntry] = {}
+    about: AboutSection = AboutSection()
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
@@ -242,7 +260,7 @@ class Plan(Section):
                     f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
                     remedy="Fill in its levels, or delete the line if no release shows it.",
                 )
-        return schema
+        return replace(schema, about=About(**self.about.model_dump()))
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -358,7 +376,7 @@ class Plan(Section):
 
 
 # Keys that came later: where a plan does not use them its digest is what it was before.
-_LATER = {"": ("derive",), "data": ("separator", "encoding", "sheet")}
+_LATER = {"": ("derive", "about"), "data": ("separator", "encoding", "sheet")}
 
 
 def _digest_of(plain: dict[str, Any]) -> str:
@@ -369,8 +387,12 @@ def _drop_unused(plain: dict[str, Any]) -> None:
     for section, keys in _LATER.items():
         part = plain[section] if section else plain
         for key in keys:
-            if not part[key]:
+            if not _told(part[key]):
                 del part[key]
+
+
+def _told(value: Any) -> bool:
+    return any(map(_told, value.values())) if isinstance(value, dict) else bool(value)
 
 
 registry.on_change(lambda: Plan.model_rebuild(force=True))
@@ -435,6 +457,7 @@ def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list
         "data": DataSection,
         "publish": PublishEntry,
         "derive": DeriveEntry,
+        "about": AboutSection,
         "budget": BudgetSection,
     }
     model: type[Section] = Plan

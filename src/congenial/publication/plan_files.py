@@ -1,8 +1,7 @@
 """The files a plan names besides its data: lists of levels, recodings, counts to lean on.
 
 They are part of what is planned, so that the plan's digest covers what they hold. A key names such
-a file if it ends in `_file`, is `file` (of recodings) or `prior` (the counts that a base measure
-leans on).
+a file if it ends in `_file`, or is `prior` (the counts that a base measure leans on).
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from typing import Any
 
 from congenial.errors import PlanError
 
-NAMES = ("file", "prior")
-
 
 def named_files(plan: Any) -> Iterator[str]:
     """The files that a plan names, as it writes them.
@@ -25,7 +22,7 @@ def named_files(plan: Any) -> Iterator[str]:
     """
     if isinstance(plan, Mapping):
         for key, value in plan.items():
-            if isinstance(value, str) and (str(key).endswith("_file") or key in NAMES):
+            if isinstance(value, str) and (str(key).endswith("_file") or key == "prior"):
                 yield value
             else:
                 yield from named_files(value)

@@ -7,6 +7,7 @@ everything; a digest published elsewhere does.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -25,9 +26,12 @@ from congenial.publication.bundle import (
     COMMON,
     CREATED,
     DIGEST,
+    FORMAT_WITH_FOLDERS,
     INDEX,
+    UNNAMED,
     FilesOf,
     as_json,
+    checked_folders,
     index_of,
     published_csv,
     read,
@@ -51,12 +55,16 @@ SYSTEM = "drawn from the system's randomness"
 
 
 def verify(
-    folder: str | Path, digest: str | None = None, signer: str | Path | None = None
+    folder: str | Path,
+    digest: str | None = None,
+    signer: str | Path | None = None,
+    part: str | None = None,
 ) -> list[Check]:
     """Check a bundle's digests, its signature, and its content.
 
     digest: one published elsewhere. signer: file of the publisher's public key, or of allowed
-    signers; a bundle that none of them signed then fails.
+    signers; a bundle that none of them signed then fails. part: of a bundle that is cut into parts,
+    look into the files of this one only.
 
     A line for each check, in order; the bundle is sound if all of them hold. Sums, labels, the
     promise and every sentence are worked out again from what the bundle holds. What cannot be
@@ -71,6 +79,7 @@ def verify(
     """
     expect(folder, PATH, "the folder", "Give its path.", BundleError)
     expect(digest, (str, type(None)), "the digest", "Give its text.", BundleError)
+    expect(part, (str, type(None)), "the part", "Give its name.", BundleError)
     folder = Path(folder)
     keys = None if signer is None else public_keys(signer)
     index = read_index(folder)
@@ -84,18 +93,48 @@ def verify(
         path = folder / name
         same = path.is_file() and not path.is_symlink() and sha256(read_bytes(path)) == expected
         checks.append(Check(f"{name} is as released", same))
+    checks.extend(_folders(folder, index, part))
     checks.extend(_signature(folder, keys))
-    known = {*_manifest(index), INDEX, DIGEST, SIGNATURE}
+    known = {*_manifest(index), *checked_folders(index), INDEX, DIGEST, SIGNATURE}
     extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
     checks.append(Check(ADDED, not extra, ", ".join(extra)))
     if all(check.holds for check in checks):
         try:
-            checks.extend(_content(folder, index))
+            checks.extend(_content(folder, index, part))
         except CongenialError as error:
             checks.append(Check("the bundle can be read", False, str(error)))
         except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
             checks.append(Check("what it says makes sense", False, type(reason).__name__))
     return checks
+
+
+def _folders(folder: Path, index: Mapping[str, Any], part: str | None) -> list[Check]:
+    """Whether the files in folders are as released, each read once, a little at a time."""
+    found = []
+    files = _Files(folder, index)
+    one = None if part is None else by_name(index.get("kind", UNNAMED)).part_file(files, part)
+    for name, inside in sorted(checked_folders(index).items()):
+        place = folder / name
+        if place.is_symlink() or not place.is_dir():
+            found.append(Check(f"{name}/ is as released", False, "it is not there"))
+            continue
+        extra = sorted(path.name for path in place.iterdir() if path.name not in inside)
+        other = [
+            file
+            for file, digest in sorted(inside.items())
+            if one in (None, file) and digest_of(place / file) != digest
+        ]
+        detail = ", ".join([*other, *extra][:5])
+        found.append(Check(f"{name}/ is as released", not (other or extra), detail))
+    return found
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a file, read a little at a time; empty where it is no file of its own."""
+    if path.is_symlink() or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _signature(folder: Path, keys: set[bytes] | None) -> list[Check]:
@@ -115,14 +154,15 @@ def _signature(folder: Path, keys: set[bytes] | None) -> list[Check]:
     return checks
 
 
-def _content(folder: Path, index: Mapping[str, Any]) -> list[Check]:
+def _content(folder: Path, index: Mapping[str, Any], part: str | None) -> list[Check]:
     """What the bundle says, against what follows from its parts."""
     files, release = _Files(folder, index), read(folder)
+    kind = by_name(release.kind)
     promised = release.guarantee
     told = dict(index["guarantee"])
     pairs = told.pop("adjacency")
     checks = [
-        *by_name(release.kind).verify(files, release),
+        *(kind.verify(files, release) if part is None else kind.verify_part(files, release, part)),
         Check(
             "published.csv says the same as published.json",
             files.same("published.csv", published_csv(release.published).encode()),
@@ -204,8 +244,9 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
         right = datetime.strptime(created, CREATED).strftime(CREATED) == created
     except ValueError:
         right = False
+    folders = {"folders"} if index["format"] == FORMAT_WITH_FOLDERS else set()
     software = re.fullmatch(r"congenial [0-9][0-9a-z.+]*", str(index.get("software")))
-    return right and software is not None and set(index) | {"kind"} == FIELDS
+    return right and software is not None and set(index) | {"kind"} == FIELDS | folders
 
 
 def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,11 @@ from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.pricing import Repricing
+from congenial.ledger.pricing import Repricing, uncountable
 from congenial.ledger.refusals import WHOLE_DATASET
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
+from congenial.publication.claim import begun
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
 
@@ -149,6 +150,8 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     if ledger is None:
         return plan.invariants
     known = ledger.mandates
+    if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
+        known = replace(known, schema=plan.schema)  # the same population in other words
     return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
 
 
@@ -319,7 +322,8 @@ def release(
     """
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
-    bundle.check_absent(folder)
+    if not begun(folder):
+        bundle.check_absent(folder)
     before = open_ledger(plan, create=False, who=who)
     _refuse_unapproved(plan, before)
     kind = of_section(section)
@@ -328,10 +332,34 @@ def release(
     _published(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
+    _refuse_price(plan, built, name, before)
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
         ledger = _now_open(plan, before, who)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
+
+
+def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) -> None:
+    """BudgetError when the budget does not allow a mechanism, whose price is known before data are
+    read; the ledger asks again when it draws.
+    """
+    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.pairs.adjacency import Adjacency
+
+    if not isinstance(mechanism, Mechanism):
+        return
+    if ledger is not None:
+        ledger.refuse(mechanism.description, mechanism.guarantee, name)
+        return
+    if not isinstance(mechanism.adjacency, Adjacency):
+        return
+    budget, loss = plan.budget.budget(), joint_loss([mechanism.priced], mechanism.adjacency)
+    if not budget.allows(loss):
+        raise uncountable(budget, loss, name) or BudgetError(
+            f"release '{name}' asks for {budget.say(loss)}, and the budget is {budget.words}. "
+            "Nothing was drawn.",
+            remedy="Ask for less, or set another budget in the plan.",
+        )
 
 
 def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:
@@ -349,6 +377,7 @@ def _now_open(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:
 
 def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     """BudgetError when the budget does not allow all these releases together; draws nothing."""
+    names = [name for name in names if not begun(plan.folder / "bundles" / name)]
     if len(names) < 2:
         return  # drawing it asks the ledger itself
     sections = [plan.named(name) for name in names]

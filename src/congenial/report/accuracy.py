@@ -62,8 +62,8 @@ def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> Error
     schema = mechanism.adjacency.schema
     sums = prod(len(axis.levels) for axis in schema.axes(margin))
     index = cell_index(schema, mechanism.description.table, margin)
-    found = mechanism.error_laws(np.broadcast_to(index, mechanism.shape), sums)
-    laws = {id(law): law for law in found}.values()  # sums of the same make share a law
+    shown = np.broadcast_to(index, mechanism.shape)
+    laws, _ = mechanism.different_error_laws(shown, sums)
     what = " x ".join(margin) if margin else "total"
     return ErrorRow(
         what,
@@ -88,7 +88,9 @@ def less_noise(mechanism: Mechanism) -> tuple[str, float] | None:
         other = KNorm.calibrate(mechanism.guarantee, description.table)
     except CongenialError:
         return None
-    ours, theirs = (error_rows(one)[-1].standard_deviation for one in (mechanism, other))
+    ours, theirs = cell_deviation(mechanism), cell_deviation(other)
+    assert ours is not None
+    assert theirs is not None
     return (other.name, theirs) if theirs < 0.97 * ours else None
 
 

@@ -43,14 +43,15 @@ def _figure(release: Released, statement: Statement, values: Any) -> ExactFigure
     told = f"{_counted(statement)}.{ground}"
     if values is None:
         return ExactFigure(statement.label, told, None)
-    axes = release.schema.axes(statement.by)
+    schema = release.schema
+    shown_levels = [schema.shown_levels(name) for name in statement.by]
     kept = list(np.ndindex(*values.shape))[:LARGEST_TABLE]
     rows = [
-        [*(axis.levels[i] for axis, i in zip(axes, at, strict=True)), int(values[at])]
+        [*(levels[i] for levels, i in zip(shown_levels, at, strict=True)), int(values[at])]
         for at in kept
     ]
     columns = [
-        *(PageColumn(axis.name) for axis in axes),
+        *(PageColumn(schema.shown(name)) for name in statement.by),
         PageColumn("published value", number=True),
     ]
     shown = folded_table(columns, rows, values.size, "published.csv")

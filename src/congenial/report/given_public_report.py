@@ -97,7 +97,7 @@ class GivenPublicReport:
 
     def _counts(self, release: ValuesRelease) -> PageTable:
         columns = [
-            *(PageColumn(name) for name in release.table),
+            *(PageColumn(release.schema.shown(name)) for name in release.table),
             PageColumn("released count", number=True),
         ]
         rows = [[*cell, n] for cell, n in zip(_cells(release), release.values, strict=True)]
@@ -135,7 +135,7 @@ class GivenPublicReport:
 
 def _cells(release: ValuesRelease) -> list[tuple[str, ...]]:
     """The labels of the cells, in the order of the counts."""
-    return list(product(*(axis.levels for axis in release.schema.axes(release.table))))
+    return list(product(*(release.schema.shown_levels(name) for name in release.table)))
 
 
 def counts_chart(

@@ -21,7 +21,6 @@ from congenial.report.views import (
     CellNoise,
     Shown,
     View,
-    ordered,
     piece_of,
 )
 
@@ -99,7 +98,7 @@ def _exactness(release: Release, rows: Sequence[Shown]) -> list[str]:
 
 def margin_chart(release: Release, name: str, rows: Sequence[Shown]) -> Any:
     """Points with intervals for one axis."""
-    levels = list(release.schema.axis(name).levels)
+    levels = list(release.schema.shown_levels(name))
     points = _points(rows, _exactness(release, rows), panelled=False)
     return styled(_panel(points, levels, WIDTH, _domain(points)))
 
@@ -118,16 +117,14 @@ def cells_chart(release: Release, piece: View) -> Any:
 
 
 def _panels(release: Release, piece: View, points: list[dict[str, Any]]) -> Any:
-    """Panels side by side; two of them stand back to back, like a population pyramid."""
+    """Panels side by side; axes run the same way in all of them."""
     alt = altair()
-    levels = list(release.schema.axis(piece.rows).levels)
+    levels = list(release.schema.shown_levels(piece.rows))
     domain = _domain(points)
     if piece.panels is None:
         return _panel(points, levels, WIDTH, domain)
-    columns = release.schema.axis(piece.panels).levels
-    pyramid = len(columns) == 2
-    if pyramid and ordered(release, piece.rows):
-        levels.reverse()
+    columns = release.schema.shown_levels(piece.panels)
+    title = release.schema.shown(piece.panels)
     parts = []
     for i, column in enumerate(columns):
         part = _panel(
@@ -135,12 +132,11 @@ def _panels(release: Release, piece: View, points: list[dict[str, Any]]) -> Any:
             levels,
             (WIDTH + 40) // len(columns),
             domain,
-            labelled=i == int(pyramid),
-            mirrored=pyramid and i == 0,
+            labelled=i == 0,
             kinds=list(dict.fromkeys(point["kind"] for point in points)),
         )
-        parts.append(part.properties(title=alt.Title(f"{piece.panels}: {column}", anchor="middle")))
-    return alt.hconcat(*parts, spacing=6 if pyramid else 16)
+        parts.append(part.properties(title=alt.Title(f"{title}: {column}", anchor="middle")))
+    return alt.hconcat(*parts, spacing=16)
 
 
 def _domain(points: Sequence[dict[str, Any]]) -> list[float]:
@@ -160,7 +156,6 @@ def _panel(
     domain: list[float],
     *,
     labelled: bool = True,
-    mirrored: bool = False,
     kinds: list[str] | None = None,
 ) -> Any:
     """One panel: a rule with end caps for each interval, a point for each value as drawn."""
@@ -168,7 +163,7 @@ def _panel(
     kinds = kinds or list(dict.fromkeys(point["kind"] for point in points))
     axis = alt.Axis(title=None, labelLimit=190, labelPadding=6) if labelled else None
     y = alt.Y("row:N", sort=levels, scale=alt.Scale(domain=levels), axis=axis)
-    scale = alt.Scale(domain=domain, reverse=mirrored, nice=False, zero=False)
+    scale = alt.Scale(domain=domain, nice=False, zero=False)
     ticks = alt.Axis(
         title="people",
         format="~s" if domain[1] >= 1e5 else ",~f",

@@ -72,8 +72,9 @@ def render(release: Release, promise: str, pen: Pen = pictures) -> str:
 
 
 def _axes(release: Release) -> str:
-    axes = release.schema.axes(release.table)
-    return " × ".join(f"{axis.name} ({len(axis.levels)})" for axis in axes) or "total"
+    schema = release.schema
+    axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.table]
+    return " × ".join(axes) or "total"
 
 
 def _agreeing(release: Release) -> str:
@@ -128,8 +129,8 @@ def _records_words(release: Release) -> str:
             f"{counted(adjacency.records, 'row')}."
         )
     words = (
-        f"a* = {adjacency.records}: the two datasets compared by the promise differ in at most "
-        f"{counted(adjacency.records, 'record')}"
+        "The two datasets compared by the promise differ in at most "
+        f"{counted(adjacency.records, 'record')} (a* in the papers)"
     )
     if adjacency.records > 1 and adjacency.mandates.equalities:
         others = "another person's answer" if adjacency.records == 2 else "other people's answers"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
 import numpy as np
 
+from congenial.data.schema import Schema
 from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import LEVEL, TablesRelease
 from congenial.privacy.semantics import belief_words
@@ -124,21 +129,27 @@ def _labels(release: TablesRelease, at: int) -> list[str]:
 
 
 def _table(release: TablesRelease, at: int) -> PageTable:
-    axes = release.schema.axes(release.tables[at])
-    estimates, deviations = release.estimates[at], release.deviations[at]
+    numbers = (release.estimates[at], release.deviations[at], release.counts[at])
+    file = f"{file_name(release.tables, at)}.csv"
+    return table_rows(release.schema, release.tables[at], *numbers, file)
+
+
+def table_rows(
+    schema: Schema, names: Sequence[str], estimates: Any, deviations: Any, counts: Any, file: str
+) -> PageTable:
+    """One row per cell: labels, printed count if there is one, estimate and interval."""
+    levels = [schema.shown_levels(name) for name in names]
     low, high = ends(estimates, deviations, LEVEL)
-    counts = release.counts[at]
     rows = []
-    for cell in list(np.ndindex(*estimates.shape))[:LARGEST_TABLE]:
-        labels = [axis.levels[i] for axis, i in zip(axes, cell, strict=True)]
+    for cell in islice(np.ndindex(*estimates.shape), LARGEST_TABLE):
+        labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]
         printed = [] if counts is None else [f"{int(counts[cell]):,}"]
         interval = f"{int(low[cell]):,} to {int(high[cell]):,}"
         rows.append([*labels, *printed, f"{estimates[cell]:,.1f}", interval])
     columns = [
-        *(PageColumn(axis.name) for axis in axes),
+        *(PageColumn(schema.shown(name)) for name in names),
         *([] if counts is None else [PageColumn("count", number=True)]),
         PageColumn("estimate", number=True),
         PageColumn(f"{LEVEL:.0%} interval", number=True),
     ]
-    file = f"{file_name(release.tables, at)}.csv"
     return folded_table(columns, rows, estimates.size, file)

@@ -106,7 +106,8 @@ def _sums(
     release: Release, names: tuple[str, ...], rows: Sequence[Shown], address: str | None
 ) -> ShownPiece:
     """One margin: its picture with the numbers folded away, or the numbers alone."""
-    title, words = " and ".join(reversed(names)), _width_words(rows)
+    title = " and ".join(release.schema.shown(name) for name in reversed(names))
+    words = _width_words(rows)
     column = "count" if release.prints(*names) else "count_as_drawn"
     numbers = _rows(release, names, rows, SUM_IT.format(column=column))
     alternative = (
@@ -126,7 +127,8 @@ def _rows(release: Release, names: Sequence[str], sums: Sequence[Shown], file: s
     prints = release.prints(*names)
     projected = release.raw is not None and prints
     counts = "count" if prints else "count as drawn"
-    columns = [*(PageColumn(name) for name in names), PageColumn(counts, number=True)]
+    shown = release.schema.shown
+    columns = [*(PageColumn(shown(name)) for name in names), PageColumn(counts, number=True)]
     if projected:
         columns.append(PageColumn("count as drawn", number=True))
     bounded = release.mechanism.additive

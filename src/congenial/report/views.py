@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,13 +55,16 @@ def shown(release: Release, names: Sequence[str]) -> list[Shown]:
     intervals = release.intervals(names, LEVEL)
     values = np.asarray(release.margin(*names)).reshape(-1).tolist()
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
-    laws = release.mechanism.error_laws(index, len(values))
-    exact = {id(law): law.variance == 0 for law in laws}
-    drawn = {id(law): isinstance(law, SimulatedLaw) for law in laws}
-    columns = [intervals[name].to_pylist() for name in (*names, "estimate", "low", "high")]
+    laws, of_sum = release.mechanism.different_error_laws(index, len(values))
+    exact = np.array([law.variance == 0 for law in laws])[of_sum].tolist()
+    drawn = np.array([isinstance(law, SimulatedLaw) for law in laws])[of_sum].tolist()
+    labels = product(*(release.schema.shown_levels(name) for name in names))
+    columns = [intervals[name].to_pylist() for name in ("estimate", "low", "high")]
     return [
-        Shown(tuple(row[:-3]), value, row[-3], row[-2], row[-1], exact[id(law)], drawn[id(law)])
-        for value, law, row in zip(values, laws, zip(*columns, strict=True), strict=True)
+        Shown(told, value, estimate, low, high, sure, simulated)
+        for told, value, sure, simulated, (estimate, low, high) in zip(
+            labels, values, exact, drawn, zip(*columns, strict=True), strict=True
+        )
     ]
 
 
@@ -70,10 +74,10 @@ def _bare(release: Release, names: tuple[str, ...]) -> list[Shown]:
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
     known = support(release.description.support, release.table)
     fixed = known.fixes(index, values.size).tolist()
-    axes = release.schema.axes(names)
+    levels = [release.schema.shown_levels(name) for name in names]
     found = []
     for at, exact in zip(np.ndindex(*values.shape), fixed, strict=True):
-        labels = tuple(axis.levels[i] for axis, i in zip(axes, at, strict=True))
+        labels = tuple(shown[i] for shown, i in zip(levels, at, strict=True))
         value = values[at].item()
         found.append(Shown(labels, value, value, value, value, exact))
     return found
@@ -133,7 +137,9 @@ def ordered(release: Release, name: str) -> bool:
 def held_words(release: Release, piece: View) -> str:
     """Where the other axes are held: "county = Adams"."""
     schema = release.schema
-    return ", ".join(f"{name} = {schema.axis(name).levels[i]}" for name, i in piece.held)
+    return ", ".join(
+        f"{schema.shown(name)} = {schema.shown_levels(name)[i]}" for name, i in piece.held
+    )
 
 
 def chosen_words(release: Release, piece: View) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import StructureError
+from congenial.figures.alike import equal_lines
 from congenial.figures.support import LOOSE, Support, Tie
 from congenial.sampling.choice import ChosenLaw, TablePart, choose
 from congenial.sampling.crossing.elimination import CrossingGroups
@@ -191,12 +192,13 @@ def _alike(cell: CellLaw, support: Support, chain: bool) -> Iterator[tuple[TiedN
     """Ties with equal equations and sizes share a sampler (thousands of counties have one make)."""
     flat = support.labels.reshape(-1)
     order = np.argsort(flat, kind="stable")
-    start = np.searchsorted(flat[order], np.arange(support.groups + 1))
-    makes: dict[Any, tuple[Tie, list[Ints]]] = {}
-    for tie in support.ties:
-        cells = np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
-        sizes = support.sizes[tie.groups]
-        key = (tie.pattern, sizes.tobytes())
-        makes.setdefault(key, (tie, []))[1].append(cells)
-    for tie, places in makes.values():
-        yield TiedNoise(cell, tie, support.sizes[tie.groups], chain), np.stack(places)
+    start = np.count_nonzero(flat < 0) + np.cumsum(support.sizes) - support.sizes
+    for kind in support.ties.kinds:
+        sizes = support.sizes[kind.groups]
+        for same in equal_lines(sizes):
+            tie = Tie(kind.groups[same[0]], kind.pattern, None)
+            places = [
+                order[start[kind.groups[same, g]][:, np.newaxis] + np.arange(size)]
+                for g, size in enumerate(sizes[same[0]].tolist())
+            ]
+            yield TiedNoise(cell, tie, sizes[same[0]], chain), np.concatenate(places, axis=1)

@@ -120,11 +120,11 @@ class SystemRandomness(Randomness):
         from cryptography.hazmat.primitives.ciphers.modes import CTR
 
         counter = bytes(16)  # starts at 0: the key is never used again
-        stream = Cipher(AES256(_system_key()), CTR(counter)).encryptor()
+        stream = Cipher(AES256(system_key()), CTR(counter)).encryptor()
         return np.frombuffer(stream.update(bytes(8 * n)), dtype="<u8").astype(np.uint64, copy=False)
 
 
-def _system_key() -> bytes:
+def system_key() -> bytes:
     """256 bits from the operating system, or RandomnessError."""
     try:
         key = os.urandom(32)

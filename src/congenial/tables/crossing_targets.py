@@ -19,7 +19,7 @@ from congenial.data.workload import Ints, Margin
 from congenial.tables.estimate import Estimates, finest
 from congenial.tables.measurements import FigureRows, Floats, Measurements
 
-LARGEST = 500_000  # cells
+LARGEST = 200_000  # cells
 SWEEPS = 60
 ENOUGH = 0.05  # people by which a sum may be off
 NOWHERE = -1  # the block of cells that a sum leaves out

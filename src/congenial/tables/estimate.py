@@ -100,14 +100,14 @@ def estimate(
     terms = []
     for b in measurements.measured:
         margin = measurements.margins[b]
-        y = _measured(measurements, b, values)
+        y = measured_values(measurements, b, values)
         terms.append(
             (margin, (measurements.precisions[b] * (y - measurements.start_totals(margin)))[None])
         )
     return Estimates(measurements, inverse, inverse.apply(terms))
 
 
-def _measured(measurements: Measurements, b: int, values: Sequence[Any]) -> Floats:
+def measured_values(measurements: Measurements, b: int, values: Sequence[Any]) -> Floats:
     """Table b as drawn, with one axis per attribute of the cells."""
     names, margin = measurements.workload.tables[b], measurements.margins[b]
     schema = measurements.workload.schema

@@ -235,9 +235,12 @@ def common_refinement(partitions: Sequence[Partition]) -> Partition:
     >>> common_refinement([Partition.of([0, 0, 1, 1]), Partition.of([1, 0, 0, 0])]).blocks
     (0, 1, 2, 2)
     """
-    number: dict[tuple[int, ...], int] = {}
-    labels = zip(*(partition.blocks for partition in partitions), strict=True)
-    return Partition.of([number.setdefault(label, len(number)) for label in labels])
+    found = np.zeros(len(partitions[0].blocks), dtype=np.int64)
+    for partition in partitions:
+        pairs = found * partition.size + partition.array
+        _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
+        found = np.argsort(np.argsort(first))[number.reshape(-1)]
+    return Partition.of(found)
 
 
 def relative(coarse: Partition, fine: Partition) -> Partition:

@@ -11,7 +11,7 @@ that children imply are kept by their parents; these bounds are worked out here,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -121,6 +121,37 @@ def node_order(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrde
         f"whole counts cannot be fitted from coarse to fine: {telling[0]}.",
         remedy="Print the estimates, or publish figures that follow the tables.",
     )
+
+
+def order_along(measurements: Measurements, tree: int, groups: Ints) -> NodeOrder:
+    """The order along one attribute with given groups; StructureError where there is none."""
+    found = _order_at(measurements, tree, ())
+    if isinstance(found, str):
+        raise StructureError(
+            f"whole counts cannot be fitted from coarse to fine: {found}.",
+            remedy="Publish figures that follow the tables.",
+        )
+    return replace(found, groups=groups)
+
+
+def with_bounds(order: NodeOrder, low: Ints, high: Ints) -> NodeOrder:
+    """The same order where more is known of what the finest nodes can hold."""
+    atoms = list(order.atoms)
+    if atoms[-1].kernel is None:
+        return order
+    last = atoms[-1]
+    low, high = np.maximum(low, last.low), np.minimum(high, last.high)
+    atoms[-1] = Atoms(last.of_cell, last.sums, last.kernel, low, high)
+    for level in reversed(range(len(atoms) - 1)):
+        if atoms[level].kernel is not None:
+            atoms[level] = _pushed(atoms[level], atoms[level + 1], order.parents(level + 1))
+            _refuse_impossible(atoms[level])
+    return replace(order, atoms=tuple(atoms))
+
+
+def groups_of(measurements: Measurements, tree: int) -> Ints:
+    """The sums of a node's cells that are fitted beside the cells."""
+    return _groups(measurements, [at for at in range(len(measurements.shape)) if at != tree])
 
 
 def _order_at(measurements: Measurements, tree: int, keep: Sequence[str]) -> NodeOrder | str:

@@ -17,6 +17,7 @@ from math import prod
 import numpy as np
 
 from congenial.data.workload import Margin, Partition
+from congenial.errors import StructureError
 from congenial.tables.measurements import FigureRows, Floats, Measurements
 from congenial.tables.row_space import orthonormal
 
@@ -134,7 +135,25 @@ def separate(measurements: Measurements) -> Separation | str:
     return min(found, key=lambda one: prod(one.core_shape))
 
 
-def _separate_at(measurements: Measurements, tree: int) -> Separation | str:
+def separate_along(
+    measurements: Measurements, tree: int, flat: Sequence[int] | None = None
+) -> Separation:
+    """The separation along one attribute; StructureError where there is none.
+
+    `flat`: attributes to be treated as flat, where a larger domain decides which are.
+    """
+    found = _separate_at(measurements, tree, flat)
+    if isinstance(found, str):
+        raise StructureError(
+            f"the tables do not come apart along {measurements.names[tree]}: {found}.",
+            remedy="Name tables by areas that nest and by whole attributes.",
+        )
+    return found
+
+
+def _separate_at(
+    measurements: Measurements, tree: int, given: Sequence[int] | None = None
+) -> Separation | str:
     name = measurements.names[tree]
     figures, margins = measurements.figures, measurements.margins
     if any(tree in figure.mentions for figure in figures):
@@ -152,7 +171,8 @@ def _separate_at(measurements: Measurements, tree: int) -> Separation | str:
     flat = tuple(
         at
         for at in rest
-        if all(margin.partitions[at].size in (1, measurements.shape[at]) for margin in margins)
+        if (given is None or at in given)
+        and all(margin.partitions[at].size in (1, measurements.shape[at]) for margin in margins)
         and (at not in mentioned or all(_alike(s, sizes, mentioned.index(at)) for s in spaces))
     )
     core = tuple(at for at in rest if at not in flat)

@@ -72,10 +72,21 @@ class TreeInverse:
         return sorted(found, key=lambda one: (len(one), one))
 
     def _part(self, contrasts: Contrasts) -> ContrastPasses:
+        leaf, information, parents, fixed = self._levels(contrasts)
+        passes = TreePasses(self.separation.chain[leaf].size, parents, information, fixed)
+        return ContrastPasses(leaf, passes)
+
+    def _levels(
+        self, contrasts: Contrasts, at_least: int | None = None
+    ) -> tuple[int, list[Floats], list[Partition], list[Floats]]:
+        """The finest level that is measured, and from there on: information, parents, figures.
+
+        `at_least`: a level from which to start, measured or not.
+        """
         separation, width = self.separation, prod(self.separation.core_shape)
         chain = separation.chain
         information = [np.zeros((width, width)) for _ in chain]
-        leaf = len(chain)
+        leaf = len(chain) if at_least is None else at_least
         for b in self.measurements.measured:
             margin = self.measurements.margins[b]
             if set(contrasts) <= set(separation.shown(margin)):
@@ -86,8 +97,7 @@ class TreeInverse:
             relative(up, at) for at, up in zip(chain[leaf:], chain[leaf + 1 :], strict=False)
         ]
         fixed = [separation.fixed(contrasts, level) for level in range(leaf, len(chain))]
-        passes = TreePasses(chain[leaf].size, parents, information[leaf:], fixed)
-        return ContrastPasses(leaf, passes)
+        return leaf, information[leaf:], parents, fixed
 
     def _core_margin(self, margin: Margin) -> Margin:
         return Margin(tuple(margin.partitions[at] for at in self.separation.core))
@@ -107,19 +117,24 @@ class TreeInverse:
         batch = len(terms[0][1])
         found: dict[Contrasts, Floats] = {}
         for contrasts in self._touched(terms):
-            part = self.parts[contrasts]
-            given: list[Floats | None] = [None] * len(part.passes.levels)
-            for margin, values in terms:
-                if set(contrasts) <= set(self.separation.shown(margin)):
-                    if self.settled(margin, contrasts):
-                        continue
-                    at = self.separation.level(margin) - part.leaf
-                    here = self._contrast(margin, values, contrasts)
-                    before = given[at]
-                    given[at] = here if before is None else before + here
+            given = self.given(contrasts, terms)
             if any(one is not None for one in given):
-                found[contrasts] = part.passes.solve(given)
+                found[contrasts] = self.parts[contrasts].passes.solve(given)
         return TreeSolution(self, batch, found)
+
+    def given(self, contrasts: Contrasts, terms: Terms) -> list[Floats | None]:
+        """The information vectors on one set of contrasts, per level of its passes."""
+        part = self.parts[contrasts]
+        given: list[Floats | None] = [None] * len(part.passes.levels)
+        for margin, values in terms:
+            if set(contrasts) <= set(self.separation.shown(margin)):
+                if self.settled(margin, contrasts):
+                    continue
+                at = self.separation.level(margin) - part.leaf
+                here = self.contrast(margin, values, contrasts)
+                before = given[at]
+                given[at] = here if before is None else before + here
+        return given
 
     def _supported(self, margin: Margin, values: Floats) -> tuple[Margin, Floats]:
         """The same linear form over a table that separates."""
@@ -139,7 +154,7 @@ class TreeInverse:
             raise not_determined(self.measurements.names, margin)
         return True
 
-    def _contrast(self, margin: Margin, values: Floats, contrasts: Contrasts) -> Floats:
+    def contrast(self, margin: Margin, values: Floats, contrasts: Contrasts) -> Floats:
         """The information a table's vector holds on u_A: shaped (batch x A, nodes, core)."""
         separation = self.separation
         others = [1 + at for at in separation.shown(margin) if at not in contrasts]

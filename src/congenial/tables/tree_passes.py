@@ -42,11 +42,21 @@ class Level:
     summed: Floats  # S; empty at the leaves
 
 
+@dataclass(frozen=True, eq=False)
+class Upward:
+    """Means given what was measured at and below each node, and sums of the children's."""
+
+    up: list[Floats]
+    sums: list[Floats]
+
+
 class TreePasses:
     """The tree with its information: solves and covariances.
 
     `parents[l]` are the nodes of level l + 1 that the nodes of level l belong to; `information[l]`
-    and `fixed[l]` (orthonormal rows, spanning those of the finer levels) hold at every node.
+    and `fixed[l]` (orthonormal rows, spanning those of the finer levels) hold at every node. A tree
+    may be cut at a level: `upward` and `downward` are then called apart, and `over` stands on the
+    sums of what was cut off.
     """
 
     def __init__(
@@ -56,9 +66,41 @@ class TreePasses:
         information: Sequence[Floats],
         fixed: Sequence[Floats],
     ) -> None:
+        first = _leaf_level(leaves, information[0], fixed[0])
+        self._build(leaves, parents, first, information, fixed)
+
+    @classmethod
+    def over(
+        cls,
+        summed: Floats,
+        parents: Sequence[Partition],
+        information: Sequence[Floats],
+        fixed: Sequence[Floats],
+    ) -> TreePasses:
+        """A tree whose leaves stand for trees of their own.
+
+        `summed[node]` is the covariance of the sum of a leaf's children given what was measured
+        below it; `fixed[0]` are the rows that are fixed there, `fixed[1:]` those of the levels.
+        """
+        made = cls.__new__(cls)
+        kinds, which = np.unique(summed.reshape(len(summed), -1), axis=0, return_inverse=True)
+        kinds = kinds.reshape(-1, *summed.shape[1:])
+        first = _measured_level(kinds, which.reshape(-1), information[0], (fixed[0], fixed[1]))
+        made._build(len(summed), parents, first, information, fixed[1:])
+        return made
+
+    def _build(
+        self,
+        leaves: int,
+        parents: Sequence[Partition],
+        first: Level,
+        information: Sequence[Floats],
+        fixed: Sequence[Floats],
+    ) -> None:
         self.leaves, self.parents = leaves, tuple(parents)
+        self.top: Floats | None = None  # covariance of the one top node, where more is known of it
         self.width = information[0].shape[0]
-        self.levels = [_leaf_level(leaves, information[0], fixed[0])]
+        self.levels = [first]
         for level, partition in enumerate(self.parents, start=1):
             before = self.levels[-1]
             self.levels.append(
@@ -68,9 +110,18 @@ class TreePasses:
             )
         self._sums = [Margin((p, Partition.levels(self.width))) for p in self.parents]
 
-    def solve(self, terms: Sequence[Floats | None]) -> Floats:
-        """x at the leaves for information vectors per level, shaped (batch, nodes, d)."""
-        up: list[Floats] = [_apply(self.levels[0], "covariance", self._leaf_terms(terms))]
+    def solve(self, terms: Sequence[Floats | None], below: Floats | None = None) -> Floats:
+        """x at the leaves for information vectors per level, shaped (batch, nodes, d).
+
+        `below`: the means of the children's sums of a tree that stands `over` others.
+        """
+        found = self.upward(terms, below)
+        return self.downward(found, found.up[-1])
+
+    def upward(self, terms: Sequence[Floats | None], below: Floats | None = None) -> Upward:
+        """Means given what was measured at and below each node."""
+        first = _apply(self.levels[0], "covariance", self._leaf_terms(terms, below))
+        up = [first if below is None else first + _apply(self.levels[0], "keep", below)]
         sums: list[Floats] = []
         for at, level in enumerate(self.levels[1:], start=1):
             total = self._sums[at - 1].totals(up[-1])
@@ -78,29 +129,32 @@ class TreePasses:
             here = _apply(level, "keep", total)
             given = terms[at]
             up.append(here if given is None else here + _apply(level, "covariance", given))
-        x = up[-1]
+        return Upward(up, sums)
+
+    def downward(self, found: Upward, x: Floats) -> Floats:
+        """x at the leaves, given x at the top."""
         for at in reversed(range(len(self.parents))):
-            moved = _apply(self.levels[at + 1], "share", x - sums[at])
+            moved = _apply(self.levels[at + 1], "share", x - found.sums[at])
             spread = np.take(moved, self.parents[at].array, axis=1)
-            x = up[at] + _apply(self.levels[at], "covariance", spread)
+            x = found.up[at] + _apply(self.levels[at], "covariance", spread)
         return x
 
-    def _leaf_terms(self, terms: Sequence[Floats | None]) -> Floats:
+    def _leaf_terms(self, terms: Sequence[Floats | None], below: Floats | None) -> Floats:
         given = terms[0]
         if given is not None:
             return given
+        if below is not None:
+            return np.zeros_like(below)
         batch = next(len(one) for one in terms if one is not None)
         return np.zeros((batch, self.leaves, self.width))
 
     @cached_property
     def covariances(self) -> tuple[tuple[Floats, Ints], ...]:
         """Per level: covariances given everything measured, one per kind, and each node's kind."""
-        found: list[tuple[Floats, Ints]] = []
-        for at in reversed(range(len(self.levels))):
+        last = self.levels[-1]
+        found = [(last.covariance if self.top is None else self.top[None], last.kinds)]
+        for at in reversed(range(len(self.levels) - 1)):
             level = self.levels[at]
-            if not found:
-                found.append((level.covariance, level.kinds))
-                continue
             above, kinds_above = found[-1]
             upper = self.levels[at + 1]
             number, first = np.unique(kinds_above, return_index=True)
@@ -108,9 +162,9 @@ class TreePasses:
             less = np.zeros_like(above)
             less[number] = share @ (summed - above[number]) @ share
             pairs = np.stack([level.kinds, kinds_above[self.parents[at].array]])
-            kinds, which = np.unique(pairs, axis=1, return_inverse=True)
-            own = level.covariance[kinds[0]]
-            found.append((own - own @ less[kinds[1]] @ own, which.reshape(-1)))
+            kinds_here, which = np.unique(pairs, axis=1, return_inverse=True)
+            own = level.covariance[kinds_here[0]]
+            found.append((own - own @ less[kinds_here[1]] @ own, which.reshape(-1)))
         return tuple(reversed(found))
 
 
@@ -133,6 +187,13 @@ def _inner_level(
     np.add.at(counts, (parents.array, below.kinds), 1.0)
     counts, kinds = np.unique(counts, axis=0, return_inverse=True)
     summed = np.tensordot(counts, below.covariance, 1)
+    return _measured_level(summed, kinds.reshape(-1), information, fixed)
+
+
+def _measured_level(
+    summed: Floats, kinds: Ints, information: Floats, fixed: tuple[Floats, Floats]
+) -> Level:
+    """Nodes of which the children's sums have covariances `summed`, one per kind."""
     eye = np.eye(summed.shape[1])
     measured = np.linalg.solve(eye + summed @ information, summed)
     keep = eye - measured @ information
@@ -143,7 +204,7 @@ def _inner_level(
         keep, measured = keep - gain @ (new @ keep), measured - gain @ (new @ measured)
     share = free @ np.linalg.inv(free.T @ summed @ free) @ free.T
     symmetric = (measured + np.swapaxes(measured, 1, 2)) / 2
-    return Level(kinds.reshape(-1), keep, symmetric, share, summed)
+    return Level(kinds, keep, symmetric, share, summed)
 
 
 def _apply(level: Level, what: str, vectors: Floats) -> Floats:

@@ -78,11 +78,11 @@ def rehearse_order(measurements: Measurements, keep: Sequence[str] = ()) -> Node
     """The order of the fit; StructureError where there is none that sums can be attained in."""
     order = node_order(measurements, keep)
     for level in range(1, len(order.chain)):
-        _refuse_unattainable(order, level)
+        refuse_unattainable(order, level)
     return order
 
 
-def _refuse_unattainable(order: NodeOrder, level: int) -> None:
+def refuse_unattainable(order: NodeOrder, level: int) -> None:
     """Sums that figures fix at a node must be sums that its children can have."""
     atoms, above = order.atoms[level], order.atoms[level - 1]
     if atoms.kernel is None or above.kernel is not None:
@@ -195,10 +195,15 @@ def _shows_groups(order: NodeOrder, margin: Margin) -> bool:
     return bool(np.array_equal(numbers, order.groups))
 
 
-def fit_to_targets(order: NodeOrder, targets: Sequence[LevelTargets]) -> WholeCounts:
-    """Whole counts near given targets, level by level."""
+def fit_to_targets(
+    order: NodeOrder, targets: Sequence[LevelTargets], top: Ints | None = None
+) -> WholeCounts:
+    """Whole counts near given targets, level by level; `top`: those of the top node, if known."""
     counts: Ints | None = None
     for level, target in enumerate(targets):
+        if counts is None and top is not None:
+            counts = top.reshape(1, -1)
+            continue
         found = np.zeros((order.chain[level].size, order.cells), dtype=np.int64)
         for nodes, columns in _families(order, level, counts):
             found[nodes] = _fit_node(order, level, target, nodes, columns)

@@ -52,9 +52,23 @@ class DuckDBSource(Source):
     def run(self, query: str) -> Any:
         """The result of a query on the relation."""
 
+        return self._guarded(query)
+
+    def copy(self, query: str, folder: Path, by: str, memory: str) -> None:
+        """Write the result of a query to Parquet files in folders named by a column, spilling to a
+        private folder beyond some memory where the connection is ours.
+        """
+        if self.connection is not None:
+            self.connection.execute(f"SET memory_limit = '{memory}'")
+            self.connection.execute("SET preserve_insertion_order = false")
+        place = DUCKDB.text(str(folder))
+        self._guarded(f"COPY ({query}) TO {place} (FORMAT parquet, PARTITION_BY ({by}))")
+
+    def _guarded(self, query: str) -> Any:
         def run() -> Any:
             try:
-                return self.relation.query(_VIEW, query).to_arrow_table()
+                found = self.relation.query(_VIEW, query)
+                return None if found is None else found.to_arrow_table()
             finally:
                 # DuckDB leaves a temporary view behind; the connection may be the caller's.
                 self.relation.query(_VIEW, f"DROP VIEW IF EXISTS {_VIEW}")

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 from congenial.data.arguments import expect
 from congenial.errors import StructureError
+from congenial.figures import lattice
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import bound_rows
-from congenial.figures.support import LOOSE, Support, Tie, support
+from congenial.figures.support import LOOSE, Pattern, Support, Tie, support
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.conforming_tables import ConformingTables
 from congenial.mechanisms.projection.node_fit import fit_nodes, is_node_fit, node_order_of
@@ -180,24 +181,48 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
     table = np.where(labels == LOOSE, loose or 0, 0).astype(np.int64)
     if groups.totals is None:
         return table.reshape(mechanism.shape)
-    alone = np.flatnonzero(~groups.tied)
+    told = ~groups.tied
+    totals = groups.totals.copy()
+    for kind in groups.ties.kinds if loose is None else ():
+        if kind.values is not None and kind.pattern.features is not None:
+            totals[kind.groups] = totals_with_margins(kind.pattern, kind.values)
+            told[kind.groups] = True
     if loose is None:
-        table[order[start[alone]]] = groups.totals[alone]
+        known = np.flatnonzero(told)
+        table[order[start[known]]] = totals[known]
     else:
         place = np.arange(len(labels)) - start[np.maximum(labels[order], 0)]
-        share, rest = np.divmod(np.maximum(groups.totals, 0), np.maximum(groups.sizes, 1))
+        share, rest = np.divmod(np.maximum(totals, 0), np.maximum(groups.sizes, 1))
         inside = labels[order] >= 0
         of = labels[order][inside]
         table[order[inside]] = share[of] + (place[inside] < rest[of])
-    for tie in groups.ties:
+    for tie in groups.ties if not np.all(told) else ():
         assert tie.values is not None
-        cells = _cells_of(tie, order, start)
-        table[cells] = nearest(
-            table[cells], _of_cells(tie, groups), tie.values, lower=0, randomness=randomness
-        )
+        if not told[tie.groups[0]]:
+            cells = _cells_of(tie, order, start)
+            table[cells] = nearest(
+                table[cells], _of_cells(tie, groups), tie.values, lower=0, randomness=randomness
+            )
     bounded = _bounded(mandates, groups)
     table = table if bounded is None else nearest_in(table, bounded, randomness)
     return table.reshape(mechanism.shape)
+
+
+def totals_with_margins(pattern: Pattern, values: Any) -> Any:
+    """Some whole totals >= 0 of groups (one tie a line) that have the margins of each tie.
+
+    People are lined up by their levels of every feature at once; a group gets those who stand in
+    all of its levels.
+    """
+    assert pattern.features is not None
+    x = lattice.solution_lines(pattern.equations, values)
+    first, last = np.zeros((len(x), x.shape[1])), np.full((len(x), x.shape[1]), np.inf)
+    for level in pattern.features.T:
+        people = np.rint(x @ (level[:, np.newaxis] == np.arange(level.max() + 1)))
+        ends = np.cumsum(people, axis=1)
+        first = np.maximum(first, (ends - people)[:, level])
+        last = np.minimum(last, ends[:, level])
+    return np.maximum(last - first, 0).astype(np.int64)
 
 
 def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from congenial.data.argument_rules import SEVERAL, check_fields
+from congenial.data.argument_rules import COUNT, check_fields
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import (
     Conditionals,
@@ -159,7 +159,7 @@ class DependentCounts(Scenarios):
     kind: ClassVar[str] = "dependent counts"
 
     def __post_init__(self) -> None:
-        check_fields(self, GuaranteeError, n=SEVERAL)
+        check_fields(self, GuaranteeError, n=COUNT)
         for name in ("z0", "z1"):
             object.__setattr__(self, name, probability(getattr(self, name), name))
         if self.n < 1:
@@ -214,7 +214,7 @@ class ConditionalNormal(Scenarios):
     kind: ClassVar[str] = "conditional normal"
 
     def __post_init__(self) -> None:
-        check_fields(self, GuaranteeError, n=SEVERAL)
+        check_fields(self, GuaranteeError, n=COUNT)
         names = ("variance", "public_variance", "with_record", "with_mean", "diameter")
         for name in names:
             object.__setattr__(self, name, rational(getattr(self, name)))

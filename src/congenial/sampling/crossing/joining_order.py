@@ -30,6 +30,13 @@ _MOST_DIMENSIONS = 3
 _MOST_STATES = 1 << 25  # entries of all messages of one component
 _MOST_WORK = 1 << 34  # terms summed for one component
 _LOOK_AHEAD = 40  # atoms of a component up to which ties are looked into
+_FEW = 12  # atoms of a component up to which the best one is looked for at every step
+_MOST_TRIED = 60  # atoms, beyond which an order is found at once or not at all
+_MOST_FREEDOM = 30  # free totals of a component
+REMEDY = (
+    "Publish crossing figures by the same areas (each by the finer ones too, or all by the coarser "
+    "ones), mandate fewer of them, or use a larger epsilon."
+)
 # Windows end at 2^-80 of the largest weight. Draws outside them are left with half of those bits
 # at least, so that their share is far below the 2^-2 that `atom_totals` refuses.
 _SPARE_BITS = 40
@@ -199,7 +206,7 @@ class Component:
             raise StructureError(
                 f"crossing groups tie {len(atoms)} atom totals too closely: "
                 f"{sum(sizes):.1e} states.",
-                remedy="Mandate fewer crossing totals, or use a larger epsilon.",
+                remedy=REMEDY,
             )
 
 
@@ -216,9 +223,28 @@ def _dimension(rows: tuple[tuple[int, ...], ...], joined: list[int], atoms: int)
 
 @lru_cache(maxsize=4096)  # counties repeat the same equations
 def joining_order(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, ...]:
-    """An order that keeps states small: each time the atom that leaves the smallest state, ties
-    broken by the smallest state one atom later. StructureError beyond three dimensions.
+    """An order that keeps states small; StructureError beyond three dimensions.
+
+    Few atoms: each time the one that leaves the smallest state, ties broken by the smallest state
+    one atom later. Many: column by column, if that will do.
     """
+    if atoms - len(rows) > _MOST_FREEDOM:
+        raise StructureError(
+            f"crossing groups tie {atoms} atom totals and leave {atoms - len(rows)} of them free, "
+            f"more than {_MOST_FREEDOM}.",
+            remedy=REMEDY,
+        )
+    if atoms > _FEW:
+        tried = _short_equations_first(rows, atoms)
+        if max(_dimensions(rows, tried)) <= _MOST_DIMENSIONS:
+            return tried
+        if atoms > _MOST_TRIED:
+            raise _too_wide(atoms)
+    return _best_at_every_step(rows, atoms)
+
+
+def _best_at_every_step(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, ...]:
+    """Each time the atom that leaves the smallest state, one atom later if need be."""
     left, joined = list(range(atoms)), list[int]()
     while left:
         sizes = {a: _dimension(rows, [*joined, a], atoms) for a in left}
@@ -232,14 +258,43 @@ def joining_order(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, .
             }
             ties = [a for a in ties if later[a] == min(later.values())]
         if sizes[ties[0]] > _MOST_DIMENSIONS:
-            raise StructureError(
-                f"crossing groups tie {atoms} atom totals: a state of more than "
-                f"{_MOST_DIMENSIONS} sums would be needed.",
-                remedy="Mandate fewer crossing totals.",
-            )
+            raise _too_wide(atoms)
         joined.append(ties[0])
         left.remove(ties[0])
     return tuple(joined)
+
+
+def _short_equations_first(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, ...]:
+    """Atoms one after another as equations name them, those of few atoms first: the columns of a
+    table before its rows.
+    """
+    named = sorted(([a for a, v in enumerate(row) if v] for row in rows), key=len)
+    return tuple(dict.fromkeys([a for row in named for a in row] + list(range(atoms))))
+
+
+def _dimensions(rows: tuple[tuple[int, ...], ...], order: Sequence[int]) -> list[int]:
+    """Dimensions of the states while atoms join in this order.
+
+    The rank of the first columns is the number of pivots among them.
+    """
+    before = _ranks(rows, order)
+    after = _ranks(rows, order[::-1])[::-1]
+    return [one + other - len(rows) for one, other in zip(before, after, strict=True)]
+
+
+def _ranks(rows: tuple[tuple[int, ...], ...], order: Sequence[int]) -> list[int]:
+    """Rank of the first 0, 1, 2, ... columns."""
+    dense = [[Fraction(row[a]) for a in order] for row in rows]
+    pivots = set(row_reduced(dense, len(order))[1])
+    return [0, *np.cumsum([a in pivots for a in range(len(order))]).tolist()]
+
+
+def _too_wide(atoms: int) -> StructureError:
+    return StructureError(
+        f"crossing groups tie {atoms} atom totals: a state of more than {_MOST_DIMENSIONS} sums "
+        "would be needed.",
+        remedy=REMEDY,
+    )
 
 
 def components(equations: list[dict[int, int]], atoms: int) -> list[Component]:

@@ -1,0 +1,126 @@
+"""Exact figures of a nation as one part sees them, and as what lies above the parts sees them.
+
+A figure by areas at least as fine as the parts says something about each part alone. Seen by tables
+above the parts it is its sum over each part, and nothing else: see `above_parts`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from congenial.data.area_parts import AreaParts
+from congenial.data.predicate import parse
+from congenial.errors import SchemaError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+
+
+def refuse_across(figures: Invariants, parts: AreaParts) -> None:
+    """StructureError for a figure that ties parts together: they could not be drawn apart."""
+    base = parts.attribute.name
+    for one in figures.statements:
+        bases = {b for condition, _ in one.terms if condition for b in _bases(condition, figures)}
+        if base in bases:
+            raise StructureError(
+                f"'{one.label}' counts some levels of {base} only, and parts are drawn alike.",
+                remedy=f"Publish it by {parts.parts}, or leave out parts.",
+            )
+        if one.relation == "=" and not _within(one, parts):
+            raise StructureError(
+                f"'{one.label}' is published over several of {parts.parts!r}, so these cannot be "
+                "drawn apart.",
+                remedy=f"Publish it by {parts.parts} or by finer areas, or choose coarser parts.",
+            )
+
+
+def _bases(condition: str, figures: Invariants) -> tuple[str, ...]:
+    return tuple(parse(condition, figures.schema).bases)
+
+
+def _within(one: Statement, parts: AreaParts) -> bool:
+    name = parts.geographic(one.by)
+    if name is None:
+        return False
+    try:
+        parts.schema.axis(parts.parts).map_from(parts.schema.axis(name))
+    except SchemaError:
+        return False
+    return True
+
+
+def of_part(figures: Invariants, parts: AreaParts, part: int) -> Invariants:
+    """The figures of one part."""
+    areas = parts.areas(part)
+    values = None
+    if figures.values is not None:
+        pairs = zip(figures.statements, figures.values, strict=True)
+        values = tuple(None if v is None else _cut(one, v, parts, areas) for one, v in pairs)
+    return Invariants(parts.schema_of(part), figures.statements, values)
+
+
+def above_parts(figures: Invariants, parts: AreaParts) -> Invariants:
+    """The figures summed over each part.
+
+    What a table T above the parts can show of them is T(ker A). A difference of tables of the parts
+    with the summed figures zero is T u for a u with every figure zero, if some area of the part can
+    hold whatever the part can (`refuse_emptier_areas`): put all of it in that area.
+    """
+    kept: dict[tuple[Any, ...], tuple[Statement, Any]] = {}
+    values = figures.values or (None,) * len(figures.statements)
+    for one, value in zip(figures.statements, values, strict=True):
+        name = parts.geographic(one.by)
+        by = tuple(parts.parts if axis == name else axis for axis in one.by)
+        key = (one.terms, by, one.relation)
+        if key not in kept:
+            summed = None if value is None else _summed(one, value, parts)
+            kept[key] = (replace(one, by=by), summed)
+    told = None if figures.values is None else tuple(value for _, value in kept.values())
+    return Invariants(parts.upper, tuple(one for one, _ in kept.values()), told)
+
+
+def _cut(one: Statement, value: Any, parts: AreaParts, areas: Any) -> Any:
+    name = parts.geographic(one.by)
+    assert name is not None
+    seen = parts.schema.axis(name).of_base[areas]
+    first = np.sort(np.unique(seen, return_index=True)[1])
+    return np.take(value, seen[first], axis=one.by.index(name))
+
+
+def _summed(one: Statement, value: Any, parts: AreaParts) -> Any:
+    name = parts.geographic(one.by)
+    assert name is not None
+    schema = parts.schema
+    owner = schema.axis(parts.parts).map_from(schema.axis(name))
+    at = one.by.index(name)
+    moved = np.moveaxis(value, at, 0)
+    sums = np.zeros((len(parts.labels), *moved.shape[1:]), dtype=np.int64)
+    np.add.at(sums, owner, moved)
+    return np.moveaxis(sums, 0, at)
+
+
+def refuse_emptier_areas(figures: Invariants, part: int, parts: AreaParts) -> None:
+    """StructureError where figures that cross leave every area of a part emptier than the part.
+
+    `figures` are those of the part. Areas whose atoms' sums are known need no such area: each atom
+    that the part can hold can be held by some area.
+    """
+    if figures.values is None or figures.atom_totals is not None:
+        return
+    empty = []
+    for one, value in zip(figures.statements, figures.values, strict=True):
+        name = parts.geographic(one.by)
+        if value is None or name is None or min(weight for _, weight in one.terms) < 0:
+            continue
+        axis = figures.schema.axis(name)
+        moved = np.moveaxis(value, one.by.index(name), 0).reshape(axis.size, -1)
+        mine = (moved == 0)[axis.of_base]
+        empty.append(mine & (moved.sum(axis=0) > 0))
+    if empty and np.all(np.hstack(empty).any(axis=1)):
+        raise StructureError(
+            f"figures that cross leave no area of {parts.labels[part]!r} where everybody can be "
+            "whom the part can hold.",
+            remedy=f"Choose parts coarser than {parts.parts}, or leave out parts.",
+        )

@@ -1,0 +1,130 @@
+"""Several tables of a nation, drawn part by part: [[release]] with `tables` and `parts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field, model_validator
+
+from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
+from congenial.kinds.several_tables import TablesSection
+
+if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
+    from congenial.kinds.tables_by_parts_offer import PartsCheck
+    from congenial.mechanisms.parted_release import PartedRelease
+    from congenial.mechanisms.parted_tables import PartedTables
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
+
+
+class PartsSection(TablesSection):
+    """[[release]] with `tables` and `parts`: the same tables, drawn and written part by part."""
+
+    parts: str
+    workers: int | None = Field(default=None, ge=1, le=1024)
+
+    @model_validator(mode="after")
+    def _as_they_are(self) -> PartsSection:
+        if self.keep:
+            raise ValueError("keep: whole counts by parts follow the areas of the tables only")
+        if self.accuracy is not None:
+            raise ValueError("accuracy: state rho or epsilon for a release by parts")
+        return self
+
+
+class TablesByParts(Kind[PartsSection]):
+    """Tables of a nation under one promise, drawn, estimated and written part by part."""
+
+    key = "parts"
+    name = "tables by parts"
+    section = PartsSection
+    instead: ClassVar[str] = (
+        "Every cell has its estimate, standard deviation and interval in the files: "
+        "docs/how-to/from-a-county-to-a-nation."
+    )
+
+    def build(self, plan: Setting, section: PartsSection, figures: Invariants) -> PartedTables:
+        """Which tables are measured and how precisely, over databases that agree with figures."""
+        from congenial.kinds.tables_by_parts_offer import build
+
+        return build(plan, section, figures)
+
+    def check(
+        self,
+        plan: Setting,
+        section: PartsSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002
+    ) -> PartsCheck:
+        """What it promises and how accurate every table is, from public parameters alone."""
+        from congenial.kinds.tables_by_parts_offer import check
+
+        return check(plan, section, figures)
+
+    def offer(
+        self,
+        plan: Setting,
+        section: PartsSection,
+        built: PartedTables,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> AbstractContextManager[Offer]:
+        """A run that reads, checks and draws part by part."""
+        from congenial.kinds.tables_by_parts_offer import offer
+
+        return offer(plan, section, built, figures, randomness, progress)
+
+    def shown(self, section: PartsSection) -> Sequence[str]:
+        """The axes of all tables."""
+        tables = [section.table or []] if section.tables == "auto" else section.tables
+        return [name for names in tables for name in names]
+
+    @property
+    def release_class(self) -> type[PartedRelease]:
+        """`PartedRelease`."""
+        from congenial.mechanisms.parted_release import PartedRelease
+
+        return PartedRelease
+
+    def report(self, release: PartedRelease, promise: str) -> str:
+        """The report: the tables above the parts, and what there is of the others."""
+        from congenial.report.parted_report import render
+
+        return render(release, promise)
+
+    def part_file(self, files: Files, part: str) -> str:
+        """The name of a part's file in the folder of every table."""
+        from congenial.kinds.tables_by_parts_verification import part_file
+
+        return part_file(files, part)
+
+    def verify(self, files: Files, release: PartedRelease) -> list[Check]:
+        """Promise, design, estimates, whole counts and files, all worked out anew."""
+        from congenial.kinds.tables_by_parts_verification import verify
+
+        return verify(files, release)
+
+    def verify_part(self, files: Files, release: PartedRelease, part: str) -> list[Check]:
+        """The same for one part, given what is printed of its top."""
+        from congenial.kinds.tables_by_parts_verification import verify_part
+
+        return verify_part(files, release, part)
+
+    def examine(self, checked: PartsCheck) -> Document:
+        """Promise, design, and what to expect of every table."""
+        from congenial.kinds.tables_by_parts_words import examine
+
+        return examine(checked)
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        from congenial.kinds.tables_by_parts_words import show
+
+        show(document, screen)
+
+
+TABLES_BY_PARTS = TablesByParts()

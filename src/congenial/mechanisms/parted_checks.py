@@ -1,0 +1,133 @@
+"""What one process checks of one part of a published nation, from its files alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from congenial.figures.support import support
+from congenial.mechanisms.parted_steps import LEVEL, numbers, parquet, part_folder, part_name
+from congenial.mechanisms.parted_tables import Share
+from congenial.mechanisms.tables_files import TableFile
+from congenial.tables.joint_estimator import ends
+from congenial.tables.part_estimator import Above, Below
+
+RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedPart:
+    """One part of a bundle."""
+
+    number: int
+    share: Share
+    below: tuple[int, ...]
+    folder: Path
+
+    def form(self, at: int) -> TableFile:
+        """The form of a table's file in this part."""
+        return TableFile(self.share.schema, self.share.tables, at, True, at in self.share.drawn)
+
+    def content(self, at: int) -> bytes:
+        """A table's file."""
+        place = part_folder(self.share.tables, at)
+        return (self.folder / place / part_name(self.number)).read_bytes()
+
+    def columns(self, at: int) -> dict[str, Any]:
+        """The numbers of a table; BundleError if the file is another."""
+        form = self.form(at)
+        return form.read({f"{form.name}.parquet": self.content(at)})
+
+    def drawn(self) -> list[Any]:
+        """The tables as drawn; None for those that are not drawn in the part."""
+        values: list[Any] = [None] * len(self.share.tables)
+        for at in self.share.drawn:
+            values[at] = self.columns(at)["count_as_drawn"]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class PartSays:
+    """What a part says of its top node, and whether its draws keep the figures."""
+
+    number: int
+    below: Below
+    keeps: bool
+
+
+@dataclass(frozen=True)
+class PartHolds:
+    """Whether a part's files are as written, and follow from its draws and its top node."""
+
+    number: int
+    written: bool
+    estimates: bool
+    deviations: bool
+    counts: bool
+
+
+def says(part: PublishedPart) -> PartSays:
+    """Going up."""
+    values, share = part.drawn(), part.share
+    keeps = all(support(share.mandates, share.tables[at]).agrees(values[at]) for at in share.drawn)
+    return PartSays(part.number, share.part.below(share.part.upward(values)), keeps)
+
+
+def holds(part: PublishedPart, above: Above | None) -> PartHolds:
+    """Going down; None: from what is printed of the top node, and with the deviations printed."""
+    values, share = part.drawn(), part.share
+    settled = share.part.settled(share.part.upward(values), above or printed_top(part))
+    found = [True] * 4
+    for at in part.below:
+        told = part.columns(at)
+        names = share.tables[at]
+        deviations = settled.deviations(names) if above is not None else told["sd"]
+        given = (settled.fitted.table(names), deviations, settled.counts(names))
+        again = numbers(*given, values[at])
+        here = (
+            parquet(part.form(at).table(told)) == part.content(at),
+            close(told, again),
+            bool(np.allclose(told["sd"], again["sd"], rtol=RESIDUAL, atol=1e-9)),
+            bool(np.array_equal(told["count"], again["count"])),
+        )
+        found = [a and b for a, b in zip(found, here, strict=True)]
+    return PartHolds(part.number, *found)
+
+
+def close(told: dict[str, Any], again: dict[str, Any]) -> bool:
+    """Whether estimates are the same up to rounding, and intervals those of what is printed."""
+    off = np.abs(told["estimate"] - again["estimate"])
+    same = bool(np.all(off <= RESIDUAL * told["sd"] + 1e-9 * (1 + np.abs(again["estimate"]))))
+    low, high = ends(told["estimate"], told["sd"], LEVEL)
+    return same and np.array_equal(told["low"], low) and np.array_equal(told["high"], high)
+
+
+def printed_top(part: PublishedPart) -> Above:
+    """What is printed of the part's top node, as if it had come from above.
+
+    Its covariances are not printed and are left at zero: standard deviations cannot be checked.
+    """
+    estimator = part.share.part
+    work, inverse, top = estimator.work, estimator.inverse, estimator.top
+    finest = next(at for at in part.below if work.margins[at].size == work.size)
+    told, names = part.columns(finest), part.share.tables[finest]
+    root, counts = (
+        top.totals(_by_attribute(part, names, told[column])) for column in ("estimate", "count")
+    )
+    moved = (root - work.start_totals(top))[None]
+    means, covariances = {}, {}
+    for contrasts in inverse.parts:
+        here = inverse.contrast(top, moved, contrasts)
+        means[contrasts] = here[:, 0] * estimator.separation.summed(top, contrasts)
+        covariances[contrasts] = np.zeros((here.shape[2], here.shape[2]))
+    return Above(means, covariances, counts.reshape(-1).astype(np.int64))
+
+
+def _by_attribute(part: PublishedPart, names: tuple[str, ...], values: Any) -> Any:
+    """A table of all cells with one axis per attribute, in the order of the cells."""
+    work, schema = part.share.work, part.share.schema
+    places = [work.names.index(schema.axis(name).base) for name in names]
+    return np.transpose(values, np.argsort(places))

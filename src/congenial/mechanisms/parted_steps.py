@@ -1,0 +1,207 @@
+"""What one process does with one part of a nation: check, draw, tell, settle, write.
+
+Each step reads and writes files of a private folder and nothing else, so that any runner may call
+it, in any order, on any machine that sees the folder, and again after a crash: a step whose file is
+there is not done twice, and a draw that is repeated takes the same words (`keyed_randomness`).
+
+    counts/part=K/    CONFIDENTIAL counts of part K: cell, n; only cells with somebody
+    drawn/K.npz       its tables as drawn, and what they say of its top node (`Below`)
+    top/K.npy         CONFIDENTIAL counts of its top node, for the tables above the parts
+    parts/T/          table T below the parts as published, one Parquet file per part
+    done/K.json       digests and rows of part K's files
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from congenial.data.table import Table
+from congenial.mechanisms.parted_tables import Names, Share
+from congenial.mechanisms.tables_files import TableFile, file_name
+from congenial.sampling.keyed_randomness import KeyedRandomness
+from congenial.tables.joint_estimator import NOISELESS, ends
+from congenial.tables.part_estimator import Above, Below
+
+LEVEL = 0.9  # of the intervals in the files
+
+
+@dataclass(frozen=True, eq=False)
+class PartTask:
+    """One part: what is drawn there (public), and where its files are."""
+
+    number: int
+    label: str
+    share: Share
+    axes: Names  # the attributes of the counts, in order
+    top: Names  # the same, with the part in place of its areas
+    below: tuple[int, ...]  # the tables that are written for the part
+    folder: Path
+
+    def file(self, kind: str, ending: str) -> Path:
+        """A file of this part."""
+        return self.folder / kind / f"{self.number}.{ending}"
+
+
+# ---- counts: confidential ----------------------------------------------------------------------
+
+
+def counts_of(task: PartTask) -> Table:
+    """CONFIDENTIAL: the counts of a part."""
+    import pyarrow.parquet as pq
+
+    shape = tuple(task.share.schema.attribute(name).size for name in task.axes)
+    flat = np.zeros(prod(shape), dtype=np.int64)
+    for file in sorted((task.folder / "counts" / f"part={task.number}").glob("*.parquet")):
+        found = pq.ParquetFile(file).read(columns=["cell", "n"])
+        flat[found["cell"].to_numpy()] = found["n"].to_numpy()
+    return Table(task.share.schema, task.axes, flat.reshape(shape))
+
+
+def check_part(task: PartTask) -> None:
+    """Refuse counts that do not agree with the figures of the part: before anything is drawn."""
+    task.share.check(counts_of(task))
+
+
+# ---- drawing -----------------------------------------------------------------------------------
+
+
+def draw_part(task: PartTask, secret: bytes) -> None:
+    """Draw every table of the part once, and tell what they say of its top node."""
+    target = task.file("drawn", "npz")
+    if target.exists():
+        return
+    share, counts = task.share, counts_of(task)
+    values: list[Any] = [None] * len(share.tables)
+    for at in share.drawn:
+        words = KeyedRandomness(secret, stream(share.tables[at], task.label))
+        values[at] = share.draw(at, counts.marginal(share.tables[at]).counts, words)
+    below = share.part.below(share.part.upward(values))
+    top = counts.marginal(task.top).counts
+    _write(task.file("top", "npy"), lambda file: np.save(file, top))
+    _write(target, lambda file: np.savez(file, **_packed(values, below)))
+
+
+def stream(names: Names, label: str | None) -> str:
+    """The name of the words of one table in one part; None: above the parts."""
+    return json.dumps([list(names), label])
+
+
+def _packed(values: Sequence[Any], below: Below) -> dict[str, Any]:
+    """Plain arrays."""
+    packed = {f"drawn {at}": one for at, one in enumerate(values) if one is not None}
+    for contrasts, one in below.means.items():
+        key = json.dumps(list(contrasts))
+        packed[f"mean {key}"], packed[f"covariance {key}"] = one, below.covariances[contrasts]
+    packed["start"] = below.start
+    packed["precision"] = np.array([below.p, below.q])
+    packed["bounds"] = np.array([below.low, below.high])
+    return packed
+
+
+def below_of(file: Path) -> Below:
+    """What a part that was drawn says of its top node."""
+    with np.load(file, allow_pickle=False) as found:
+        means, covariances = (
+            {
+                tuple(json.loads(key.partition(" ")[2])): found[key]
+                for key in found.files
+                if key.startswith(f"{what} ")
+            }
+            for what in ("mean", "covariance")
+        )
+        p, q = found["precision"].tolist()
+        low, high = found["bounds"].tolist()
+        return Below(means, covariances, found["start"], p, q, low, high)
+
+
+def drawn_of(task: PartTask) -> list[Any]:
+    """The part's tables as drawn; None for those that are not drawn there."""
+    with np.load(task.file("drawn", "npz"), allow_pickle=False) as found:
+        tables = range(len(task.share.tables))
+        return [found[f"drawn {at}"] if f"drawn {at}" in found.files else None for at in tables]
+
+
+# ---- settling and writing ----------------------------------------------------------------------
+
+
+def finish_part(task: PartTask, above: Above) -> None:
+    """Estimates and whole counts of the part, written as they are published."""
+    target = task.file("done", "json")
+    if target.exists():
+        return
+    values = drawn_of(task)
+    share = task.share
+    settled = share.part.settled(share.part.upward(values), above)
+    done = {}
+    for at in task.below:
+        names = share.tables[at]
+        given = (settled.fitted.table(names), settled.deviations(names), settled.counts(names))
+        columns = numbers(*given, values[at])
+        content = parquet(table_file(task, at).table(columns))
+        name = f"{part_folder(share.tables, at)}/{part_name(task.number)}"
+        _write(task.folder / "parts" / name, lambda file, text=content: file.write(text))
+        worst = float(columns["sd"].max(initial=0.0))
+        done[name] = {"digest": hashlib.sha256(content).hexdigest(), "table": at, "sd": worst}
+    text = json.dumps(done).encode()
+    _write(target, lambda file: file.write(text))
+
+
+def done_of(file: Path) -> dict[str, Any]:
+    """Digests of a part's files, by name."""
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def part_folder(tables: Sequence[Names], at: int) -> str:
+    """The folder of a table's files."""
+    return file_name(list(tables), at)
+
+
+def part_name(number: int) -> str:
+    """The file of a part in the folder of a table."""
+    return f"part-{number:05d}.parquet"
+
+
+def table_file(task: PartTask, at: int) -> TableFile:
+    """The form of a table's file in this part."""
+    return TableFile(task.share.schema, task.share.tables, at, True, at in task.share.drawn)
+
+
+def numbers(estimates: Any, deviations: Any, counts: Any, drawn: Any) -> dict[str, Any]:
+    """The columns of a table; estimates are whole where figures tell a cell."""
+    deviations = np.where(deviations < NOISELESS, 0.0, deviations)
+    estimates = np.where(deviations == 0, np.rint(estimates), estimates)
+    low, high = ends(estimates, deviations, LEVEL)
+    found = {"count": counts, "estimate": estimates, "sd": deviations}
+    found |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}
+    return found if drawn is None else found | {"count_as_drawn": drawn}
+
+
+def parquet(table: Any) -> bytes:
+    """An Arrow table as the file that is published."""
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+def _write(path: Path, content: Any) -> None:
+    """Write a file under a temporary name, wait until it is on disk, then rename it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    with partial.open("wb") as file:
+        content(file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,366 @@
+"""Tables of a nation by parts, from a plan to a verified bundle, through kills and bad input."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import congenial
+from congenial.errors import (
+    BundleError,
+    CongenialError,
+    DataError,
+    InferenceError,
+    MandateError,
+    PlanError,
+    SchemaError,
+    StructureError,
+)
+from congenial.kinds import parted_run
+from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.parted_release import PartedRelease
+from congenial.publication import bundle as bundles
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
+from congenial.publication.verification import verify
+from congenial.sampling.randomness import SeededRandomness
+from tests.commands import refused, run
+from tests.kinds.nation_plan import PUBLISH, SECTION, written
+from tests.mechanisms.nations import nation
+
+FINEST = "table-1-block-sex-age"
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    plan = written(tmp_path_factory.mktemp("nation"))
+    run("publish", plan)
+    run("release", plan)
+    return plan.parent / "bundles" / "nation"
+
+
+# ---- the bundle --------------------------------------------------------------------------------
+
+
+def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
+    told = run("verify", bundle, "--json")
+    assert told["holds"]
+    index = json.loads((bundle / "release.json").read_text())
+    assert index["format"] == 2
+    assert set(index["folders"]) == {FINEST, "table-2-county-sex", "table-3-county-sex-age"}
+    assert not (bundle.parent / ".nation.run").exists()
+
+
+def test_it_is_read_part_by_part(bundle: Path) -> None:
+    release = congenial.read(bundle, PartedRelease)
+    whole = release.to_arrow("block", "sex", "age")
+    parts = [release.to_arrow("block", "sex", "age", part=one) for one in release.parts.labels]
+    assert whole.num_rows == 240 == sum(one.num_rows for one in parts)
+    lazily = release.dataset("sex", "block", "age").to_table(columns=["count"])
+    assert lazily["count"].to_pylist() == whole["count"].to_pylist()
+    state = release.to_arrow("state", "sex", "age")
+    assert sum(whole["count"].to_pylist()) == sum(state["count"].to_pylist())
+    assert sum(whole["count"].to_pylist()) == int(release.published.values[0].sum())
+    assert release.dataset("state", "sex", "age").count_rows() == 30
+
+
+def test_what_it_cannot_answer_it_refuses(bundle: Path) -> None:
+    release = congenial.read(bundle, PartedRelease)
+    with pytest.raises(InferenceError, match="no state 'zz'"):
+        release.to_arrow("block", "sex", "age", part="zz")
+    with pytest.raises(InferenceError, match="not cut into parts"):
+        release.to_arrow("state", "sex", "age", part="s0")
+    with pytest.raises(InferenceError, match="not one of this release"):
+        release.dataset("county", "age")
+    assert release.count("state = 's0' and sex = 'f' and age = 1") >= 0
+
+
+def test_a_part_is_verified_alone(bundle: Path) -> None:
+    assert all(one.holds for one in verify(bundle, part="s1"))
+    with pytest.raises(BundleError, match="no part 'zz'"):
+        verify(bundle, part="zz")
+
+
+def forged(bundle: Path, to: Path, column: str) -> Path:
+    """A copy in which one cell of one part is changed, and every digest with it."""
+    shutil.copytree(bundle, to)
+    file = to / FINEST / "part-00001.parquet"
+    table = pq.read_table(file)
+    values = table[column].to_pylist()
+    values[3] += 1
+    at = table.column_names.index(column)
+    pq.write_table(table.set_column(at, column, [values]), file)
+    index = json.loads((to / "release.json").read_text())
+    index["folders"][FINEST][file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+    (to / "release.json").write_bytes(bundles.as_json(index))
+    digest = hashlib.sha256((to / "release.json").read_bytes()).hexdigest()
+    (to / "DIGEST.txt").write_text(digest + "\n")
+    return to
+
+
+@pytest.mark.parametrize("column", ["count", "estimate", "count_as_drawn", "low"])
+def test_a_changed_number_is_noticed(bundle: Path, tmp_path: Path, column: str) -> None:
+    changed = forged(bundle, tmp_path / "forged", column)
+    failed = [one.what for one in verify(changed) if not one.holds]
+    assert failed
+    assert not any("is as released" in what for what in failed)  # by content, not by digest
+    assert [one.what for one in verify(changed, part="s1") if not one.holds]
+    assert all(one.holds for one in verify(changed, part="s2"))
+
+
+def test_a_file_that_is_not_as_released_or_was_added_is_noticed(
+    bundle: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(bundle, tmp_path / "copy")
+    file = tmp_path / "copy" / FINEST / "part-00002.parquet"
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    (tmp_path / "copy" / FINEST / "more.txt").write_text("more")
+    found = {one.what: one for one in verify(tmp_path / "copy")}
+    assert found[f"{FINEST}/ is as released"].detail == "part-00002.parquet, more.txt"
+    (tmp_path / "copy" / FINEST / "more.txt").unlink()
+    assert all(one.holds for one in verify(tmp_path / "copy", part="s0"))
+
+
+@pytest.mark.parametrize("name", ["../elsewhere", "a/b", "..", ""])
+def test_folders_outside_the_bundle_are_refused(bundle: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(bundle, tmp_path / "copy")
+    index = json.loads((bundle / "release.json").read_text())
+    index["folders"][name] = index["folders"].pop(FINEST)
+    (tmp_path / "copy" / "release.json").write_bytes(bundles.as_json(index))
+    with pytest.raises(BundleError, match="outside the bundle"):
+        verify(tmp_path / "copy")
+    with pytest.raises(BundleError):
+        congenial.read(tmp_path / "copy").part_files  # noqa: B018
+
+
+# ---- however it is run -------------------------------------------------------------------------
+
+
+def drawn(folder: Path, workers: int) -> dict[str, Any]:
+    """Digests of the parts' files of a release drawn from a seed."""
+    section = SECTION + f"workers = {workers}\n"
+    plan = Plan.load(written(folder, section))
+    workflow.publish(plan)
+    workflow.release(plan, "nation", randomness=SeededRandomness(4))
+    found: dict[str, Any] = bundles.read_index(folder / "bundles" / "nation")["folders"]
+    return found
+
+
+@pytest.mark.audit  # two processes are started anew for every step
+def test_the_number_of_processes_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    assert drawn(tmp_path / "one", 1) == drawn(tmp_path / "two", 2)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    loaded = Plan.load(written(tmp_path))
+    workflow.publish(loaded)
+    return loaded
+
+
+def spent(plan: Plan) -> list[str]:
+    """The states of all releases in the ledger."""
+    return [one.status for one in Ledger.open(plan.ledger).entries()]
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param("draw_part", marks=pytest.mark.audit), "finish_part"]
+)
+def test_a_killed_worker_costs_nothing(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    from tests.kinds import nation_plan
+
+    dying = {"draw_part": nation_plan.dies_drawing, "finish_part": nation_plan.dies_finishing}
+    monkeypatch.setattr(parted_run, step, dying[step])
+    monkeypatch.setattr(parted_run, "SMALL", 0)
+    with pytest.raises(BundleError, match=r"begun and paid for.*killed") as reason:
+        workflow.release(plan, "nation")
+    assert "release` again" in str(reason.value.remedy)
+    assert spent(plan) == ["drawn"]
+    monkeypatch.undo()
+    secret = (tmp_path / "bundles" / ".nation.run" / "secret").read_bytes()
+    kept = {
+        file.name: file.read_bytes()
+        for file in (tmp_path / "bundles" / ".nation.run" / "drawn").glob("*.npz")
+    }
+    redrawn: list[bytes] = []
+    real = parted_run.draw_part
+    monkeypatch.setattr(
+        parted_run, "draw_part", lambda task, bits: (redrawn.append(bits), real(task, bits))
+    )
+    workflow.release(plan, "nation")
+    assert spent(plan) == ["committed"]
+    assert len(redrawn) == 3 - len(kept)
+    assert set(redrawn) <= {secret}
+    assert all(one.holds for one in verify(tmp_path / "bundles" / "nation"))
+    assert not (tmp_path / "bundles" / ".nation.run").exists()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from congenial.kinds import parted_run
+from congenial.ledger.reservation import Reservation
+from congenial.publication import bundle, drawing_by_parts, workflow
+from congenial.publication.plan import Plan
+
+where, name = {target}
+real = getattr(where, name)
+
+def die(*given, **named):
+    if {after}:
+        real(*given, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(where, name, die)
+workflow.release(Plan.load(Path(sys.argv[1])), "nation")
+"""
+STEPS = {  # where the driver is killed -> what the ledger then says
+    "after the counts": ("parted_run, 'count_parts'", True, []),
+    "before the secret": ("drawing_by_parts, '_write_private'", False, ["reserved"]),
+    "before the mark": ("Reservation, 'mark_drawn'", False, ["reserved"]),
+    "after the mark": ("Reservation, 'mark_drawn'", True, ["drawn"]),
+    "after a part": ("parted_run, 'draw_part'", True, ["drawn"]),
+    "after a file": ("parted_run, 'finish_part'", True, ["drawn"]),
+    "before the bundle": ("bundle, 'write'", False, ["drawn"]),
+    "after the rename": ("bundle.PreparedBundle, 'publish'", True, ["drawn"]),
+}
+QUICK = ("before the mark", "after a part", "after the rename")  # the others take as long again
+EACH = [one if one in QUICK else pytest.param(one, marks=pytest.mark.audit) for one in STEPS]
+
+
+def killed(folder: Path, target: str, after: bool) -> None:
+    """Run a release in a process that is killed before or after a step."""
+    code = KILLED.format(target=target, after=after)
+    given = [sys.executable, "-c", code, str(folder / "plan.toml")]
+    assert subprocess.run(given, capture_output=True, check=False).returncode == -9
+
+
+@pytest.mark.parametrize("step", EACH)
+def test_a_killed_driver_goes_on_and_spends_once(plan: Plan, tmp_path: Path, step: str) -> None:
+    target, after, status = STEPS[step]
+    killed(tmp_path, target, after)
+    assert spent(plan) == status
+    workflow.release(plan, "nation")
+    reserved = ["reserved"] if step == "before the secret" else []  # nobody knows whose it was
+    assert spent(plan) == [*reserved, "committed"]
+    assert all(one.holds for one in verify(tmp_path / "bundles" / "nation"))
+    assert not (tmp_path / "bundles" / ".nation.run").exists()
+
+
+def test_other_data_do_not_go_on_and_the_folder_is_private(plan: Plan, tmp_path: Path) -> None:
+    killed(tmp_path, "parted_run, 'draw_part'", True)
+    folder = tmp_path / "bundles" / ".nation.run"
+    assert folder.stat().st_mode & 0o077 == 0
+    assert (folder / "secret").stat().st_mode & 0o077 == 0
+    with (tmp_path / "people.csv").open("a") as file:
+        file.write("\n")
+    with pytest.raises(BundleError, match="other data than now"):
+        workflow.release(plan, "nation")
+    assert spent(plan) == ["drawn"]
+
+
+# ---- bad input ---------------------------------------------------------------------------------
+
+
+def test_data_that_changed_since_the_figures_are_refused_before_anything_is_spent(
+    plan: Plan, tmp_path: Path
+) -> None:
+    people = (tmp_path / "people.csv").read_text().splitlines()
+    (tmp_path / "people.csv").write_text("\n".join(people[:-1]) + "\n")
+    with pytest.raises(MandateError, match="do not agree"):
+        workflow.release(plan, "nation")
+    assert spent(plan) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("99999,b999,f,1", "column 'block' has levels"),
+        ("99999,b1,f,77", "column 'age' has values"),
+        ("99999,,f,1", "column 'block' has missing"),
+        ("0,b1,f,1", "more than 1 row"),
+    ],
+)
+def test_records_without_a_cell_are_refused(tmp_path: Path, row: str, what: str) -> None:
+    plan = Plan.load(written(tmp_path, publish=""))
+    with (tmp_path / "people.csv").open("a") as file:
+        file.write(row + "\n")
+    with pytest.raises(DataError, match=what):
+        workflow.release(plan, "nation")
+    assert spent(plan) == [] if Ledger.exists(plan.ledger) else True
+
+
+def test_no_people_at_all_are_refused(tmp_path: Path) -> None:
+    plan = Plan.load(written(tmp_path, publish=""))
+    (tmp_path / "people.csv").write_text("id,block,sex,age\n")
+    with pytest.raises(DataError, match="no records"):
+        workflow.release(plan, "nation")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "what"),
+    [
+        (('parts = "state"', 'parts = "block"'), SchemaError, "finest geography"),
+        (('parts = "state"', 'parts = "nowhere"'), SchemaError, "no attribute or coarser name"),
+        (('parts = "state"', 'parts = "state"\nkeep = ["county"]'), PlanError, "keep"),
+        (('["state", "sex", "age"],', ""), PlanError, "no table and no figure shows"),
+        (('["block", "sex", "age"], ', ""), StructureError, "no measured table shows 'block'"),
+    ],
+)
+def test_check_refuses_what_release_would(
+    tmp_path: Path, change: tuple[str, str], error: type[CongenialError], what: str
+) -> None:
+    with pytest.raises(error, match=what):
+        workflow.check(Plan.load(written(tmp_path, SECTION.replace(*change))))
+
+
+def test_check_refuses_a_child_with_two_parents_and_a_figure_across_parts(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    areas = (tmp_path / "areas.csv").read_text()
+    (tmp_path / "areas.csv").write_text(areas.replace(",s0\n", ",s1\n", 1))
+    assert "some county lies in two of 'state'" in refused(plan)
+    national = PUBLISH.replace('by = ["block"]', "by = []")
+    assert "over several of 'state'" in refused(written(tmp_path, publish=national))
+
+
+def test_a_skipped_level_is_refused(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    lines = (tmp_path / "areas.csv").read_text().splitlines()
+    lines[3] = lines[3].split(",")[0] + ",,s0"
+    (tmp_path / "areas.csv").write_text("\n".join(lines) + "\n")
+    assert "'county': level '' is not a name" in refused(plan)
+
+
+def test_areas_without_people_are_published_as_empty(bundle: Path) -> None:
+    people = nation(3).counts.sum(axis=(1, 2))
+    empty = {f"b{at}" for at in np.flatnonzero(people == 0)}
+    assert empty
+    rows = congenial.read(bundle, PartedRelease).to_arrow("block", "sex", "age").to_pylist()
+    assert {row["count"] for row in rows if row["block"] in empty} == {0}
+
+
+# ---- the made-up nation ------------------------------------------------------------------------
+
+
+def test_a_made_up_nation_goes_the_whole_way(tmp_path: Path) -> None:
+    told = run("demo", "--areas", 150, "--out", tmp_path / "made-up", "--json")
+    assert all(one["holds"] for one in told["verify"])
+    people = sorted((tmp_path / "made-up" / "people").iterdir())
+    assert [one.name for one in people] == ["state-01.parquet", "state-02.parquet"]
+    blocks = (tmp_path / "made-up" / "blocks.csv").read_text().splitlines()
+    assert len(blocks) == 151
+    release = congenial.read(tmp_path / "made-up" / "bundles" / "nation", PartedRelease)
+    assert release.dataset("block", "sex", "age").count_rows() == 150 * 46

@@ -1,0 +1,208 @@
+"""A nation by parts against the same nation in memory: law, promise, estimates, whole counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import congenial.tables.whole_counts as whole_counts
+from congenial.data.schema import Schema
+from congenial.data.workload import Workload
+from congenial.errors import SchemaError, StructureError
+from congenial.figures.figures_by_part import above_parts, of_part
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement, count, total
+from congenial.figures.support import support
+from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.parted_tables import PartedTables
+from congenial.pairs.adjacency import ReplaceOne
+from congenial.pairs.difference_types import difference_types
+from congenial.privacy.description import Family
+from tests.mechanisms.nations import (
+    CELLS,
+    SCALES,
+    TABLES,
+    adjacency_of,
+    assembled,
+    nation,
+    schema_of,
+)
+
+FIGURES: dict[str, tuple[Statement, ...]] = {
+    "none": (),
+    "state totals": (total(by="state"),),
+    "block totals": (total(by="block"),),
+    "county by sex, block totals": (total(by=("county", "sex")), total(by="block")),
+    "crossing": (total(by="block"), count("sex = 'f'", by="block"), count("age >= 3", by="block")),
+}
+FAMILIES: tuple[Family, ...] = ("discrete_gaussian", "double_geometric")
+# with figures over areas of several sizes a part knows its own noise better than the nation does
+SHARPER = {
+    ("double_geometric", "state totals"),
+    ("double_geometric", "county by sex, block totals"),
+}
+
+
+def scales(family: Family) -> tuple[Fraction | None, ...]:
+    return SCALES if family == FAMILIES[0] else tuple(1 / s if s else None for s in SCALES)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("label", FIGURES)
+def test_it_is_cell_by_cell_what_memory_gives(
+    family: Family, label: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole counts are those of nations too large for a fit of all their cells at once."""
+    monkeypatch.setattr(whole_counts, "CROSSING_LARGEST", 0)
+    people = nation(3)
+    adjacency = adjacency_of(people, FIGURES[label])
+    joint = JointTables.of(adjacency, TABLES, family, scales(family))
+    made = PartedTables.of(adjacency, TABLES, family, scales(family), "state")
+    assert made.guarantee == joint.guarantee
+    assert replace(made.description, parts="") == joint.description
+    found = assembled(made, people)
+    for one, values in zip(
+        joint.mechanisms, filter(lambda a: a is not None, found.drawn), strict=True
+    ):
+        assert support(one.description.support, one.description.table).agrees(values)
+    if (family, label) in SHARPER:
+        return
+    answer = joint.estimator.answer(found.drawn)
+    for at, names in enumerate(TABLES):
+        np.testing.assert_allclose(found.estimates[at], answer.estimates[at], atol=1e-9)
+        told = joint.estimator.deviations(names).values
+        np.testing.assert_allclose(found.deviations[at], told, atol=1e-6)
+        np.testing.assert_array_equal(found.counts[at], answer.counts[at])
+
+
+@pytest.mark.parametrize("label", FIGURES)
+def test_printed_counts_agree_with_each_other_and_with_figures(label: str) -> None:
+    people = nation(8)
+    adjacency = adjacency_of(people, FIGURES[label])
+    made = PartedTables.of(
+        adjacency, TABLES, "double_geometric", scales("double_geometric"), "state"
+    )
+    found = assembled(made, people)
+    cells = found.counts[0]
+    printed = type(people)(people.schema, CELLS, cells)
+    assert np.all(cells >= 0)
+    for at, names in enumerate(TABLES):
+        np.testing.assert_array_equal(printed.marginal(names).counts, found.counts[at])
+    if FIGURES[label]:
+        assert adjacency.mandates.holds_for(printed)
+
+
+@pytest.mark.parametrize("label", FIGURES)
+def test_parts_and_what_lies_above_have_the_law_of_the_whole_table(label: str) -> None:
+    """Independent directions of noise: those of the parts add up, those above are the nation's."""
+    people = nation(5)
+    adjacency = adjacency_of(people, FIGURES[label])
+    made = PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
+    figures = made.mandates
+    for names in TABLES:
+        whole = support(figures, names).degrees_of_freedom
+        if made.parts.is_below(names):
+            parts = range(len(made.parts.labels))
+            own = [support(of_part(figures, made.parts, k), names) for k in parts]
+            assert sum(one.degrees_of_freedom for one in own) == whole
+        else:
+            above = above_parts(figures, made.parts)
+            assert support(above, names).degrees_of_freedom == whole
+
+
+def test_areas_emptier_than_their_part_are_refused_where_figures_cross() -> None:
+    """Two blocks, one without women and one without adults: together they would hold both."""
+    people = nation(5)
+    cells = np.array(people.counts)
+    state = people.schema.axis("state").of_base
+    first, rest = np.flatnonzero(state == 0)[0], np.flatnonzero(state == 0)[1:]
+    cells[first, 0], cells[first, 1] = 0, 2
+    cells[rest, :, 3:], cells[rest, :, :3] = 0, 1
+    emptier = type(people)(people.schema, CELLS, cells)
+    adjacency = adjacency_of(emptier, FIGURES["crossing"])
+    made = PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
+    above = support(above_parts(made.mandates, made.parts), ("state", "sex", "age"))
+    whole = support(made.mandates, ("state", "sex", "age"))
+    assert above.degrees_of_freedom > whole.degrees_of_freedom  # what the refusal is about
+    with pytest.raises(StructureError, match="no area of 's0'"):
+        made.part(0)
+    made.part(1)
+
+
+@pytest.mark.parametrize("label", FIGURES)
+def test_the_promise_does_not_depend_on_how_many_areas_there_are(label: str) -> None:
+    found = []
+    for blocks in (24, 61):
+        people = nation(7, blocks)
+        adjacency = adjacency_of(people, FIGURES[label])
+        types = difference_types(adjacency, Workload.of(people.schema, TABLES))
+        found.append((types.squares, types.absolutes, types.records))
+    assert found[0] == found[1]
+
+
+def test_the_same_secret_draws_the_same_and_another_does_not() -> None:
+    people = nation(3)
+    adjacency = adjacency_of(people, FIGURES["block totals"])
+    made = PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
+    one, again, other = (assembled(made, people, bytes([k]) * 32) for k in (1, 1, 2))
+    np.testing.assert_array_equal(one.drawn[0], again.drawn[0])
+    assert np.any(one.drawn[0] != other.drawn[0])
+
+
+# ---- refusals ----------------------------------------------------------------------------------
+
+
+def made_for(tables: tuple[tuple[str, ...], ...], parts: str, figures: tuple[Statement, ...] = ()):
+    people = nation(3)
+    adjacency = adjacency_of(people, figures)
+    return PartedTables.of(
+        adjacency, tables, "discrete_gaussian", [Fraction(1)] * len(tables), parts
+    )
+
+
+def test_a_figure_over_several_parts_is_refused() -> None:
+    with pytest.raises(StructureError, match="over several of 'county'"):
+        made_for(TABLES, "county", (total(by="state"),))
+    with pytest.raises(StructureError, match="over several of 'state'"):
+        made_for(TABLES, "state", (total(),))
+
+
+def test_a_figure_about_some_areas_only_is_refused() -> None:
+    with pytest.raises(StructureError, match="some levels of block only"):
+        made_for(TABLES, "state", (count("block = 'b3'", by="state"),))
+
+
+def test_a_county_in_two_states_is_refused() -> None:
+    people = nation(3)
+    wrong = people.schema.to_dict()
+    wrong["block"]["within"]["state"][0] = "s2"
+    adjacency = ReplaceOne(Schema.from_dict(wrong))
+    with pytest.raises(SchemaError, match="some county lies in two of 'state'"):
+        PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
+
+
+def test_parts_must_be_coarser_than_areas_and_the_finest_table_measured() -> None:
+    with pytest.raises(SchemaError, match="finest geography"):
+        made_for(TABLES, "block")
+    with pytest.raises(SchemaError, match="finest geography"):
+        made_for(TABLES, "sex")
+    with pytest.raises(StructureError, match="no measured table shows 'block' with all of"):
+        made_for((("block", "sex"), ("state", "sex", "age")), "state")
+
+
+def test_a_blank_parent_is_refused() -> None:
+    given = schema_of([0, 1]).to_dict()
+    given["block"]["within"]["county"][0] = ""
+    with pytest.raises(SchemaError, match="is not a name"):
+        type(schema_of([0, 1])).from_dict(given)
+
+
+def test_figures_without_values_are_cut_as_well() -> None:
+    planned = Invariants(nation(3).schema, FIGURES["crossing"])
+    adjacency = adjacency_of(nation(3), FIGURES["crossing"])
+    made = PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
+    assert of_part(planned, made.parts, 1).values is None
+    assert above_parts(planned, made.parts).values is None

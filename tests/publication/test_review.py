@@ -1,0 +1,103 @@
+"""Plain pages for people who decide: the review of a plan, and two plans side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from congenial.cli import output
+from congenial.publication.check_document import examine
+from congenial.publication.plan import Plan
+from congenial.publication.review_page import questions
+from tests.commands import run, write_plan
+
+PLAN = """
+[data]
+source = "people.csv"
+unit = "id"
+[schema]
+county = { levels = ["A", "B", "<script>"] }
+sex = { levels = ["f", "m"] }
+[publish]
+"Population" = { total = true, by = ["county"], because = "statute" }
+"Women" = { count = "sex = 'f'" }
+[[release]]
+name = "detail"
+table = ["county", "sex"]
+epsilon = 1.0
+[[release]]
+name = "several"
+tables = [["county", "sex"], ["sex"]]
+rho = 0.1
+[budget]
+epsilon = 9
+delta = 1e-6
+"""
+
+
+def test_a_page_for_a_reviewer_needs_no_data(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, PLAN)
+    out = tmp_path / "pages" / "review.html"
+    run("check", plan, "--html", out)
+    page = out.read_text()
+    document = examine(Plan.load(plan))
+    for one in document["releases"]:
+        assert one["promise"].split(":")[0] in page
+    assert Plan.load(plan).digest in page
+    assert "No ground is given for publishing exactly: Women" in page
+    assert "<script" not in page.replace("&lt;script", "")
+    assert "http" not in page.split("</style>")[1].replace("http-equiv", "")
+    assert "CONFIDENTIAL" not in page
+    assert page.index('id="in-short"') < page.index('id="look-at"') < page.index('id="plan"')
+
+
+def test_what_a_reviewer_should_ask(tmp_path: Path) -> None:
+    asked = "\n".join(questions(*_checked(tmp_path, PLAN)))
+    assert "tie people together" in asked
+    plain = PLAN.replace('unit = "id"\n', "").partition("[publish]")
+    bare = plain[0] + "[[release]]" + plain[2].partition("[[release]]")[2]
+    asked = "\n".join(questions(*_checked(tmp_path, bare)))
+    assert "No column names the person" in asked
+    assert "not protected" not in asked
+
+
+def _checked(folder: Path, text: str) -> tuple[Plan, dict[str, object]]:
+    plan = Plan.load(write_plan(folder, text))
+    return plan, examine(plan)
+
+
+def test_brief_on_a_terminal_and_everything_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = write_plan(tmp_path, PLAN)
+    full, brief = run("check", plan), run("check", plan, "--brief")
+    assert "Sensitivity" in full
+    assert "Sensitivity" not in brief
+    assert "Next: congenial publish" in brief
+    assert "error of" in brief
+    monkeypatch.setattr(output, "on_terminal", lambda: True)
+    assert run("check", plan) == brief
+    assert run("check", plan, "--all") == full
+
+
+def test_two_plans_side_by_side(tmp_path: Path) -> None:
+    first = write_plan(tmp_path, PLAN)
+    other = tmp_path / "other"
+    other.mkdir()
+    changes = [("epsilon = 1.0", "epsilon = 2.0"), ('"Women" = { count = "sex = \'f\'" }\n', "")]
+    second = write_plan(other, PLAN, *changes)
+    found = run("compare", first, second, "--json")
+    figures = {one["what"]: (one["first"], one["second"]) for one in found["figures"]}
+    assert figures["Women"] == ("in all: 1 figure", None)
+    promises = {one["what"]: (one["first"], one["second"]) for one in found["promises"]}
+    assert promises["release 'detail'"] == ("epsilon = 1", "epsilon = 2")
+    cells = [one for one in found["errors"] if one["what"] == "county x sex"]
+    assert [one["release"] for one in cells] == ["detail", "several"]
+    assert cells[0]["ratio"] < 1  # a weaker promise under fewer figures has less noise
+    screen = run("compare", first, second)
+    assert "release 'detail' *" in screen
+    assert "Population *" not in screen
+    same = run("compare", first, first, "--json")
+    assert all(one["ratio"] in (None, 1) for one in same["errors"])
+    assert all(one["first"] == one["second"] for one in same["figures"] + same["promises"])

@@ -1,0 +1,143 @@
+"""Titles and labels: where readers look, in no number, and in no digest of what lacks them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from congenial import read
+from congenial.data.about import About
+from congenial.data.schema import Schema
+from congenial.errors import SchemaError
+from congenial.publication.plan import Plan
+from congenial.report import pictures
+from tests.commands import run, write_plan
+from tests.plain_reports import plain_reports
+
+PLAN = """
+[data]
+source = "people.csv"
+unit = "id"
+[schema]
+area = { levels = ["01", "02", "03"], within = { state = ["N", "N", "S"] } }
+sex = { levels = ["1", "2"] }
+[publish]
+"Population" = { total = true, by = ["area"] }
+[[release]]
+name = "single"
+table = ["area", "sex"]
+epsilon = 1
+[[release]]
+name = "several"
+tables = [["area", "sex"], ["state", "sex"]]
+epsilon = 1
+[budget]
+epsilon = 3
+"""
+WORDS = (
+    PLAN.replace(
+        'sex = { levels = ["1", "2"] }',
+        'sex = { levels = ["1", "2"], label = "Sex & gender", labels = {1 = "women", 2 = "men"}}',
+    ).replace(
+        'within = { state = ["N", "N", "S"] } }',
+        'within = { state = ["N", "N", "S"] }, labels = {01 = "Adams", 02 = "Bern", N = "North"}}',
+    )
+    + """
+[about]
+title = "People of <Arden>"
+agency = "Office of Statistics"
+date = 2020-04-01
+contact = "desk@example.org"
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger begun without words, and releases drawn with them."""
+    folder = tmp_path_factory.mktemp("words")
+    rows = [f"{n},0{1 + n % 3},{1 + n % 2}" for n in range(60)]
+    (folder / "people.csv").write_text("\n".join(["id,area,sex", *rows]) + "\n")
+    with plain_reports():
+        run("publish", write_plan(folder, PLAN))
+        run("release", write_plan(folder, WORDS))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["single", "several"])
+def test_what_readers_see(released: Path, name: str) -> None:
+    folder = released / "bundles" / name
+    report, readme = (folder / "report.html").read_text(), (folder / "README.txt").read_text()
+    assert "<h1>People of &lt;Arden&gt;</h1>" in report
+    assert "Reference date: 2020-04-01" in report
+    assert "Sex &amp; gender" in report
+    for label in ("women", "men", "Adams", "Bern", "03"):
+        assert f"<td>{label}</td>" in report
+    assert readme.startswith("People of <Arden> (" + name + ")")
+    assert "Published by: Office of Statistics" in readme
+    assert '"Office of Statistics"' in (folder / "CITATION.cff").read_text()
+    run("verify", folder)
+
+
+def test_files_have_labels_beside_codes(released: Path) -> None:
+    with (released / "bundles" / "single" / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["area", "area label", "sex", "Sex & gender", "count"]
+    assert [rows[0][key] for key in ("area", "area label", "sex", "Sex & gender")] == [
+        "01",
+        "Adams",
+        "1",
+        "women",
+    ]
+    assert rows[-1]["area label"] == "03"  # a level without a label
+    with (released / "bundles" / "several" / "table-2-state-sex.csv").open() as file:
+        assert [row["state label"] for row in csv.DictReader(file)] == ["North"] * 2 + ["S"] * 2
+    release = read(released / "bundles" / "single")
+    assert release.to_arrow().column_names == ["area", "sex", "count"]  # codes, for programs
+
+
+def test_a_changed_label_is_noticed(released: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(released / "bundles" / "single", copy)
+    text = (copy / "table.csv").read_text()
+    (copy / "table.csv").write_text(text.replace("Adams", "Alder"))
+    run("verify", copy, code=1)
+
+
+def test_words_change_no_population() -> None:
+    plain, told = (Plan.parse(text, Path()) for text in (PLAN, WORDS))
+    assert plain.schema == told.schema
+    assert plain.schema.digest == told.schema.digest
+    assert plain.digest != told.digest
+    assert "$about" not in plain.schema.to_dict()
+    again = Schema.from_dict(json.loads(json.dumps(told.schema.to_dict())))
+    assert again.to_dict() == told.schema.to_dict()
+    assert again.about == About(
+        "People of <Arden>", "Office of Statistics", "2020-04-01", "desk@example.org"
+    )
+
+
+def test_pictures_show_labels(released: Path) -> None:
+    pytest.importorskip("altair")
+    from congenial.report.views import shown
+
+    release = read(released / "bundles" / "single")
+    chart = pictures.margin_chart(release, "sex", shown(release, ["sex"])).to_json()
+    assert "women" in chart
+    bare = replace(release.schema.attribute("sex"), labels={})
+    assert bare == release.schema.attribute("sex")
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [({"3": "x"}, "no level of it"), ({"1": "2"}, "more than once"), ({"1": "a\tb"}, "not a name")],
+)
+def test_labels_that_mislead(labels: dict[str, str], match: str) -> None:
+    with pytest.raises(SchemaError, match=match):
+        Schema.from_dict({"sex": {"levels": ["1", "2"], "labels": labels}})
