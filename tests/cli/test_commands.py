@@ -44,6 +44,7 @@ def test_the_list_of_commands_above_is_complete(run: Callable[..., Any]) -> None
         *COMMANDS,
         "ledger",
         "schema",  # prints JSON without being asked
+        "desk",  # serves pages, and prints a link
     }
 
 

@@ -19,12 +19,13 @@ from congenial.desk.access import HEADERS
 from congenial.desk.desk_app import SCREENS
 from congenial.desk.desk_settings import LARGEST_REQUEST, DeskSettings
 from congenial.desk.visit import DeskPage
+from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import allowed
 from congenial.publication.plan import Plan
 from congenial.publication.workflow import open_ledger
-from tests.desk.desks import MARKER, ORIGIN, PORT, SECRET, Team, entered, single, write_folder
+from tests.desk.desks import MARKER, ORIGIN, PLAN, PORT, SECRET, Team, entered, single, write_folder
 
 EVERY = pytest.mark.parametrize("screen", SCREENS, ids=lambda one: f"{one.method} {one.path}")
 
@@ -275,6 +276,47 @@ def test_the_form_of_one_person_is_not_anothers(folder: Path, ledger: Ledger) ->
     answer = team.visitor("releaser").client.post("/plan/plan.toml/propose", data=fields)
     assert (answer.status_code, "not from a page of this desk" in answer.text) == (403, True)
     assert not ledger.approvals.proposals
+
+
+REACHES = (
+    ('"counties.csv"', '"../secret.csv"'),
+    ('"counties.csv"', '"OUTSIDE/secret.csv"'),
+    ('"counties.csv"', '"link.csv"'),
+    ('"people.csv"', '"../secret.csv"'),
+    ('"people.csv"', '"spark:OUTSIDE/secret.csv"'),
+    ('"people.csv"', '"file:///secret.csv"'),
+    ('"ledger.sqlite"', '"../other.sqlite"'),
+    ('"ledger.sqlite"', '"sqlite:///OUTSIDE/other.sqlite"'),
+)
+
+
+@pytest.mark.parametrize(("name", "other"), REACHES)
+def test_a_plan_of_a_team_reaches_no_file_outside(
+    folder: Path, ledger: Ledger, name: str, other: str
+) -> None:
+    """By no screen, whoever wrote the plan: the desk would read as the user who runs it."""
+    del ledger
+    outside = folder.parent
+    (outside / "secret.csv").write_text(f"county\n{MARKER}\n")
+    (folder / "link.csv").symlink_to(outside / "secret.csv")
+    assert name in PLAN
+    text = PLAN.replace(name, other.replace("OUTSIDE", str(outside)))
+    owner = Team(folder).visitor("owner")
+    saved = owner.post("/plan/plan.toml/save", {"text": text, "opened": text_digest(PLAN)})
+    assert saved.status_code == 422
+    assert (folder / "plan.toml").read_text() == PLAN
+    head = {"x-csrf-token": owner.csrf()}
+    told = owner.client.post("/plan/plan.toml/check", json={"text": text}, headers=head)
+    assert "outside the folder" in told.text
+    (folder / "plan.toml").write_text(text)  # by other means
+    for screen in SCREENS:
+        if screen.needs != "nothing":
+            path = place(screen)
+            answer = owner.get(path) if screen.method == "GET" else owner.post(path)
+            assert answer.status_code in (404, 422), path
+            assert MARKER not in answer.text
+    assert not (outside / "other.sqlite").exists()
+    assert MARKER not in owner.get("/").text
 
 
 def test_settings_that_would_let_anybody_in_are_refused(folder: Path) -> None:

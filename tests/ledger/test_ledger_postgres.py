@@ -55,7 +55,7 @@ def refused(call: Callable[[], object]) -> LedgerError:
 def test_the_writer_is_the_database_user_and_cannot_be_another(url: str, ledger: Ledger) -> None:
     spend(ledger, described())
     assert {event.who for event in ledger.events()} == {"postgres"}
-    assert "database user" in str(refused(lambda: Ledger.open(url, who="somebody else")))
+    assert "no user of the name" in str(refused(lambda: Ledger.open(url, who="somebody else")))
 
 
 def test_schemas_hold_separate_ledgers(postgres: Postgres, make_schema: Callable[[], str]) -> None:

@@ -38,7 +38,7 @@ DERIVED = PLAIN.replace(
     """separator = "^"
 encoding = "cp1252"
 [derive]
-sex = { recode = "geschlecht", file = "codes.csv" }
+sex = { recode = "geschlecht", to_file = "codes.csv" }
 age = { age = "born", at = 2020-04-01, format = "%d.%m.%Y" }
 [schema]""",
 )
@@ -117,9 +117,9 @@ def test_never_in_a_bundle(tmp_path: Path) -> None:
         ('{ tidy = "a" }', "trim, case or width"),
         ('{ number = "a", decimal = ",", thousands = "," }', "different marks"),
         ('{ yeer = "a" }', "Did you mean 'year'"),
-        ('{ recode = "a", file = "none.csv" }', "cannot be read"),
-        ('{ recode = "a", file = "three.csv" }', "two columns"),
-        ('{ recode = "a", file = "twice.csv" }', "twice"),
+        ('{ recode = "a", to_file = "none.csv" }', "cannot be read"),
+        ('{ recode = "a", to_file = "three.csv" }', "two columns"),
+        ('{ recode = "a", to_file = "twice.csv" }', "twice"),
     ],
 )
 def test_entries_that_derive_nothing(tmp_path: Path, entry: str, match: str) -> None:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.errors import PlanError
+from congenial.publication.derive_entry import DeriveEntry
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import difference
 from congenial.publication.workflow import open_ledger
@@ -105,7 +106,8 @@ def test_the_digest_covers_the_files_a_plan_names(plan: Path) -> None:
 def test_the_digest_covers_recodings(plan: Path) -> None:
     recodings = plan.parent / "codes.csv"
     recodings.write_text("found,wanted\n1,f\n2,m\n")
-    plan.write_text(PLAN + '[derive.gender]\nrecode = "sex"\nto_file = "codes.csv"\n')
+    (key,) = [name for name in DeriveEntry.model_fields if name.endswith("file")]
+    plan.write_text(PLAN + f'[derive.gender]\nrecode = "sex"\n{key} = "codes.csv"\n')
     before = Plan.load(plan).digest_with_files
     recodings.write_text("found,wanted\n1,m\n2,f\n")
     assert Plan.load(plan).digest_with_files != before

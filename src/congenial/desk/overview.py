@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from congenial.desk.visit import NotHereError, Visit, as_json
+from congenial.desk.visit import NotHereError, Visit, as_json, planned
 from congenial.errors import CongenialError, PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import role_of
@@ -38,7 +38,7 @@ def _row(visit: Visit, key: str, path: Path) -> dict[str, Any] | None:
     """One plan, in a line; None if its ledger has no role for the visitor."""
     row: dict[str, Any] = {"key": key, "problem": "", "ledger": None, "standing": ""}
     try:
-        plan = Plan.load(path)
+        plan = planned(visit.desk, path, Plan.read(path))
         ledger = open_ledger(plan, create=False, who=visit.who)
         if ledger is not None and role_of(ledger.roles, ledger.who) == "none":
             return None

@@ -102,7 +102,7 @@ def _release(one: dict[str, Any]) -> dict[str, str]:
 def problem_of(visit: Visit, text: str) -> dict[str, str]:
     """What is wrong with a plan's text, if anything; reads no data."""
     try:
-        plan = Plan.parse(text, visit.path.parent)
+        plan = visit.parsed(text)
         _ = plan.schema, plan.invariants, plan.source, plan.ledger
     except CongenialError as error:
         return {"state": "problem", "words": str(error)}
@@ -138,6 +138,8 @@ def save_plan(visit: Visit) -> Response:
     """Save the text, unless somebody else did in between: then both are shown."""
     text = visit.form.get("text", "").replace("\r\n", "\n")
     try:
+        if visit.desk.settings.for_a_team:  # a plan that cannot be read has no roles
+            visit.parsed(text)
         save(visit.path, text, visit.form.get("opened", ""))
     except PlanConflictError as error:
         theirs = Plan.read(visit.path)

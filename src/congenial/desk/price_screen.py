@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from congenial.desk.visit import NotHereError, Visit
+from congenial.desk.visit import NotHereError, Visit, planned
 from congenial.errors import CongenialError
 from congenial.ledger.roles import role_of
 from congenial.publication.check_document import examine
@@ -89,7 +89,7 @@ def _other(visit: Visit, key: str) -> Plan:
     path = visit.desk.workspace.plans().get(key)
     if path is None:
         raise NotHereError("there is no such plan at this desk.", remedy="Choose one of the list.")
-    plan = Plan.load(path)
+    plan = planned(visit.desk, path, Plan.read(path))
     ledger = open_ledger(plan, create=False, who=visit.who)
     if ledger is not None and role_of(ledger.roles, ledger.who) == "none":
         raise NotHereError("there is no such plan at this desk.", remedy="Choose one of the list.")

@@ -24,6 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from congenial.desk.access import Session
 from congenial.desk.desk_settings import AT_ONCE, SLOWEST_ANSWER, DeskSettings
 from congenial.desk.jobs import Jobs
+from congenial.desk.plan_places import refuse_outside
 from congenial.desk.rendering import address, render
 from congenial.desk.workspace import PlanConflictError, Workspace
 from congenial.errors import CongenialError, LedgerError, PlanError
@@ -54,6 +55,14 @@ class Desk:
     def workspace(self) -> Workspace:
         """The desk's folder."""
         return Workspace(self.settings.folder)
+
+
+def planned(desk: Desk, path: Path, text: str) -> Plan:
+    """The plan at `path` with this text; for a team it reaches no file outside the folder."""
+    plan = Plan.parse(text, path.parent)
+    if desk.settings.for_a_team:
+        refuse_outside(plan, desk.settings.folder)
+    return plan
 
 
 @dataclass
@@ -97,7 +106,11 @@ class Visit:
     @cached_property
     def plan(self) -> Plan:
         """The plan."""
-        return Plan.parse(self.text, self.path.parent)
+        return self.parsed(self.text)
+
+    def parsed(self, text: str) -> Plan:
+        """A plan in the place of this one; for a team it reaches no file outside the folder."""
+        return planned(self.desk, self.path, text)
 
     @cached_property
     def ledger(self) -> Ledger | None:

@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "month": ("format",),
     "age": ("at", "format"),
     "join": ("between",),
-    "recode": ("to", "file"),
+    "recode": ("to", "to_file"),
     "tidy": ("trim", "case", "width"),
     "number": ("decimal", "thousands"),
 }
@@ -54,7 +54,7 @@ class DeriveEntry(Section):
     format: str | None = None
     between: str = ""
     to: dict[str, str] | None = None
-    file: str | None = None
+    to_file: str | None = None
     trim: bool = False
     case: Literal["lower", "upper"] | None = None
     width: int | None = Field(default=None, ge=1, le=64)
@@ -81,8 +81,8 @@ class DeriveEntry(Section):
             return "age needs the day at which it is taken; write at = 2020-04-01"
         if kind == "join" and len(self.join or ()) < 2:
             return "join needs two or more columns"
-        if kind == "recode" and (self.to is None) == (self.file is None):
-            return "recode needs either to, a table, or file, a CSV file with two columns"
+        if kind == "recode" and (self.to is None) == (self.to_file is None):
+            return "recode needs either to, a table, or to_file, a CSV file with two columns"
         if kind == "tidy" and not (self.trim or self.case or self.width):
             return "tidy needs trim, case or width"
         if kind == "number" and self.decimal == self.thousands:
@@ -108,7 +108,7 @@ class DeriveEntry(Section):
         return Joined(name, tuple(self.join or ()), self.between)
 
     def _recoding(self, name: str, folder: Path) -> dict[str, str]:
-        return self.to if self.to is not None else _from_file(name, self.file or "", folder)
+        return self.to if self.to is not None else _from_file(name, self.to_file or "", folder)
 
 
 def _from_file(name: str, file: str, folder: Path) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The files a plan names besides its data: lists of levels, recodings, counts to lean on.
 
 They are part of what is planned, so that the plan's digest covers what they hold. A key names such
-a file if it ends in `_file`, or is `prior` (the counts that a base measure leans on).
+a file if it ends in `_file`, is `file` (of recodings), or `prior` (the counts that a base measure
+leans on).
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ def named_files(plan: Any) -> Iterator[str]:
     """
     if isinstance(plan, Mapping):
         for key, value in plan.items():
-            if isinstance(value, str) and (str(key).endswith("_file") or key == "prior"):
+            if isinstance(value, str) and _names_a_file(str(key)):
                 yield value
             else:
                 yield from named_files(value)
     elif isinstance(plan, list | tuple):
         for value in plan:
             yield from named_files(value)
+
+
+def _names_a_file(key: str) -> bool:
+    return key in ("file", "prior") or key.endswith("_file")
 
 
 def file_digests(plan: Any, folder: Path) -> dict[str, str]:

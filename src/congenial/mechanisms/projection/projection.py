@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from congenial.data.arguments import expect
 from congenial.errors import StructureError
 from congenial.figures import lattice
+from congenial.figures.alike import equal_lines
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import bound_rows
 from congenial.figures.support import LOOSE, Pattern, Support, Tie, support
@@ -143,19 +144,36 @@ def rehearse(mechanism: Mechanism, randomness: Randomness | None = None) -> Fit:
         return "nodes"
     groups = support(description.support, description.table)
     if mandates.values is not None and (groups.ties or mandates.bounds):
+        _rehearse_ties(groups, randomness)
         table = made_up_table(mechanism, randomness)
         drawn = around(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
         project(drawn, randomness, "cells")
     return "cells"  # groups of known totals, and cells of none, can always be projected
 
 
+def _rehearse_ties(groups: Support, randomness: Randomness) -> None:
+    """Find nearest counts once for every kind of tie: a made-up draw may not need any."""
+    for kind in groups.ties.kinds:
+        assert kind.values is not None
+        for same in equal_lines(groups.sizes[kind.groups]):
+            tie = Tie(kind.groups[same[0]], kind.pattern, kind.values[same[0]])
+            matrix = _of_cells(tie, groups)
+            nobody = np.zeros(matrix.shape[1], dtype=np.int64)
+            nearest(nobody, matrix, kind.values[same[0]], lower=0, randomness=randomness)
+
+
 def _fits_nodes(mechanism: Mechanism, order: NodeOrder, randomness: Randomness) -> bool:
-    """Whether noise around a table that agrees with the figures, which a fit to zeros is, can be
-    fitted.
+    """Whether noise around a table that agrees with the figures can be fitted: one that is made up
+    if ties are margins, which is quick, otherwise a fit to zeros.
     """
     names = mechanism.description.table
+    groups = support(mechanism.description.support, names)
+    margins = all(kind.pattern.features is not None for kind in groups.ties.kinds)
     try:
-        agreeing = fit_nodes(order, names, np.zeros(mechanism.shape, dtype=np.int64))
+        if groups.ties and groups.totals is not None and margins:
+            agreeing = made_up_table(mechanism, randomness)
+        else:
+            agreeing = fit_nodes(order, names, np.zeros(mechanism.shape, dtype=np.int64))
         fit_nodes(order, names, agreeing + mechanism.noise(randomness, 1)[0])
     except StructureError:
         return False
@@ -181,21 +199,19 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
     table = np.where(labels == LOOSE, loose or 0, 0).astype(np.int64)
     if groups.totals is None:
         return table.reshape(mechanism.shape)
-    told = ~groups.tied
-    totals = groups.totals.copy()
+    told, even = ~groups.tied, np.full(groups.groups, loose is not None)
+    totals = np.maximum(groups.totals, 0)
     for kind in groups.ties.kinds if loose is None else ():
         if kind.values is not None and kind.pattern.features is not None:
             totals[kind.groups] = totals_with_margins(kind.pattern, kind.values)
-            told[kind.groups] = True
-    if loose is None:
-        known = np.flatnonzero(told)
-        table[order[start[known]]] = totals[known]
-    else:
-        place = np.arange(len(labels)) - start[np.maximum(labels[order], 0)]
-        share, rest = np.divmod(np.maximum(totals, 0), np.maximum(groups.sizes, 1))
-        inside = labels[order] >= 0
-        of = labels[order][inside]
-        table[order[inside]] = share[of] + (place[inside] < rest[of])
+            told[kind.groups] = even[kind.groups] = True
+    known = np.flatnonzero(told & ~even)
+    table[order[start[known]]] = totals[known]
+    cells = order[labels[order] >= 0]
+    cells = cells[even[labels[cells]]]
+    place = np.argsort(order, kind="stable")[cells] - start[labels[cells]]
+    share, rest = np.divmod(totals, np.maximum(groups.sizes, 1))
+    table[cells] = share[labels[cells]] + (place < rest[labels[cells]])
     for tie in groups.ties if not np.all(told) else ():
         assert tie.values is not None
         if not told[tie.groups[0]]:
@@ -211,8 +227,8 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
 def totals_with_margins(pattern: Pattern, values: Any) -> Any:
     """Some whole totals >= 0 of groups (one tie a line) that have the margins of each tie.
 
-    People are lined up by their levels of every feature at once; a group gets those who stand in
-    all of its levels.
+    As if two features were independent, where that rounds. Otherwise people are lined up by their
+    levels of every feature at once; a group gets those who stand in all of its levels.
     """
     assert pattern.features is not None
     x = lattice.solution_lines(pattern.equations, values)
@@ -222,7 +238,25 @@ def totals_with_margins(pattern: Pattern, values: Any) -> Any:
         ends = np.cumsum(people, axis=1)
         first = np.maximum(first, (ends - people)[:, level])
         last = np.minimum(last, ends[:, level])
-    return np.maximum(last - first, 0).astype(np.int64)
+    lined_up = np.maximum(last - first, 0).astype(np.int64)
+    if pattern.features.shape[1] != 2:
+        return lined_up
+    independent = _independent(pattern.features, x)
+    return np.where(np.any(independent < 0, axis=1)[:, np.newaxis], lined_up, independent)
+
+
+def _independent(features: Any, x: Any) -> Any:
+    """Differences of rounded products of cumulated margins: the margins are right, and totals of
+    more than two levels may be -1.
+    """
+    shape = tuple(int(level.max()) + 1 for level in features.T)
+    counts = np.zeros((len(x), *shape))
+    counts[:, features[:, 0], features[:, 1]] = x
+    ends = [np.cumsum(np.rint(counts.sum(axis=3 - k)), axis=1) for k in (1, 2)]
+    people = np.maximum(ends[0][:, -1:, np.newaxis], 1)
+    below = np.rint(ends[0][:, :, np.newaxis] * ends[1][:, np.newaxis, :] / people)
+    totals = np.diff(np.diff(below, axis=1, prepend=0), axis=2, prepend=0)
+    return totals[:, features[:, 0], features[:, 1]].astype(np.int64)
 
 
 def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:
