@@ -112,3 +112,14 @@ def test_one_way_margins_of_three_attributes_are_released_at_epsilon_3():
     for axes in ((0, 1), (0, 2), (1, 2)):
         assert np.array_equal(values.sum(axis=axes), table.counts.sum(axis=axes))
     assert "four cells make good what is left" in mechanism.sampler
+
+
+def test_error_laws_take_fewer_draws_where_a_draw_takes_many_proposals(monkeypatch):
+    schema = Schema.from_dict({name: {"levels": ["p", "q"]} for name in ("x", "y", "z")})
+    table = Table(schema, schema.names, np.array([[[30, 4], [5, 1]], [[4, 1], [1, 2]]]))
+    public = publish(table, margin("x"), margin("y"), margin("z"))
+    mechanism = calibrate("auto", Guarantee.pure(3, SemiAdjacent(public)), schema.names)
+    monkeypatch.setattr("congenial.mechanisms.error_laws.NUMBERS", 40_000)
+    cell = mechanism.error_laws(np.arange(8).reshape(2, 2, 2), 8)[0]
+    assert 500 <= len(cell.draws) < 1000
+    assert cell.interval(0.9) > 0
