@@ -1,5 +1,5 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Everything is installed into .venv from
-# hash locks; nothing else on the machine is touched, but for the rule `browser` below.
+# hash locks; nothing else on the machine is touched, but for the rule `debian` below.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 DATA ?=
 
-.PHONY: demo test browser types spark lint audit bench docs lock clean
+.PHONY: demo test debian types spark lint audit bench docs lock clean
 
 demo: $(VENV)/.run
 	@rm -rf demo
 	$(BIN)/congenial demo --out demo
 
-test: $(VENV)/.dev browser
+test:
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/.dev debian
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory -j 2 types spark
@@ -21,11 +22,11 @@ test: $(VENV)/.dev browser
 
 # Tests of the desk use a Chromium of the machine, those of the R package its R. Automatic runs as root
 # install Debian's; elsewhere, and where that fails, those tests skip and say why.
-DEBIAN := apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
-browser:
-	@if [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  command -v chromium >/dev/null || ($(DEBIAN) chromium) >/dev/null 2>&1 || true; \
-	  command -v Rscript >/dev/null || ($(DEBIAN) r-base-core r-cran-jsonlite) >/dev/null 2>&1 || true; fi
+debian:
+	@if [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    ! { command -v chromium && command -v Rscript; } >/dev/null; then \
+	  (apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+	    chromium r-base-core r-cran-jsonlite) >/dev/null 2>&1 || true; fi
 
 # Side by side: one keeps a core busy, the other mostly waits for Java. All Spark tests share a process.
 types: $(VENV)/.dev

@@ -196,11 +196,4 @@ EXCUSED: dict[str, str] = {
     "takes no argument at all": "Even Largest",
     "built by `calibrate_tables`, `Workload.of`, `share` and `cell_estimates`, called here": """
         JointTables Margin Property ScaledLaw TablesDescription TablesRelease""",
-    "open: takes types of its own; a wrong one may raise Python's own error": """
-        BoundedCounts DistributionPairs FiniteScenarios StatedContinuous StatedLaws
-        Conditions PiecewiseLinear WassersteinGradient WassersteinReals prior_congenial
-        NumpyroModel log_likelihood_of Linear Logistic Normal Proposal coverage draw_shadows
-        property_inference
-        tradeoff_between conditioned_epsilon FiniteRange with_model_error canonical_noise
-        odds_ratio_test audit_every_mechanism""",
 }

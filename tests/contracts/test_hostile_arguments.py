@@ -27,7 +27,7 @@ from congenial.mechanisms.distribution.fit import moment_pairs
 from congenial.synthesis.models import BinomialColumn, NormalColumn, PoissonColumn
 from congenial.synthesis.record_model import Grid
 from congenial.transport.wasserstein import distance
-from tests.contracts import hostile_analysis, hostile_packages, hostile_tables
+from tests.contracts import hostile_analysis, hostile_laws, hostile_packages, hostile_tables
 
 SCHEMA = api.Schema.from_dict(
     {"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65], "top": "65+"}}
@@ -185,6 +185,7 @@ FAMILIES = (
     *hostile_packages.FAMILIES,
     *hostile_analysis.FAMILIES,
     *hostile_tables.FAMILIES,
+    *hostile_laws.FAMILIES,
     statement_calls,
     data_calls,
     promise_calls,

@@ -125,6 +125,7 @@ def test_conditioning_is_bayes():
         (lambda: FiniteScenarios.of([(0,), (0,)], {"a": [1, 1]}), "twice"),
         (lambda: FiniteScenarios.of([(0,), (0, 1)], {"a": [1, 1]}), "one number of people"),
         (lambda: FiniteScenarios.independent({"a": [[1, 1]], "b": [[1, 1]] * 2}), "differ"),
+        (lambda: FiniteScenarios.independent({"a": [[1, 1]] * 60}), "too many to write out"),
         (lambda: DependentCounts(5, ".9", ".1"), "above z1"),
         (lambda: DependentCounts(5, "2", "3"), "not a probability"),
         (lambda: DependentCounts(0, ".1", ".1"), "0 people"),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.argument_rules import SEVERAL, listed, optional, takes
+from congenial.data.argument_rules import SEVERAL, Rule, listed, optional, takes
 from congenial.data.records import Records
 from congenial.errors import DataError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -119,6 +119,9 @@ class Shadows:
         return np.repeat([0.0, 1.0], part.shape[1] // 2)
 
 
+TWO = Rule("a pair of scenarios", lambda one: listed(Scenario).holds(one) and len(one) == 2)
+
+
 @takes(
     auxiliary=Records,
     testing=Records,
@@ -126,7 +129,7 @@ class Shadows:
     datasets=SEVERAL,
     repetitions=SEVERAL,
     randomness=optional(Randomness),
-    scenarios=listed(Scenario),
+    scenarios=TWO,
 )
 def draw_shadows(
     scenarios: tuple[Scenario, Scenario],

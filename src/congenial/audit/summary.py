@@ -12,6 +12,7 @@ from typing import Any
 from congenial.audit.exact_audit import MOST_OUTPUTS, ExactAudit, Verdict, exact_audit
 from congenial.audit.law_audits import LAWS
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
+from congenial.data.argument_rules import CALL, FLAG, takes
 from congenial.errors import StructureError
 from congenial.mechanisms import calibrate as _registering  # noqa: F401 - fills the registry
 from congenial.mechanisms.mechanism import REGISTRY, Mechanism
@@ -98,6 +99,7 @@ def table_cases(universes: Sequence[SmallUniverse]) -> Iterator[Case]:
                 yield Case(mechanism.name, built, universe, target.__name__, reason)
 
 
+@takes(quick=FLAG, progress=CALL)
 def audit_every_mechanism(
     quick: bool = False, progress: Callable[[str], Any] = lambda _: None
 ) -> list[AuditRow]:

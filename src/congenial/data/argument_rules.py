@@ -90,10 +90,16 @@ NOT_NEGATIVE = Rule("a finite number, 0 or more", lambda one: _finite(one) and o
 SHARE = Rule("a number between 0 and 1", lambda one: _finite(one) and 0 < one < 1)
 COUNT = Rule("a whole number, 0 or more", lambda one: _is(one, WHOLE) and 0 <= one < 2**63)
 SEVERAL = Rule("a whole number, 1 or more", lambda one: _is(one, WHOLE) and 0 < one < 2**63)
+INTEGER = Rule("a whole number", lambda one: _is(one, WHOLE))
+EXACT_NUMBER = Rule("a fraction or whole number", lambda one: _is(one, EXACT_KINDS))
 NAMES = Rule("a list of names", lambda one: _all(one, TEXT))
 PLAIN_NAMES = Rule("a tuple of names", lambda one: isinstance(one, tuple) and _all(one, TEXT))
 ARRAY = Rule("an array or a list of numbers", _numeric)
 VECTOR = Rule("a list of numbers", lambda one: _numeric(one) and np.ndim(one) == 1)
+SEQUENCE = Rule(
+    "a list",
+    lambda one: isinstance(one, list | tuple) or (isinstance(one, np.ndarray) and one.ndim == 1),
+)
 RANGE = Rule("two finite numbers, [low, high]", _range)
 NUMBERS = Rule("a list of finite numbers", lambda one: _all(one, FINITE))
 
@@ -121,6 +127,21 @@ def either(*rules: Rule | type) -> Rule:
     wanted = [_rule(one) for one in rules]
     words = " or ".join(one.words for one in wanted)
     return Rule(words, lambda value: any(one.holds(value) for one in wanted))
+
+
+def pairs_of(first: Rule | type, second: Rule | type) -> Rule:
+    """A list of pairs, each of one value of the first kind and one of the second."""
+    wanted = _rule(first), _rule(second)
+    return Rule(
+        f"a list of pairs, each {wanted[0].words} and {wanted[1].words}",
+        lambda value: (
+            isinstance(value, list | tuple)
+            and all(isinstance(one, list | tuple) and len(one) == 2 for one in value)
+            and all(
+                rule.holds(part) for one in value for rule, part in zip(wanted, one, strict=True)
+            )
+        ),
+    )
 
 
 def paired(rule: Rule | type) -> Rule:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import COUNT, SEVERAL, SHARE, one_of, takes
+from congenial.data.arguments import numbers
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.inference import DEFAULT_CHAIN, Chain, bind, infer
@@ -79,6 +81,15 @@ class Coverage:
         )
 
 
+@takes(
+    InferenceError,
+    release=one_of(Release, ValuesRelease),
+    releases=SEVERAL,
+    level=SHARE,
+    draws=SEVERAL,
+    seed=COUNT,
+    chain=Chain,
+)
 def coverage(
     release: Release | ValuesRelease,
     model: Bindable,
@@ -122,7 +133,13 @@ def _parameters(bound: BoundModel, rng: np.random.Generator, given: Any) -> Floa
     if given is None:
         return bound.draw_prior(rng, 1)
     if not isinstance(given, Posterior):
-        return np.asarray(given, dtype=float).reshape(1, bound.size)
+        fixed = numbers(given, "given", InferenceError)
+        if fixed.size != bound.size or not np.all(np.isfinite(fixed)):
+            raise InferenceError(
+                f"given is not {bound.size} finite numbers, one per parameter.",
+                remedy="Give one number per parameter of the model, or a posterior.",
+            )
+        return fixed.reshape(1, bound.size)
     if set(given.draws) != set(bound.dims) or len(given.draws) != 1:
         raise InferenceError(
             "parameters can be taken from a posterior of one kind of parameter only.",

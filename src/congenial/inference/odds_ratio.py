@@ -24,6 +24,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.argument_rules import optional, takes
 from congenial.data.arguments import NUMBER, WHOLE, expect, numbers
 from congenial.data.rational import LARGEST
 from congenial.errors import GuaranteeError, MandateError, StructureError
@@ -248,6 +249,7 @@ class ObservedOddsRatio:
         return self.test.interval(self.statistic, level)
 
 
+@takes(StructureError, release=Release, randomness=optional(Randomness))
 def odds_ratio_test(release: Release, randomness: Randomness | None = None) -> ObservedOddsRatio:
     """The test a released 2 x 2 table allows: post-processing, nothing is spent.
 

@@ -16,6 +16,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.argument_rules import (
+    INTEGER,
+    PLAIN_NAMES,
+    REAL,
+    SEVERAL,
+    TEXT,
+    Rule,
+    check_fields,
+    listed,
+    one_of,
+    optional,
+    pairs_of,
+    takes,
+)
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistics
 from congenial.errors import BundleError, StructureError
@@ -24,6 +38,7 @@ from congenial.pairs.pairs import Pairs
 from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw, Law
 
 Floats = NDArray[np.float64]
+LAWS = listed(one_of(GaussianLaw, DiscreteLaw))
 SINGULAR = 1e-10  # least eigenvalue of a correlation matrix, relative to its greatest
 
 
@@ -79,6 +94,7 @@ class DistributionPairs(Pairs):
     composes = False  # two releases that hide a property each can reveal it together
 
     def __post_init__(self) -> None:
+        self._check_types()
         self._check_pairs()
         for law in self.laws:
             if law.dimension != len(self.statistics):
@@ -98,6 +114,15 @@ class DistributionPairs(Pairs):
                 )
 
     @classmethod
+    @takes(
+        StructureError,
+        query=Statistics,
+        laws=LAWS,
+        pairs=optional(pairs_of(TEXT, TEXT)),
+        records=optional(SEVERAL),
+        hidden=TEXT,
+        origin=optional(Origin),
+    )
     def given(
         cls,
         query: Statistics,
@@ -131,6 +156,20 @@ class DistributionPairs(Pairs):
             () if records is None else tuple(query.spacing(records).tolist()),
             tuple(part.to_dict() for part in query.parts),
         )
+
+    def _check_types(self) -> None:
+        rules: dict[str, Rule | type] = {
+            "schema": Schema,
+            "statistics": PLAIN_NAMES,
+            "laws": LAWS,
+            "pairs": pairs_of(INTEGER, INTEGER),
+            "hidden": TEXT,
+            "origin": Origin,
+            "records": optional(SEVERAL),
+            "change": listed(REAL),
+            "spacing": listed(REAL),
+        }
+        check_fields(self, StructureError, **rules)
 
     def _check_pairs(self) -> None:
         if not self.statistics or not self.pairs:

@@ -41,7 +41,15 @@ from math import ceil
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.argument_rules import EXACT, takes
+from congenial.data.argument_rules import (
+    COUNT,
+    EXACT,
+    FLAG,
+    PLAIN_NAMES,
+    check_fields,
+    optional,
+    takes,
+)
 from congenial.errors import GuaranteeError
 from congenial.figures.integers import rational_kernel
 from congenial.figures.invariants import Invariants
@@ -88,7 +96,19 @@ class Conditions:
     replaced: bool = True
     enumerated: Enumerated | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            GuaranteeError,
+            support=Support,
+            limits=Limits,
+            distance=COUNT,
+            replaced=FLAG,
+            enumerated=optional(Enumerated),
+        )
+
     @classmethod
+    @takes(GuaranteeError, mandates=Invariants, table=PLAIN_NAMES, distance=COUNT, replaced=FLAG)
     def of(
         cls, mandates: Invariants, table: tuple[str, ...], distance: int, replaced: bool = True
     ) -> Conditions:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -14,10 +15,20 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import REAL, SEQUENCE, Rule, check_fields, pairs_of, takes
+from congenial.data.arguments import NUMBER
 from congenial.errors import GuaranteeError
 from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.numbers import ULP, FloatArray, Number, below, group_size, parameter, stored
 from congenial.privacy.tradeoff import DiscreteTradeoff
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (*NUMBER, str, Decimal))
+
+
+CORNERS = pairs_of(Rule("a number", _number), Rule("a number", _number))
+MASSES = pairs_of(REAL, REAL)
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,7 @@ class PiecewiseLinear(DiscreteTradeoff):
     masses: pw.Pairs = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, points=CORNERS, masses=MASSES)
         points = pw.read(self.points)
         _check_corners(points)
         if self.masses:
@@ -44,6 +56,7 @@ class PiecewiseLinear(DiscreteTradeoff):
         object.__setattr__(self, "masses", self.masses or pw.pieces_of(points))
 
     @classmethod
+    @takes(GuaranteeError, pieces=MASSES)
     def from_pieces(cls, pieces: pw.Pairs) -> PiecewiseLinear:
         """f of the pair with these masses (p, q), in any order."""
         merged = pw.merge(pieces)
@@ -124,6 +137,7 @@ class PiecewiseLinear(DiscreteTradeoff):
         }
 
 
+@takes(GuaranteeError, p=SEQUENCE, q=SEQUENCE)
 def tradeoff_between(p: Sequence[Number], q: Sequence[Number]) -> PiecewiseLinear:
     """T(P, Q) of two distributions on the same finite set (Neyman and Pearson), exact for
     rationals.

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.argument_rules import takes
 from congenial.errors import GuaranteeError
 from congenial.privacy.tradeoff import (
     Approximate,
@@ -221,6 +222,7 @@ class Constructed(CanonicalNoise):
         return np.asarray(x.reshape(np.shape(p)))
 
 
+@takes(GuaranteeError, f=Tradeoff)
 def canonical_noise(f: Tradeoff) -> CanonicalNoise:
     """The canonical noise for f: `Tulap`, `CanonicalNormal`, or `Constructed` for anything else.
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import CALL, COUNT, SEVERAL, TEXT, check_fields, optional, takes
+from congenial.data.arguments import numbers
 from congenial.errors import DataError, GuaranteeError
 from congenial.synthesis.convergence_refusal import refuse_unconverged
 from congenial.synthesis.record_model import Floats
@@ -35,6 +37,10 @@ class NumpyroModel:
     blank: Any = field(default_factory=lambda: np.zeros(1), repr=False)
     warmup: int = 500
     chains: int = 2
+
+    def __post_init__(self) -> None:
+        called = {"program": CALL, "new_records": CALL}
+        check_fields(self, GuaranteeError, **called, warmup=COUNT, chains=SEVERAL)
 
     @cached_property
     def _trace(self) -> dict[str, Any]:
@@ -142,6 +148,7 @@ def _weighted(numpyro: Any, weights: Floats, observed: frozenset[str]) -> Any:
     return Weighted()
 
 
+@takes(DataError, variable=optional(TEXT))
 def log_likelihood_of(draws: Any, variable: str | None = None) -> Floats:
     """log p(x_i | theta_s) as (draws, records) from an object with a `log_likelihood` group.
 
@@ -149,14 +156,19 @@ def log_likelihood_of(draws: Any, variable: str | None = None) -> Floats:
     leading dimensions chain and draw. With several variables name one, or their sum is taken when
     all have the same number of records.
     """
-    group = draws["log_likelihood"] if isinstance(draws, Mapping) else _group(draws)
+    group = _group(draws)
     names = list(group) if variable is None else [variable]
     if not names or any(name not in group for name in names):
         raise DataError(
             f"the draws have no log likelihood of {variable!r}.",
             remedy=f"Known: {', '.join(map(str, group))}.",
         )
-    arrays = [np.asarray(group[name], dtype=float) for name in names]
+    arrays = [numbers(group[name], "the log likelihood", DataError) for name in names]
+    if any(one.ndim < 2 for one in arrays):
+        raise DataError(
+            "a log likelihood has no dimensions for chain and draw.",
+            remedy="Give arrays whose first dimensions are chain and draw.",
+        )
     flat = [one.reshape(one.shape[0] * one.shape[1], -1) for one in arrays]
     if len({one.shape for one in flat}) > 1:
         raise DataError(
@@ -166,8 +178,9 @@ def log_likelihood_of(draws: Any, variable: str | None = None) -> Floats:
 
 
 def _group(draws: Any) -> Any:
-    group = getattr(draws, "log_likelihood", None)
-    if group is None:
+    found = isinstance(draws, Mapping)
+    group = draws.get("log_likelihood") if found else getattr(draws, "log_likelihood", None)
+    if not hasattr(group, "keys") or isinstance(group, type):
         raise DataError(
             "the draws have no log_likelihood group.",
             remedy="Keep it when sampling, for example with idata_kwargs={'log_likelihood': True}.",

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from congenial.data.argument_rules import NOT_NEGATIVE, takes
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import Conditionals, Level, Query
@@ -142,6 +143,7 @@ def below_ordinary(bound: DistanceBound, sensitivity: Fraction | float | int) ->
     )
 
 
+@takes(GuaranteeError, epsilon=NOT_NEGATIVE, bound=DistanceBound)
 def conditioned_epsilon(epsilon: Fraction | float, bound: DistanceBound) -> Fraction | float:
     """Loss of an epsilon-private release of a database that is conditioned on being possible.
 

@@ -360,6 +360,10 @@ def test_refusals():
         congenial(3, [((0, 1), 2), ((1, 2), 2)])
     with pytest.raises(StructureError, match="kappa"):
         prior_congenial(2, [((0, 1), 2)], [0, 1], alpha=1, kappa=0)
+    with pytest.raises(StructureError, match="1 previous counts for 2 cells"):
+        prior_congenial(2, [((0, 1), 2)], [0], alpha=1, kappa=1)
+    with pytest.raises(StructureError, match="a number of cells up to 4,194,304"):
+        prior_congenial(2**40, [((0, 1), 2)], [0, 1], alpha=1, kappa=1)
     with pytest.raises(StructureError, match="in no public sum"):
         congenial(3, [((0, 1), 2)], parts=[(0, 1)])
     with pytest.raises(MandateError, match="public figures"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from congenial.errors import DataError, GuaranteeError
+from congenial.errors import DataError, GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.mechanisms.wasserstein.values_release import ValuesRelease
@@ -72,5 +72,7 @@ def test_release_and_refusals():
         made.draw([np.nan], SeededRandomness(SEED), 1)
     with pytest.raises(GuaranteeError, match="unit 0"):
         WassersteinReals(cases.stated(), delta_z(cases.stated()), F(1), F(0))
+    with pytest.raises(StructureError, match="a number of cells up to"):
+        WassersteinReals(cases.stated(), delta_z(cases.stated()), F(1), UNIT, 2**40)
     with pytest.raises(GuaranteeError, match="in records"):
         WassersteinReals(cases.finite("database"), delta_z(cases.finite("database")), F(1), UNIT)

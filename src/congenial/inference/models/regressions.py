@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
+from congenial.data.argument_rules import TEXT, check_fields, optional
 from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
@@ -229,9 +230,18 @@ class Logistic:
     prior: GaussianPrior = EFFECTS
     people: Any = None
 
+    def __post_init__(self) -> None:
+        told = {"outcome": TEXT, "success": optional(TEXT), "prior": GaussianPrior}
+        check_fields(self, InferenceError, **told)
+
     def bind(self, observation: Observation) -> BoundModel:
         """Tie the model to an observation."""
         return LogisticBound(observation, self)
+
+
+def _check_normal(model: Linear | Normal) -> None:
+    told = {"prior": optional(GaussianPrior), "sd_prior": optional(HalfNormal)}
+    check_fields(model, InferenceError, outcome=TEXT, **told)
 
 
 @dataclass(frozen=True)
@@ -249,6 +259,9 @@ class Linear:
     sd_prior: HalfNormal | None = None
     people: Any = None
 
+    def __post_init__(self) -> None:
+        _check_normal(self)
+
     def bind(self, observation: Observation) -> BoundModel:
         """Tie the model to an observation."""
         return LinearBound(observation, self, report_mean=False)
@@ -262,6 +275,9 @@ class Normal:
     prior: GaussianPrior | None = None
     sd_prior: HalfNormal | None = None
     people: Any = None
+
+    def __post_init__(self) -> None:
+        _check_normal(self)
 
     @property
     def by(self) -> tuple[str]:

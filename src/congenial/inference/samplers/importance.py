@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import CALL, check_fields
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.latent_tables import no_mass
@@ -32,6 +33,9 @@ class Proposal:
 
     draw: Callable[[np.random.Generator, int], Any]
     log_density: Callable[[Floats], Any]
+
+    def __post_init__(self) -> None:
+        check_fields(self, InferenceError, draw=CALL, log_density=CALL)
 
 
 def importance(

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from congenial.data.argument_rules import NOT_NEGATIVE, Rule, takes
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.gaussians import pair_delta, worst_delta
@@ -23,6 +24,9 @@ from congenial.mechanisms.distribution.target import Target
 from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.numbers import small
 
+LAMBDA = Rule(  # e^lambda multiplies delta
+    "a number above 0 and at most 100", lambda one: NOT_NEGATIVE.holds(one) and 0 < one <= 100
+)
 LAMBDAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -86,6 +90,7 @@ def cost_rows(
     return rows
 
 
+@takes(StructureError, mechanism=DistributionMechanism, distance=NOT_NEGATIVE, lam=LAMBDA)
 def with_model_error(
     mechanism: DistributionMechanism, distance: float, lam: float
 ) -> DistributionMechanism:
@@ -95,8 +100,6 @@ def with_model_error(
     in every statistic, unless the mechanism has Laplace noise in every statistic: one of the larger
     scale then does both.
     """
-    if distance < 0 or lam <= 0:
-        raise StructureError("a negative distance, or lambda = 0.", remedy="Give lambda > 0.")
     epsilon, delta = relaxed(float(mechanism.target.epsilon), mechanism.target.delta, lam)
     target = Target(epsilon, delta, mechanism.target.constant)
     noise, needed = mechanism.noise, distance / lam

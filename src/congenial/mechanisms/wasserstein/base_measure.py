@@ -14,6 +14,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.argument_rules import (
+    COUNT,
+    EXACT_NUMBER,
+    FLAG,
+    INTEGER,
+    Rule,
+    check_fields,
+    listed,
+    optional,
+    pairs_of,
+    takes,
+)
 from congenial.data.rational import fraction
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
@@ -22,6 +34,12 @@ from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.sampling.inversion import Ints
 
 Kind = Literal["naive", "congenial", "prior-congenial"]
+MOST_CELLS = 2**22
+CELLS = Rule(
+    f"a number of cells up to {MOST_CELLS:,}", lambda one: COUNT.holds(one) and one <= MOST_CELLS
+)
+TOTALS = pairs_of(listed(INTEGER), optional(INTEGER))
+PARTS = pairs_of(INTEGER, INTEGER)
 Total = tuple[tuple[int, ...], int | None]  # cells and their sum; None: not published yet
 
 
@@ -41,6 +59,9 @@ class Base:
     shapes: tuple[Fraction | None, ...] = ()
 
     def __post_init__(self) -> None:
+        shapes = listed(optional(EXACT_NUMBER))
+        told = {"cells": CELLS, "totals": TOTALS, "parts": PARTS, "shapes": shapes}
+        check_fields(self, StructureError, **told, nonnegative=FLAG)
         grouped = [i for group, _ in self.totals for i in group]
         if len(set(grouped)) != len(grouped):
             raise StructureError(
@@ -225,6 +246,7 @@ def congenial(
     return Base(cells, tuple(totals), nonnegative, tuple(parts))
 
 
+@takes(StructureError, cells=CELLS, totals=TOTALS, previous=listed(INTEGER), parts=PARTS)
 def prior_congenial(
     cells: int,
     totals: Sequence[Total],
@@ -245,6 +267,10 @@ def prior_congenial(
         raise StructureError(
             f"alpha = {strength} and kappa = {smoothing}: both must be positive.",
             remedy="alpha = 1, kappa = 1/2 is a start; choose without looking at the data.",
+        )
+    if len(previous) != cells:
+        raise StructureError(
+            f"{len(previous)} previous counts for {cells} cells.", remedy="Give one per cell."
         )
     grouped = {i for group, _ in totals for i in group}
     shapes = tuple(

@@ -16,6 +16,19 @@ from typing import Any
 import numpy as np
 from flint import arb
 
+from congenial.data.argument_rules import (
+    CALL,
+    EXACT,
+    EXACT_NUMBER,
+    INTEGER,
+    REAL,
+    SEQUENCE,
+    check_fields,
+    listed,
+    optional,
+    pairs_of,
+    takes,
+)
 from congenial.errors import GuaranteeError, StructureError
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.sampling.ball_precision import working_precision
@@ -48,7 +61,30 @@ class FiniteRange:
     near: tuple[tuple[int, int], ...]
     base: tuple[Fraction, ...]
 
+    def __post_init__(self) -> None:
+        table, near = listed(listed(EXACT_NUMBER)), pairs_of(INTEGER, INTEGER)
+        check_fields(self, StructureError, losses=table, near=near, base=listed(EXACT))
+        states, points = len(self.losses), len(self.base)
+        if not states or not points or any(len(row) != points for row in self.losses):
+            raise StructureError(
+                "the losses are not one row per state with one column per base weight.",
+                remedy="Build the table with FiniteRange.of.",
+            )
+        if any(not 0 <= i < states for pair in self.near for i in pair):
+            raise StructureError(
+                f"a near state is not in 0 .. {states - 1}.", remedy="Number the states from 0."
+            )
+
     @classmethod
+    @takes(
+        StructureError,
+        points=SEQUENCE,
+        states=SEQUENCE,
+        loss=CALL,
+        distance=CALL,
+        delta_z=REAL,
+        base=optional(SEQUENCE),
+    )
     def of(
         cls,
         points: Sequence[Any],
@@ -59,7 +95,7 @@ class FiniteRange:
         base: Sequence[object] | None = None,
     ) -> FiniteRange:
         """Evaluate a loss (y, x) everywhere; near states are those with distance <= delta_z."""
-        if not points or not states or len(points) * len(states) > _MOST**2 // 10:
+        if not len(points) or not len(states) or len(points) * len(states) > _MOST**2 // 10:
             raise StructureError(
                 f"{len(points)} points and {len(states)} states cannot be enumerated.",
                 remedy="Use a built-in loss, or a coarser range.",

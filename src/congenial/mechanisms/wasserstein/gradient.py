@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import COUNT, check_fields
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.convex_statistics import ConvexStatistic, norm_of
 from congenial.mechanisms.wasserstein.secret_promise import promise, usable
@@ -59,6 +60,8 @@ class WassersteinGradient:
     log_ratio_error = H
 
     def __post_init__(self) -> None:
+        told = {"pairs": SecretPairs, "bound": DistanceBound, "statistic": ConvexStatistic}
+        check_fields(self, StructureError, **told, points=COUNT)
         object.__setattr__(self, "epsilon", rational(self.epsilon))
         if self.epsilon <= 2 * H:
             raise GuaranteeError(f"epsilon = {self.epsilon} is not above the numerical error.")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.argument_rules import COUNT, check_fields
 from congenial.errors import DataError, GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import naive
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
@@ -47,6 +48,8 @@ class WassersteinReals:
     dimension: int = 1
 
     def __post_init__(self) -> None:
+        told = {"pairs": SecretPairs, "bound": DistanceBound}
+        check_fields(self, GuaranteeError, **told, dimension=COUNT)
         for field in ("epsilon", "unit"):
             object.__setattr__(self, field, rational(getattr(self, field)))
         if self.unit <= 0 or self.dimension < 1:

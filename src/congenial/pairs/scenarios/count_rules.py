@@ -80,6 +80,7 @@ class BoundedCounts(Scenarios):
     kind: ClassVar[str] = "bounded counts"
 
     def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, n=COUNT, rule=CountRule)
         low, high = self.rule.range(self.n)
         if self.n < 1 or low > high:
             raise GuaranteeError(

@@ -15,6 +15,21 @@ from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
+from congenial.data.argument_rules import (
+    CALL,
+    EXACT_NUMBER,
+    INTEGER,
+    NAMES,
+    SEQUENCE,
+    TEXT,
+    Rule,
+    check_arguments,
+    check_fields,
+    listed,
+    optional,
+    pairs_of,
+    takes,
+)
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import (
     Conditionals,
@@ -28,8 +43,20 @@ from congenial.pairs.scenarios.scenarios import (
 from congenial.pairs.scenarios.statistic_laws import Law, pmf, rational
 
 ABSENT = -1  # a person who is not in the data
+MOST = 2**20  # databases of independent people that are written out
 Database = tuple[int, ...]
 Table = dict[Database, Fraction]
+ROWS = listed(listed(INTEGER))
+LABELLED = Rule(
+    "a dict of labels and lists of masses",
+    lambda one: isinstance(one, Mapping) and pairs_of(TEXT, SEQUENCE).holds(list(one.items())),
+)
+PEOPLE = Rule(
+    "a dict of labels and, for each person, a list of masses",
+    lambda one: (
+        isinstance(one, Mapping) and pairs_of(TEXT, listed(SEQUENCE)).holds(list(one.items()))
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +79,8 @@ class FiniteScenarios(Scenarios):
     conditioned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        masses = pairs_of(TEXT, listed(EXACT_NUMBER))
+        check_fields(self, GuaranteeError, databases=ROWS, tables=masses, facts=NAMES)
         check_secrets(self.secrets)
         if not self.databases or len({len(one) for one in self.databases}) != 1:
             raise GuaranteeError(
@@ -76,10 +105,14 @@ class FiniteScenarios(Scenarios):
         secrets: Secrets = "replace-one",
     ) -> FiniteScenarios:
         """From databases and masses; integers are weights, everything else must add up to one."""
-        rows = tuple(tuple(int(v) for v in row) for row in databases)
+        listing = tuple(databases) if isinstance(databases, Iterable) else databases
+        told = {"databases": listing, "tables": tables}
+        check_arguments("of", told, {"databases": ROWS, "tables": LABELLED}, GuaranteeError)
+        rows = tuple(tuple(int(v) for v in row) for row in listing)
         return cls(rows, tuple((k, _shares(v)) for k, v in tables.items()), secrets)
 
     @classmethod
+    @takes(GuaranteeError, records=PEOPLE, answers=optional(listed(INTEGER)))
     def independent(
         cls,
         records: Mapping[str, Sequence[Sequence[Any]]],
@@ -97,6 +130,12 @@ class FiniteScenarios(Scenarios):
                 "the scenarios differ in the number of people or of answers.",
                 remedy="Give every person in every scenario the same list of answers.",
             )
+        if levels != {0} and max(levels) ** max(people) > MOST:
+            raise GuaranteeError(
+                f"{max(people)} people with {max(levels)} answers each have more than {MOST:,} "
+                "databases, too many to write out.",
+                remedy="Use IndependentRecords, which needs no list.",
+            )
         codes = tuple(answers) if answers is not None else tuple(range(levels.pop()))
         tables = {}
         for label, given in records.items():
@@ -104,6 +143,7 @@ class FiniteScenarios(Scenarios):
             tables[label] = [prod(choice, start=Fraction(1)) for choice in product(*shares)]
         return cls.of(product(codes, repeat=people.pop()), tables, secrets)
 
+    @takes(GuaranteeError, fact=TEXT, holds=CALL)
     def given(self, fact: str, holds: Callable[[Database], bool]) -> FiniteScenarios:
         """The same scenarios once `fact` is public; each must give it a chance."""
         keep = [i for i, one in enumerate(self.databases) if holds(one)]

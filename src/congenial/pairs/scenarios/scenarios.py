@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
+from congenial.data.argument_rules import NAMES, TEXT, Rule, check_fields
 from congenial.data.arguments import expect
 from congenial.errors import BundleError, GuaranteeError
 from congenial.pairs.scenarios.statistic_laws import (
@@ -143,6 +144,21 @@ class IndependentRecords(Scenarios):
         return {"kind": self.kind, "secrets": self.secrets, "sensitivity": told}
 
 
+def _stated(value: Any) -> bool:
+    """Whether it is a pair of laws with its label."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 3
+        and all(isinstance(one, kind) for one, kind in zip(value, (str, Law, Law), strict=True))
+    )
+
+
+STATED = Rule(
+    "a tuple of stated pairs, each a label and two laws",
+    lambda one: isinstance(one, tuple) and all(map(_stated, one)),
+)
+
+
 @dataclass(frozen=True)
 class StatedLaws(Scenarios):
     """Pairs of laws of the statistic, stated by the user: pmfs, normal laws, or samples.
@@ -161,6 +177,7 @@ class StatedLaws(Scenarios):
     conditioned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, told=TEXT, pairs=STATED, facts=NAMES, digest=TEXT)
         check_secrets(self.secrets)
         if self.pairs:
             text = "".join(_fingerprint(law) for _, *laws in self.pairs for law in laws)

@@ -23,7 +23,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.data.argument_rules import FLAG, Rule, check_fields
+from congenial.data.argument_rules import (
+    CALL,
+    FINITE,
+    FLAG,
+    POSITIVE,
+    REAL,
+    TEXT,
+    Rule,
+    check_fields,
+)
 from congenial.data.arguments import NUMBER, WHOLE, expect
 from congenial.data.rational import LARGEST, fraction
 from congenial.errors import GuaranteeError
@@ -180,6 +189,16 @@ class StatedContinuous:
     family: str = ""
     location: float = 0.0
     accuracy: float = 1e-9
+
+    def __post_init__(self) -> None:
+        ends = Rule(
+            "two numbers, (low, high)",
+            lambda one: (
+                isinstance(one, list | tuple) and len(one) == 2 and all(map(REAL.holds, one))
+            ),
+        )
+        called = {"quantile": CALL, "upper_quantile": CALL, "support": ends, "family": TEXT}
+        check_fields(self, GuaranteeError, **called, location=FINITE, accuracy=POSITIVE)
 
     @classmethod
     def of(cls, frozen: Any) -> StatedContinuous:
