@@ -1,5 +1,5 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Everything is installed into .venv from
-# hash locks; nothing else on the machine is touched, but for the rule `browser` below.
+# hash locks; nothing else on the machine is touched, but for the rule `debian` below.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,23 +7,26 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 DATA ?=
 
-.PHONY: demo test browser types spark lint audit bench docs lock clean
+.PHONY: demo test debian types spark lint audit bench docs lock clean
 
 demo: $(VENV)/.run
 	@rm -rf demo
 	$(BIN)/congenial demo --out demo
 
-test: $(VENV)/.dev browser
+test:
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/.dev debian
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory -j 2 types spark
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit and not spark" $(if $(DATA),--shared=$(DATA))
 
-# Tests of the desk use a Chromium of the machine. Automatic runs as root install Debian's; elsewhere, and
-# where that fails, those tests skip and say why.
-browser:
-	@if [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && ! command -v chromium >/dev/null && command -v apt-get >/dev/null; then \
-	  (apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium) >/dev/null 2>&1 || true; fi
+# Tests of the desk use a Chromium of the machine, those of the R package its R. Automatic runs as root
+# install Debian's; elsewhere, and where that fails, those tests skip and say why.
+debian:
+	@if [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    ! { command -v chromium && command -v Rscript; } >/dev/null; then \
+	  (apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+	    chromium r-base-core r-cran-jsonlite) >/dev/null 2>&1 || true; fi
 
 # Side by side: one keeps a core busy, the other mostly waits for Java. All Spark tests share a process.
 types: $(VENV)/.dev

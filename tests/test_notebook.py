@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from html import unescape
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -25,9 +27,16 @@ from congenial import (
     publish,
     total,
 )
+from congenial._notebook import intervals_picture
+from congenial.inference import Posterior
+from congenial.inference.estimates.answers import Estimate, EstimateTable
 
 RARE = 918_273  # a count that no page may show
 HOSTILE = "<script>alert(1)</script>"
+TAGS = {
+    *("h4", "table", "tr", "th", "td", "p", "b"),
+    *("svg", "title", "text", "line", "circle", "rect", "polyline"),
+}
 
 
 def schema() -> Schema:
@@ -74,9 +83,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_nothing_is_left_unescaped(pages: dict[str, str]) -> None:
     for name, page in pages.items():
-        assert set(re.findall(r"</?(\w+)", page)) <= {"h4", "table", "tr", "th", "td", "p", "b"}, (
-            name
-        )
+        assert set(re.findall(r"</?(\w+)", page)) <= TAGS, name
     assert HOSTILE in unescape(pages["schema"])
     assert HOSTILE in unescape(pages["published"])
     assert HOSTILE in unescape(pages["ledger"])
@@ -85,7 +92,9 @@ def test_nothing_is_left_unescaped(pages: dict[str, str]) -> None:
 
 def test_no_count_is_shown(pages: dict[str, str]) -> None:
     for name, page in pages.items():
-        digits = re.sub(r"[,\s]", "", page)
+        words = re.sub(r"<svg.*</svg>", "", page, flags=re.DOTALL)  # pictures: of released values
+        assert words == page or name in ("release", "guarantee")
+        digits = re.sub(r"[,\s]", "", words if name == "release" else page)
         assert str(RARE) not in digits, name
         assert str(RARE + 2 + 3) not in digits, name  # the published total stays in its file
 
@@ -101,3 +110,57 @@ def test_each_says_what_it_is(pages: dict[str, str]) -> None:
     assert "county (3) x age (3)</h4><p><b>" in pages["release"]  # seeded: not for publication
     assert "<th>Promise</th><td>epsilon = 1" in pages["release"]
     assert "<td>by-age</td><td>committed</td>" in pages["ledger"]
+
+
+def places(page: str, tag: str, *names: str) -> list[tuple[float, ...]]:
+    found = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    space = "{http://www.w3.org/2000/svg}"
+    return [
+        tuple(float(one.attrib[name]) for name in names)
+        for svg in found
+        for one in svg.iter(space + tag)
+        if "stroke-dasharray" not in one.attrib
+    ]
+
+
+def test_pictures_show_the_numbers_in_order(pages: dict[str, str]) -> None:
+    released = views_of_release()
+    dots = [x for (x,) in places(released._repr_html_(), "circle", "cx")]
+    values = released.values.reshape(-1)
+    assert len(dots) == values.size == 9
+    share = (values - values.min()) / (values.max() - values.min())
+    assert np.allclose(dots, 170 + 270 * share, atol=0.06)
+    (curve,) = re.findall(r'<polyline points="(.*?)"', pages["guarantee"])
+    points = np.array([[float(x) for x in one.split(",")] for one in curve.split()])
+    alpha, beta = (points[:, 0] - 30) / 160, (170 - points[:, 1]) / 160
+    errors = np.maximum(1 - math.e * alpha, (1 - alpha) / math.e)  # of the best tests, epsilon = 1
+    assert np.allclose(beta, np.maximum(errors, 0), atol=0.01)
+
+
+def views_of_release() -> Any:
+    table, public = published()
+    target = Guarantee.pure(1, under=SemiAdjacent(public))
+    mechanism = calibrate(Congenial, target, table=["county", "age"])
+    return mechanism.release(table, SeededRandomness(1), "by age")
+
+
+def test_estimates_and_posteriors_have_their_intervals_drawn() -> None:
+    rows = [("a", 2.0, 1.0, 4.0), (HOSTILE, 3.0, 0.0, math.inf), ("c", math.nan, 0, 4.0)]
+    estimates = EstimateTable(
+        tuple(Estimate("share", *row[1:], 0.9, "exact law", {"county": row[0]}) for row in rows)
+    )
+    page = estimates._repr_html_()
+    assert HOSTILE not in page
+    lines = places(page, "line", "x1", "x2")
+    axis = (170, 440)
+    assert lines == [(170 + 270 / 4, 440), (170, 440), axis]  # none where an end is infinite
+    assert [x for (x,) in places(page, "circle", "cx")] == [305, pytest.approx(372.5)]
+    assert places(estimates[0]._repr_html_(), "circle", "cx") == [(pytest.approx(260),)]
+    draws = np.arange(800.0).reshape(2, 400)
+    posterior = Posterior({"rate": draws}, {"rate": ()}, "exact")
+    ((mean,),) = places(posterior._repr_html_(), "circle", "cx")
+    assert mean == pytest.approx(305, abs=0.1)  # in the middle of a symmetric interval
+
+
+def test_nothing_finite_is_no_picture() -> None:
+    assert intervals_picture("none", [("a", math.nan, math.nan, math.inf)]) == ""

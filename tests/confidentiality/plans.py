@@ -138,6 +138,22 @@ epsilon = 2
 """
 )
 
+PARTED = (
+    TABLE[: TABLE.index("[[release]]")].replace(
+        '"C"] }\n', '"C"], within = { state = ["N", "N", "S"] } }\n', 1
+    )
+    + """
+[[release]]
+name = "made"
+tables = [["county", "sex", "age"], ["state", "age"], ["sex"]]
+parts = "state"
+workers = 1
+rho = 0.1
+[budget]
+rho = 1
+"""
+)
+
 RECORDS = (
     TABLE[: TABLE.index("[[release]]")].replace("people.parquet", "people.csv")
     + """

@@ -16,6 +16,7 @@ from tests.confidentiality.plans import (
     BOUNDED,
     ESTIMATE,
     GIVEN,
+    PARTED,
     PARTIAL,
     RECORDS,
     SEVERAL,
@@ -198,6 +199,12 @@ SCENES = (
             ("estimate", BUNDLE, "--of", "share(sex = 'f') by county"),
             ("export", BUNDLE, "--to", "datapackage", "--out", "RUN/exported"),
         ),
+    ),
+    Scene(
+        "parted",
+        PARTED,
+        many,
+        (("check", "PLAN"), ("publish", "PLAN"), ("check", "PLAN", "--json"), ("release", "PLAN")),
     ),
     Scene(
         "records",

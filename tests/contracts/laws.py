@@ -18,6 +18,7 @@ import numpy as np
 from congenial.figures.limits import FAR
 from congenial.sampling.choice import LAWS
 from congenial.sampling.crossing.elimination import CrossingGroups
+from congenial.sampling.crossing.proposals import ProposedNoise
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.gauge.knorm_noise import KNormNoise
 from congenial.sampling.independent import IndependentCells
@@ -36,6 +37,15 @@ from congenial.sampling.two_way.two_way import TwoWayNoise
 EPS, SIGMA2 = Fraction(3, 2), Fraction(1)
 CELL, GAUSS = DoubleGeometric(EPS), DiscreteGaussian(SIGMA2)
 MARGINS = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])  # of a 2 x 2 table of groups
+
+
+def one_way_margins(*shape: int) -> Any:
+    """The one-way margins of a table, one row each."""
+    axes = zip(np.indices(shape).reshape(len(shape), -1), shape, strict=True)
+    return np.array([axis == k for axis, levels in axes for k in range(levels)], dtype=np.int64)
+
+
+CUBE = one_way_margins(2, 2, 2)
 COUNTS = np.array([[2, 0, 1], [1, 3, 0]])
 WIDE = np.array([[1, 0, 2, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
 NESTED = [BoundedSum(np.array([0, 1]), 1, 3), BoundedSum(np.array([0, 1, 2]), -FAR, 5)]
@@ -82,6 +92,19 @@ def _two_way(rows: int, columns: int, reach: int) -> Values:
     free = _box(reach, (rows - 1) * (columns - 1)).reshape(-1, rows - 1, columns - 1)
     free = np.concatenate([free, -free.sum(axis=1, keepdims=True)], axis=1)
     return np.concatenate([free, -free.sum(axis=2, keepdims=True)], axis=2)
+
+
+def _one_way(reach: int) -> Values:
+    """All 2 x 2 x 2 tables with zero one-way margins whose entries are within reach: four cells are
+    free, the others follow.
+    """
+    free = _box(reach, 4)
+    a, b, c, d = free.T  # at (0,0,0), (0,0,1), (0,1,0), (1,0,0)
+    rest = -(a + b + c)  # at (0,1,1), as the first level sums to zero
+    e = -(a + b + d)  # at (1,0,1), as the second attribute's first level does
+    f = -(a + c + d)  # at (1,1,0), as the third attribute's first level does
+    u = np.column_stack([a, b, c, rest, d, e, f, -(d + e + f)])
+    return u[np.abs(u).max(axis=1) <= reach]
 
 
 def _with_margins(s: Values) -> Values:
@@ -157,6 +180,11 @@ def law_cases() -> list[LawCase]:
         _case("2 x 3", TwoWayCounts(COUNTS, EPS), _with_margins(COUNTS), lambda m: _l1(m - COUNTS)),
         _case("5 x 4", TwoWayCounts(WIDE, EPS), _with_margins(WIDE), lambda m: _l1(m - WIDE)),
         _case("crossing", CrossingGroups([0, 1, 2, 3], [0] * 4, MARGINS, CELL, None), crossed, _l1),
+        _case("one-way margins of 2 x 2 x 2", ProposedNoise(np.arange(8), CUBE, EPS), _one_way(7),
+              _l1),
+        _case("3 x 4, one equation left to chance",
+              ProposedNoise(np.arange(12), one_way_margins(3, 4), EPS),
+              _two_way(3, 4, 3).reshape(-1, 12), _l1),
         _case("chain", LatticeChain(CELL, np.arange(4), MARGINS), crossed, _l1),
         _case("2 x 3", KNormNoise((2, 3), EPS), _two_way(2, 3, 25), _gauge),
         _case("prior counts", CountsGivenTotal(priors, 6), six,

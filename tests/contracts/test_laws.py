@@ -17,7 +17,7 @@ from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.independent import IndependentCells
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import SeededRandomness
-from tests.contracts.laws import CELL, LawCase, law_cases, without_case
+from tests.contracts.laws import CELL, CUBE, LawCase, law_cases, one_way_margins, without_case
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test
 SEED = 20_261_116
@@ -161,6 +161,7 @@ def test_the_first_option_that_fits_is_taken_and_says_why():
         "GroupedGaussian": TablePart(gauss, labels),
         "IndependentCells": TablePart(CELL, np.full(3, -2)),
         "CrossingGroups": TablePart(CELL, np.arange(4), margins),
+        "ProposedNoise": TablePart(DoubleGeometric(Fraction(3, 8)), np.arange(8), CUBE),
         "TwoWayNoise": TablePart(CELL, np.arange(4), margins, (2, 2)),
         "TwoWayGaussian": TablePart(gauss, np.arange(4), margins, (2, 2)),
         "LatticeChain": TablePart(CELL, np.arange(4), margins, (2, 2), chain=True),
@@ -171,3 +172,9 @@ def test_the_first_option_that_fits_is_taken_and_says_why():
     assert {name: type(one.law).__name__ for name, one in found.items()} == {n: n for n in parts}
     reasons = [one.why for one in found.values()]
     assert len(set(reasons)) == len(parts) == len(OPTIONS)
+
+
+def test_what_no_law_can_draw_is_refused_as_elimination_says():
+    part = TablePart(DoubleGeometric(Fraction(1, 80)), np.arange(60), one_way_margins(3, 4, 5))
+    with pytest.raises(StructureError, match="crossing groups tie 60 atom totals"):
+        choose(part)

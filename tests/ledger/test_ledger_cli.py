@@ -46,7 +46,9 @@ def test_show_and_budget_take_a_url(place: str, ledger: Ledger) -> None:
 
 
 def test_export_as_csv_names_who_when_and_plan(place: str, ledger: Ledger) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("export", place, "--format", "csv").stdout)))
+    text = run("export", place, "--to", "csv").stdout
+    assert text == run("export", place, "--format", "csv").stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
     assert [(row["kind"], row["plan_digest"], row["bundle_digest"]) for row in rows] == [
         ("open", "", ""),
         ("budget", "", ""),

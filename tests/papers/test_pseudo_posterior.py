@@ -13,7 +13,10 @@ from congenial.errors import DataError, GuaranteeError
 from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import ITEMS, broken, fits, resampling, simulation
+from congenial.papers.pseudo_posterior.expenditure import LEVELS, Sample
 from congenial.synthesis.local import LABEL, estimate, min_max, risks, truncated
+from congenial.synthesis.mixture import MixtureRegression
+from congenial.synthesis.mixture.parameters import Parameters
 
 ALPHA = 1e-6
 PAPER = "pseudo-posterior"
@@ -142,6 +145,7 @@ def test_items_on_real_data_run_and_say_what_they_are(shared, name):
     if name != "figure-3":
         assert LABEL in text
         assert "improper" in text
+        assert "at the record that attains it the chains have at least" in text
 
 
 def test_chains_that_did_not_converge_make_no_figure(shared, monkeypatch):
@@ -161,3 +165,37 @@ def test_scalar_weights_aim_at_the_same_delta(shared):
     assert dp.weights.min() == 0
     assert all(len(copy) == len(made.sample.income) for copy in dp.copies)
     assert len(dp.copies) == fits.COPIES
+
+
+def test_predictors_are_made_without_the_data_file():
+    columns = {name: np.array([levels[0], levels[1]]) for name, levels in LEVELS.items()}
+    sample = Sample(columns, np.array([20_000.0, 50_000.0]))
+    assert sample.predictors.tolist() == [[0.0] * len(LEVELS), [1.0] * len(LEVELS)]
+    assert sample.records[:, -1].tolist() == [20, 50]
+
+
+def one_draw(pi, sigma):
+    """Parameters of three components over a constant and a predictor."""
+    return Parameters(
+        log_pi=np.log([pi]), beta=np.array([[[1.0, 0.5], [1.0, 0.5], [2.0, 0.0]]]),
+        sigma=np.array([sigma]), concentration=np.ones(1), sd=np.ones((1, 2)),
+        correlation=np.eye(2)[None],
+    ).rows()  # fmt: skip
+
+
+def test_what_the_figures_show_is_the_same_however_components_share_a_law():
+    """Half of a law in two components alike, shared out in two ways: what a record contributes,
+    and so Delta, is the same. A law with another sigma is told apart.
+    """
+    model = MixtureRegression(3)
+    records, weights = np.array([[1.0, 0.5], [0.0, 2.5], [1.0, 7.0]]), np.array([1.0, 0.6, 0.3])
+    laws = (
+        ([0.4, 0.1, 0.5], [1, 1, 3]),
+        ([0.2, 0.3, 0.5], [1, 1, 3]),
+        ([0.4, 0.1, 0.5], [1, 2, 3]),
+    )
+    whole, shared_out, other = (
+        model.weighted_log_likelihood(one_draw(*law), records, weights) for law in laws
+    )
+    np.testing.assert_allclose(whole, shared_out, atol=1e-12)
+    assert np.abs(whole - other).max() > 1e-3

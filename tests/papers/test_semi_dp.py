@@ -167,3 +167,11 @@ def test_full_runs():
     for name in [name for name, item in ITEMS.items() if not item.files]:
         result = catalogue.run("semi-dp", name, Study(seed=1))
         json.dumps(result, allow_nan=False)
+
+
+def test_the_swap_of_figure_1_is_the_one_printed(results):
+    """Rows 2 and 5, columns 2 and 6 of a 6 x 7 table; by its caption it would be another one."""
+    changed = {(row, column): v for row, column, v in results["figure-1"]["rows"] if v}
+    assert changed == {(2, 2): 1, (5, 6): 1, (2, 6): -1, (5, 2): -1}
+    assert max(row[:2] for row in results["figure-1"]["rows"]) == [6, 7]
+    assert changed != {(2, 2): 1, (5, 5): 1, (2, 5): -1, (5, 2): -1}

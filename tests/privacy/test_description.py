@@ -10,7 +10,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
-from congenial.privacy.description import Description, Family
+from congenial.privacy.description import LAWS, NORMS, Description, Family, _norm
 from congenial.privacy.descriptions import read_description
 
 SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
@@ -51,3 +51,9 @@ def test_any_other_parameter_is_refused(family: Family, change: Any) -> None:
     told["parameter"] = change(told["parameter"], name)
     with pytest.raises(BundleError, match=f"has the parameter '{name}' and no other"):
         Description.from_dict(SCHEMA, told)
+
+
+def test_a_family_without_a_norm_is_refused_and_not_taken_for_another() -> None:
+    assert set(NORMS) == set(LAWS)
+    with pytest.raises(BundleError, match="'triangular' is not known"):
+        _norm("triangular")

@@ -76,6 +76,8 @@ def altered(bundle: Path, place: Path, change: Change) -> set[str]:
 def refit(index: Any, copy: Path) -> None:
     """Fresh digests."""
     index["files"] = {name: sha256((copy / name).read_bytes()) for name in index["files"]}
+    for folder, files in index.get("folders", {}).items():
+        files.update({name: sha256((copy / folder / name).read_bytes()) for name in files})
     (copy / "release.json").write_bytes(as_json(index))
     (copy / "DIGEST.txt").write_text(sha256((copy / "release.json").read_bytes()) + "\n")
 

@@ -179,15 +179,16 @@ def test_whole_numbers_of_release_json_in_other_types(
 
 def forgeries(bundle: Path) -> Iterator[tuple[str, str, bytes]]:
     """Every file that is no page, in every forged form."""
-    for file in sorted(bundle.iterdir()):
+    for file in sorted(bundle.rglob("*.*")):
         if file.name in WRITTEN:
             continue
+        name = str(file.relative_to(bundle))
         content = file.read_bytes()
         if file.suffix == ".parquet":
             found = parquet_forgeries(pq.read_table(file))
         else:
             found = text_forgeries(file.name, content)
-        yield from ((file.name, what, other) for what, other in found if other != content)
+        yield from ((name, what, other) for what, other in found if other != content)
 
 
 def accepted(bundle: Path, place: Path, tried: Any) -> list[str]:

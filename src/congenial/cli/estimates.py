@@ -78,10 +78,7 @@ def estimate(
     if not of and not test:
         raise InferenceError("nothing is asked for.", remedy="Give --of or --test; see --help.")
     with working("estimating"):
-        from congenial.inference.estimates.asked_tests import carry_out_test
-        from congenial.inference.estimates.combined_estimates import combined
         from congenial.inference.estimates.estimating import estimate as answer
-        from congenial.inference.estimates.estimating import tables_of
         from congenial.publication.bundle import read
 
         releases: list[Any] = [read(one) for one in bundles]
@@ -97,6 +94,10 @@ def estimate(
             )
         tests = []
         if test:
+            from congenial.inference.estimates.asked_tests import carry_out_test
+            from congenial.inference.estimates.combined_estimates import combined
+            from congenial.inference.estimates.estimating import tables_of
+
             together = combined(tables_of(releases), same_population)
             tests = [carry_out_test(together, one).to_dict() for one in test]
     document: Document = {

@@ -319,11 +319,12 @@ def upgrade(where: Where, as_json: Json = False) -> None:
             line("Copy of the old one", done.backup)
 
 
-@app.command(epilog=examples("congenial ledger export ledger.sqlite --format csv > ledger.csv"))
+@app.command(epilog=examples("congenial ledger export ledger.sqlite --to csv > ledger.csv"))
 def export(
     where: Where,
     kind: Annotated[
-        Literal["csv", "json"], typer.Option("--format", help="How to write the history.")
+        Literal["csv", "json"],
+        typer.Option("--to", "--format", help="How to write the history."),
     ] = "json",
     as_json: Json = False,
 ) -> None:

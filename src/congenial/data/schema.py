@@ -357,8 +357,9 @@ class Unit:
     has more rows than allowed. Without a column every row is taken for one unit: that is an
     assumption nobody checks, and a promise must say so.
 
-    Without `max_rows` neighbours replace one record, so the number of rows is public; with it they
-    add or remove up to `max_rows` rows.
+    Without `max_rows` neighbours replace one record, so the number of rows is public. With it they
+    add or remove up to `max_rows` rows, and where figures are published exactly they change the
+    rows of units as far as the figures allow (`pairs/several_rows`).
 
     >>> Unit("person_id").rows, Unit("person_id", max_rows=3).rows, Unit().checked
     (1, 3, False)
@@ -387,8 +388,8 @@ class Unit:
         """What to do about a unit with more rows than it may have."""
         if self.max_rows is None:
             return (
-                "Keep one row per unit. Where no figure is published and no scenarios are stated, "
-                "max_rows = K allows K rows."
+                "Keep one row per unit, or let a unit have K rows by max_rows = K; with exact "
+                "figures that is for tables, and never where scenarios are stated."
             )
         return f"Keep at most {self.rows} per unit, or raise max_rows."
 

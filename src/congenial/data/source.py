@@ -1,7 +1,7 @@
 """Where records come from: a source runs the SQL of `sql.py` and gives back an Arrow table.
 
-One module per engine: `engine_duckdb` (files, folders, frames), `engine_postgres` and
-`engine_spark`; `open_source` picks one and imports no other. Errors of the readers may quote a
+One module of `engines/` each: `duckdb_source` (files, folders, frames), `postgres_source` and
+`spark_source`; `open_source` picks one and imports no other. Errors of the readers may quote a
 record, so none of them is shown or chained: `guarded` replaces them by a DataError raised outside
 the handler.
 """

@@ -116,7 +116,7 @@ class Dialect:
 
 
 class PostgresDialect(Dialect):
-    """PostgreSQL with standard_conforming_strings on, as `engine_postgres` sets it."""
+    """PostgreSQL with standard_conforming_strings on, as `postgres_source` sets it."""
 
     types = {"float": "REAL", "double": "DOUBLE PRECISION"}
     with_nan = frozenset({"float", "double", "decimal"})

@@ -59,8 +59,8 @@ class Microdata:
         relations and tables in a database are read anew each time.
 
         Two kinds of text are addresses, and one kind of frame lives elsewhere; the counting then
-        happens there: "postgresql://user@host/database?table=people" (see `engine_postgres`),
-        "spark:/data/people", "spark:database.people" and a Spark DataFrame (see `engine_spark`).
+        happens there: "postgresql://user@host/database?table=people" (see `postgres_source`),
+        "spark:/data/people", "spark:database.people" and a Spark DataFrame (see `spark_source`).
 
         CSV files need a header row and UTF-8; empty fields are missing values; numbers are read
         as double precision. Elsewhere numbers must be stored as numbers. A categorical column

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from congenial._notebook import grid
+from congenial._notebook import Row, grid, intervals_picture
 from congenial.data.arguments import NUMBER, expect, numbers
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
@@ -242,7 +242,21 @@ class Posterior:
     def _repr_html_(self) -> str:
         rows = self.summary()[:40]
         head = list(rows[0])
-        return grid(repr(self), head, ([_written(row.get(k, "")) for k in head] for row in rows))
+        table = grid(repr(self), head, ([_written(row.get(k, "")) for k in head] for row in rows))
+        return table + intervals_picture("means and intervals of the posterior", _pictured(rows))
+
+
+def _pictured(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Label, mean and ends of the rows of a summary; the label is what is no number."""
+    return [
+        (
+            " ".join(str(value) for value in row.values() if isinstance(value, str)),
+            float(row["mean"]),
+            float(row["low"]),
+            float(row["high"]),
+        )
+        for row in rows
+    ]
 
 
 def _written(value: Any) -> str:

@@ -193,6 +193,9 @@ class TiedErrors:
         steps = max((one.steps for one, _ in self._makes), default=0)
         self._chain = steps > 0
         self._count = max(CHAIN_DRAWS, min(DRAWS, CHAIN_STEPS // max(1, steps)))
+        proposed = max((one.cells_proposed for one, _ in self._makes), default=0.0)
+        if proposed:
+            self._count = max(CHAIN_DRAWS, min(self._count, int(NUMBERS / proposed)))
         self._pools = [_Pool(one, _SEED + i) for i, (one, _) in enumerate(self._makes)]
         self._laws: dict[Signature, Pmf | SimulatedLaw] = {}
 

@@ -7,13 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from congenial._notebook import MOST_ROWS, intervals_picture
 from congenial.data.arguments import texts
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected
+from congenial.data.engines.checked_parquet import Expected, numbers
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
@@ -274,8 +276,24 @@ class Release(Released):
         counts = expected_table(guarantee.adjacency.schema, description).read(
             content, _counts(description)
         )
-        values, raw = (*(one.to_numpy().reshape(shape) for one in counts.columns), None)[:2]
+        values, raw = (*(numbers(one).reshape(shape) for one in counts.columns), None)[:2]
         return cls(name, description, guarantee, values, randomness, publishable, raw)
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + self._picture()
+
+    def _picture(self) -> str:
+        """A dot for each released value, of the table or of its first axis, if they are few."""
+        for names in (self.table, self.table[:1]):
+            labels = list(product(*(axis.levels for axis in self.schema.axes(names))))
+            if 1 < len(labels) <= MOST_ROWS:
+                values = np.reshape(self.margin(*names), -1).tolist()
+                rows = [
+                    (", ".join(label), value, math.nan, math.nan)
+                    for label, value in zip(labels, values, strict=True)
+                ]
+                return intervals_picture("values as released, without their intervals", rows)
+        return ""
 
     def _title(self) -> str:
         axes = self.schema.axes(self.table)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected
+from congenial.data.engines.checked_parquet import Expected, numbers
 from congenial.data.schema import Schema
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 
@@ -100,4 +100,4 @@ class TableFile:
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
         """Its numbers, shaped by its axes; BundleError if the file is another."""
         found = self.expected.read(payload[f"{self.name}.parquet"], self.columns)
-        return {name: found[name].to_numpy().reshape(self.shape) for name in self.columns}
+        return {name: numbers(found[name]).reshape(self.shape) for name in self.columns}

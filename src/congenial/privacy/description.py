@@ -26,6 +26,7 @@ Family = Literal[
     "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"
 ]
 
+Norm = Literal["l1", "l2", "gauge"]
 Fit = Literal["cells", "nodes"]  # how counts are made nonnegative: cell by cell, coarse to fine
 
 VERSION = 1
@@ -39,16 +40,28 @@ LAWS: dict[Family, str] = {
     "k_norm_3": "p(u) ~ exp(-epsilon * gauge(u)) on the integers, gauge of the hull of swaps and "
     "hexagons",
 }
+NORMS: dict[str, Norm] = {
+    "double_geometric": "l1",
+    "discrete_gaussian": "l2",
+    "laplace": "l1",
+    "gaussian": "l2",
+    "k_norm_2": "gauge",
+    "k_norm_3": "gauge",
+}
 HULLS: dict[str, int] = {"k_norm_2": 2, "k_norm_3": 3}  # records the hull's tables are apart
 
 
 _PARAMETER = {"l1": "eps_cell", "l2": "sigma_squared", "gauge": "epsilon"}
 
 
-def _norm(family: str) -> Literal["l1", "l2", "gauge"]:
-    if family in HULLS:
-        return "gauge"
-    return "l1" if family in ("double_geometric", "laplace") else "l2"
+def _norm(family: str) -> Norm:
+    """The norm of a family's law; a family without one is refused, never taken for another."""
+    if family not in NORMS:
+        raise BundleError(
+            f"a law of family '{family}' is not known.",
+            remedy=f"Known are {', '.join(NORMS)}; a newer version may know more.",
+        )
+    return NORMS[family]
 
 
 def _parameter(data: Mapping[str, Any]) -> Any:

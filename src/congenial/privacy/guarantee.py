@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from congenial._notebook import facts
+from congenial._notebook import curve_picture, facts
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Pairs, read_pairs
@@ -233,7 +233,19 @@ class Guarantee:
         )
 
     def _repr_html_(self) -> str:
-        return facts("", self.summary(), self.explain())
+        return facts("", self.summary(), self.explain()) + self._picture()
+
+    def _picture(self) -> str:
+        """The trade-off curve as SVG: errors of anybody who tells two neighbours apart."""
+        wrong = [i / 240 for i in range(241)]
+        missed = self.tradeoff([1 - one for one in wrong])
+        return curve_picture(
+            "lowest rate of false negatives at each rate of false positives, for anybody who tells "
+            "neighbours apart; dashed: guessing",
+            "false positives",
+            "false negatives",
+            zip(wrong, missed.tolist(), strict=True),
+        )
 
     def summary(self) -> tuple[tuple[str, str], ...]:
         """What is promised to whom, item by item."""

@@ -44,7 +44,8 @@ def x_axis(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
     scale = _log() if spec.get("x_log") else alt.Scale(zero=False)
     values = sorted(seen(points, "x"))
     few = len(values) <= 12 and all(isinstance(x, int) for x in values) and not spec.get("x_log")
-    axis = alt.Axis(values=values, format=",d") if few else alt.Axis()  # no ticks between wholes
+    whole = {"values": values, "format": ",d"} if few else {}  # no ticks between wholes
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=4, **whole)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
 
@@ -70,7 +71,9 @@ def colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]
     alt, kinds = pictures.altair(), seen(points, "by")
     colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(kinds))]
     columns = 2 if max(len(str(kind)) for kind in kinds) <= LONG else 1
-    legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=640 // columns)
+    numbers = all(isinstance(kind, int | float) for kind in kinds)  # mean nothing without a title
+    title = title_of(spec, "by") if numbers else None
+    legend = alt.Legend(title=title, orient="bottom", columns=columns, labelLimit=640 // columns)
     scale = alt.Scale(domain=kinds, range=colours)
     found = {"color": alt.Color("by:N", scale=scale, legend=legend)}
     if (spec["kind"] in ("bar", "box") or spec.get("dodge")) and spec["x"] != spec["by"]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from congenial.errors import BundleError
 from congenial.report import pictures
-from congenial.report.chart_axes import colour, seen, x_axis, y_axis
+from congenial.report.chart_axes import colour, seen, title_of, x_axis, y_axis
 from congenial.report.law_charts import LAW_KINDS
 
 KINDS = ("line", "bar", "points", "box", *LAW_KINDS)
@@ -46,7 +46,11 @@ def _points(result: dict[str, Any], fields: tuple[str, ...]) -> list[dict[str, A
     spec = result["chart"]
     table = spec.get("data", result)
     at = {key: table["columns"].index(spec[key]) for key in fields if spec.get(key)}
-    return [{key: row[i] for key, i in at.items()} for row in table["rows"]]
+    points = [{key: row[i] for key, i in at.items()} for row in table["rows"]]
+    for point in points:
+        if isinstance(point.get("facet"), int | float):  # a panel named 0.01 says nothing
+            point["facet"] = f"{title_of(spec, 'facet')} = {point['facet']}"
+    return points
 
 
 def _plain(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:

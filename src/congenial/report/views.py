@@ -1,7 +1,7 @@
 """What a report shows of a release: sums with intervals, a piece of the table, the noise.
 
-Numbers only, all of them released or public; `pictures` draws them and `uncertainty` puts them into
-words and tables.
+Numbers only, all of them released or public; `pictures` draws them and `values_section` puts them
+into words and tables.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Every law of integers there is, which of them draws a part of a table, and why.
 
 What the figures leave of a table falls into independent parts (`figures.support`). `choose` goes
-through OPTIONS from top to bottom and takes the first law that fits a part: closed forms before
-messages, messages before elimination. The reason is shown by `congenial check`. A law that is not
-in LAWS fails tests/contracts/test_laws.py.
+through OPTIONS from top to bottom and takes the first law that fits a part and can be built for it:
+closed forms before messages, messages before elimination, elimination before proposals. The reason
+is shown by `congenial check`. A law that is not in LAWS fails tests/contracts/test_laws.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.errors import StructureError
 from congenial.figures.support import LOOSE
 from congenial.sampling.crossing.elimination import CrossingGroups
+from congenial.sampling.crossing.proposals import ProposedNoise
 from congenial.sampling.discrete import CellLaw, DoubleGeometric
 from congenial.sampling.gauge.knorm_noise import KNormNoise
 from congenial.sampling.independent import IndependentCells
@@ -122,7 +124,7 @@ OPTIONS = (
         TwoWayCounts,
         "counts given both margins of tables with four or more rows and columns: one table at a "
         "time, by its margins",
-        lambda part: part.shape is not None,
+        lambda part: not part.signed and part.shape is not None,
         lambda part: TwoWayCounts(part.centre, part.cell.eps),
     ),
     Option(
@@ -135,8 +137,15 @@ OPTIONS = (
         CrossingGroups,
         "published sums cross: sums of groups are drawn one after the other (elimination), cells "
         "given them",
-        lambda part: part.equations is not None,
+        lambda part: part.equations is not None and part.shape is None,
         lambda part: _crossing(part),
+    ),
+    Option(
+        ProposedNoise,
+        "published sums cross in too many ways for elimination: noise is proposed, four cells make "
+        "good what is left, and the proposal is accepted with the exact probability",
+        lambda part: part.signed and part.geometric and part.shape is None,
+        lambda part: ProposedNoise(part.labels, part.equations, part.cell.eps),
     ),
 )
 
@@ -150,15 +159,22 @@ LAWS: tuple[type[IntegerLaw], ...] = (*(option.law for option in OPTIONS), *BY_N
 
 
 def choose(part: TablePart) -> ChosenLaw:
-    """The first law of OPTIONS that fits; StructureError where it cannot be built.
+    """The first law of OPTIONS that fits and can be built; StructureError (that of the first one
+    that fits) where none can.
 
     >>> from fractions import Fraction
     >>> part = TablePart(DoubleGeometric(Fraction(1)), np.array([0, 0, 1, 1, 1]))
     >>> choose(part).why
     'each published sum has cells of its own: noise group by group, in closed form'
     """
-    option = _first(part)
-    return ChosenLaw(option.build(part), option.why)
+    refusals: list[StructureError] = []
+    for option in OPTIONS:
+        if option.fits(part):
+            try:
+                return ChosenLaw(option.build(part), option.why)
+            except StructureError as refusal:
+                refusals.append(refusal)
+    raise refusals[0]
 
 
 def reason(part: TablePart) -> str:

@@ -18,6 +18,7 @@ from congenial.figures.alike import equal_lines
 from congenial.figures.support import LOOSE, Support, Tie
 from congenial.sampling.choice import ChosenLaw, TablePart, choose
 from congenial.sampling.crossing.elimination import CrossingGroups
+from congenial.sampling.crossing.proposals import ProposedNoise
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
 from congenial.sampling.lattice_chain import LatticeChain
@@ -58,6 +59,11 @@ class TiedNoise(IntegerLaw):
     def steps(self) -> int:
         """How many steps of a chain one draw takes; 0 where draws are exact."""
         return self._law.steps if isinstance(self._law, LatticeChain) else 0
+
+    @property
+    def cells_proposed(self) -> float:
+        """About how many cells are proposed for one draw, where draws are accepted or not; or 0."""
+        return self._law.cells_proposed if isinstance(self._law, ProposedNoise) else 0.0
 
     @property
     def equations(self) -> Ints:

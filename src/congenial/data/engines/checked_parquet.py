@@ -129,6 +129,21 @@ class Expected:
         return table.select(names).cast(pa.schema([self.schema.field(name) for name in names]))
 
 
+def numbers(column: Any) -> Any:
+    """A column of 64-bit numbers as a numpy array; pyarrow's own way would load all of pandas."""
+    import numpy as np
+
+    if column.null_count:
+        return column.to_numpy()
+    kind = np.dtype(str(column.type).replace("double", "float64"))
+    found = [
+        np.frombuffer(one.buffers()[1], kind, len(one), one.offset * kind.itemsize)
+        for one in column.chunks
+        if len(one)
+    ]
+    return np.concatenate([np.empty(0, kind), *found])
+
+
 @dataclass(frozen=True)
 class _Page:
     """What a page's own header says: kind, bytes once unpacked, values, where the next begins."""

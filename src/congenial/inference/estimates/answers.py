@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from congenial._notebook import grid
+from congenial._notebook import grid, intervals_picture
 from congenial.mechanisms.cell_labels import label_names
 
 COLUMNS = ("value", "low", "high", "sd", "method", "note")
@@ -32,6 +32,9 @@ class Estimate:
     sd: float = math.nan
     note: str = ""
     jointly: bool = False
+
+    def _repr_html_(self) -> str:
+        return EstimateTable((self,))._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; what is not a finite number becomes None."""
@@ -92,7 +95,9 @@ class EstimateTable:
             (one.of, ", ".join(one.group.values()), *map(written_number, _numbers(one)), one.method)
             for one in self
         ]
-        return grid("Estimates", ("of", "for", "value", "low", "high", "method"), rows)
+        table = grid("Estimates", ("of", "for", "value", "low", "high", "method"), rows)
+        pictured = [(", ".join(one.group.values()) or one.of, *_numbers(one)) for one in self]
+        return table + intervals_picture("estimates with their intervals", pictured)
 
 
 def written_number(value: float) -> str:

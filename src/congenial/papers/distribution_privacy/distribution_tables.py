@@ -92,7 +92,7 @@ def _noise(name: str, pairs: DistributionPairs, epsilon: float) -> tuple[str, Ve
     if name == "optimum":
         return name, optimum(pairs, epsilon, DELTA)
     label, noise = best(pairs, epsilon, DELTA)
-    return f"best that applies: {label}", noise
+    return f"best that applies: {label.replace('_', ' ')}", noise
 
 
 def shadows_of(adult: Adult, study: Study) -> Shadows:

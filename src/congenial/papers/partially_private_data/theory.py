@@ -52,6 +52,7 @@ def figure4(study: Study) -> dict[str, Any]:
             "x": "z0",
             "y": "share_of_n",
             "by": "n",
+            "by_title": "n people",
             "x_title": "z0 = 1 - z1",
             "y_title": "Delta_z / n",
         },

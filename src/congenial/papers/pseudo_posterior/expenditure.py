@@ -57,7 +57,7 @@ class Sample:
     @cached_property
     def predictors(self) -> Floats:
         """36 indicators; of a part of the sample those that vary."""
-        found = indicators([self.columns[name] for name in LEVELS], LEVELS.values())
+        found = indicators([self.columns[name] for name in LEVELS], list(LEVELS.values()))
         return found[:, np.ptp(found, axis=0) > 0]
 
     @cached_property

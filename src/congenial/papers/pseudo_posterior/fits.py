@@ -17,6 +17,7 @@ from congenial.papers.pseudo_posterior.expenditure import UNIT, Sample, read
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.local import LocalEstimate, isolation, min_max, risks, scalar
 from congenial.synthesis.mixture import MixturePrior, MixtureRegression, Run
+from congenial.synthesis.mixture.gibbs_chains import Diagnostics, diagnose
 from congenial.synthesis.record_model import Floats, generator_of
 
 COPIES = 20
@@ -54,6 +55,7 @@ class StudyFit:
     estimate: LocalEstimate
     copies: tuple[Floats, ...]
     worst: dict[str, Any]  # of the chains' diagnostics
+    attained: Diagnostics  # of the weighted log likelihood of the record that attains Delta
 
 
 @dataclass(eq=False)
@@ -78,14 +80,16 @@ class Synthesizers:
         records = self.sample.records
         generator = generator_of(SeededRandomness(self.seed * 1000 + len(self._done)))
         fit = self.model.fit(records, weights, self.draws, generator)
-        theta = fit.parameters.rows()[: self.draws]
-        bounds = risks(self.model.weighted_log_likelihood(theta, records, weights))
+        logs = self.model.weighted_log_likelihood(fit.parameters.rows(), records, weights)
+        theta, bounds = fit.parameters.rows()[: self.draws], risks(logs[: self.draws])
         chosen = generator.choice(len(theta), size=COPIES, replace=False)
         copies = tuple(
             UNIT * self.model.draw(theta[at], records, generator)[:, -1] for at in chosen
         )
         found = self.model.estimate(theta, records, weights)
-        return StudyFit(name, weights, bounds, found, copies, fit.diagnostics.worst)
+        highest = logs[:, [int(np.argmax(bounds))]]
+        attained = diagnose(highest, ["log likelihood"], self.model.run.chains)
+        return StudyFit(name, weights, bounds, found, copies, fit.diagnostics.worst, attained)
 
     def unweighted(self) -> StudyFit:
         """All weights 1; its bounds are the risks the others' weights are made from."""
@@ -120,15 +124,22 @@ class Synthesizers:
         worst = min(self._done.values(), key=lambda one: one.worst["effective"])
         highest = max(one.worst["r_hat"] for one in self._done.values())
         means = ", ".join(f"{mean:.3f}" for mean in worst.worst["means"])
-        run = self.model.run
+        run, attained = self.model.run, [one.attained for one in self._done.values()]
+        least = min(float(one.effective[0]) for one in attained)
+        largest = max(float(one.r_hat[0]) for one in attained)
         why = "chains share the middle incomes among components in different ways, with much the "
         why += "same predictive law"
         return [
             f"mixture of {self.model.components} regressions, {run.chains} chains of "
             f"{run.warmup} + {run.thin * self.draws // run.chains} sweeps, {self.draws} draws",
             f"predictive law: R-hat at most {run.r_hat}, at least {run.effective:.0f} effective "
-            "draws, or the run is refused; synthetic records depend on it alone",
-            "of the other functionals, which may not have converged, the worst is "
+            "draws, or the run is refused; synthetic records depend on it alone, and so do the "
+            "means and percentiles of Figures 5 to 7",
+            "Delta (Figure 4, Table 2) depends on the weighted log likelihood, which is the same "
+            "however components are named: at the record that attains it the chains have at least "
+            f"{least:.0f} effective draws, R-hat at most {largest:.2f}",
+            "of the other functionals, which no figure shows and which may not have converged, the "
+            "worst is "
             f"{worst.worst['functional']} of {worst.name}, {worst.worst['effective']:.0f} "
             f"effective draws (means by chain {means}, deviation inside one "
             f"{worst.worst['within']:.3f}), and the largest R-hat {highest:.2f}"

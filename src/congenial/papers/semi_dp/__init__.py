@@ -20,7 +20,7 @@ from congenial.papers.semi_dp import (
 
 SHAPES = "tables up to 3 x 3 instead of 4 x 4"
 ITEMS: dict[str, Item] = {
-    "figure-1": Item("A swap that keeps both margins", "Figure 1", cube.figure1),
+    "figure-1": Item("A swap that keeps both margins", "Figure 1, caption corrected", cube.figure1),
     "figure-2": Item(
         "Gaussian noise on the kernel against group privacy",
         "Figure 2, corrected",

@@ -32,7 +32,8 @@ def figure1(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to vary
         "rows": rows,
         "notes": [
             "The picture printed has 6 rows and 7 columns and its swap in rows 2 and 5, columns 2 "
-            "and 6; the caption says 7 x 6 and column 5.",
+            "and 6: i = 2, j = 2, k = 5, l = 6 in the formula. The caption says 7 x 6, l = 5, and "
+            "exchanges k and l.",
             f"Row sums {table.sum(axis=1).tolist()}, column sums {table.sum(axis=0).tolist()}.",
             "From 3 x 3 on hexagons keep both margins too (item example-7).",
         ],

@@ -47,7 +47,7 @@ def power(study: Study) -> dict[str, Any]:
     """Power curves at alpha = 0.05 against the linear programme."""
     noises: list[tuple[str, CanonicalNoise, tuple[float, float] | None]] = [
         ("epsilon = 1", Tulap(1), (1.0, 0.0)),
-        ("(0.5, 0.01)", Tulap(0.5, 0.01), (0.5, 0.01)),
+        ("epsilon = 0.5, delta = 0.01", Tulap(0.5, 0.01), (0.5, 0.01)),
         ("mu = 1", CanonicalNormal(1), None),
     ]
     points = (1.0, 2.0, 8.0) if study.quick else (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
@@ -68,5 +68,12 @@ def power(study: Study) -> dict[str, Any]:
             "best possible: a linear programme over all private tests of that size.",
             "The paper prints w = odds2 / odds1 with x11: that test has less power than its size.",
         ],
-        "chart": {"kind": "line", "x": "w", "y": "power", "by": "promise", "x_log": True},
+        "chart": {
+            "kind": "line",
+            "x": "w",
+            "y": "power",
+            "by": "promise",
+            "x_log": True,
+            "x_title": "w: odds of row 1 / odds of row 2",
+        },
     }

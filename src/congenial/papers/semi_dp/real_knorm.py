@@ -1,6 +1,6 @@
 """Real K-norm noise: density ~ exp(-eps gauge) on the span of a sensitivity set, in doubles.
 
-Exact in law and fast where the hull has been cut into cones (`knorm_cones`): 2 x c to 2 x 10,
+Exact in law and fast where the hull has been cut into cones (`cones`): 2 x c to 2 x 10,
 3 x 3 to 3 x 5 and 4 x 4 tables, or any set small enough for Qhull. Numerics are idealised: real
 numbers are rounded to doubles, and a promise made of them must say so. For counts prefer
 `KNormNoise`, which is exact and takes larger tables.

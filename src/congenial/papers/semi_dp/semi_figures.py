@@ -122,7 +122,8 @@ def knorm_lines(k: int, eps: Fraction) -> list[Line]:
     lines = []
     for norm, size in (("l1", 2.0), ("l2", 2**0.5), ("linf", 1.0)):
         noise = NormNoise(norm, k * k, size, float(eps) / A_STAR)  # type: ignore[arg-type]
-        lines.append(Line(f"{norm}, group privacy", noise.draw, noise.mean_square**0.5, float(eps)))
+        name = "l_infinity" if norm == "linf" else norm
+        lines.append(Line(f"{name}, group privacy", noise.draw, noise.mean_square**0.5, float(eps)))
     given = TwoWayNoise((k, k), eps / (6 if k >= 3 else 4))
     lines.append(_whole("double geometric given the margins", given, float(eps)))
     lines.append(_knorm("K-norm, true S", k, eps, 3, float(eps)))

@@ -10,7 +10,7 @@ is y = E_joined T_joined, which lies in span(E_joined) and span(E_rest) at once:
 dimensions, at most 3 here. Messages over states are sums of positive terms over boxes, and draws go
 back through them with exactly known integer weights; they are kept with the exact probability, as
 in `messages`, so the law is the stated one: H = 0, tau = 0. Totals outside the atoms' windows have
-a proposal of their own (`totals`), used with a tiny probability.
+a proposal of their own (`atom_totals`), used with a tiny probability.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nonnegative tables with given margins by divide and conquer (the law of `two_way_counts`).
+"""Nonnegative tables with given margins by divide and conquer (the law of `margin_counts`).
 
 **Divide and conquer.** Let columns be independent, each with weight a^||x - s_j||_1 given its sum;
 the target is their law given the row sums. Drawn are the first row given its sum, then the other

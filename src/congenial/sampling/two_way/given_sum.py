@@ -6,7 +6,7 @@ so the law is exact: H = 0. In a row the values are tried in the order centre, +
 
 `Intervals`: h_i is 1 on lo_i .. hi_i and falls by exp(-rate) per step outside. One column of a
 table around its true value is of this kind (lo = hi = s, rate = eps_cell), and so are the last two
-columns given what the others leave (`two_way_counts`), hence 2 x c tables.
+columns given what the others leave (`margin_counts`), hence 2 x c tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled loop of `two_way_klein`: proposals in doubles, open decisions handed back."""
+"""Compiled loop of `klein`: proposals in doubles, open decisions handed back."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 p(u) ~ exp(-||u||^2/(2 sigma2)) on the integer lattice that the sums leave: A_{k-1} for k cells with
 a fixed sum, A_{r-1} (x) A_{c-1} for a table with both margins. It is rho = Delta_2^2/(2 sigma2)
 zCDP; it is not Gaussian differential privacy. Draws are exact (H = 0, tau = 0), see
-`two_way_klein`; their running time depends on public parameters alone.
+`klein`; their running time depends on public parameters alone.
 """
 
 from __future__ import annotations

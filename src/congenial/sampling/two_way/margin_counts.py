@@ -8,7 +8,7 @@ a draw learns something about s. The support is finite and public.
 Three ways, chosen by margins and eps_cell alone:
 - "two columns" (2 x c): one column given its sum (`Intervals`), no rejection;
 - "columns" (3 x c, small): dynamic programming over columns, state = what is left of two rows;
-- "divide and conquer" (to about 10 x 10): `two_way_divide`.
+- "divide and conquer" (to about 10 x 10): `divide`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,132 @@
+# Tables with intervals, and the log density of what was drawn.
+
+LEVEL <- 0.9
+
+# A table of the bundle with estimate, sd, low and high.
+bundle_table <- function(bundle, which = 1, level = LEVEL) {
+  if (!(is.numeric(level) && length(level) == 1 && level > 0 && level < 1)) {
+    stop("level ", format(level), " is not between 0 and 1. Use 0.9 or 0.95.", call. = FALSE)
+  }
+  found <- bundle$tables[[which]]
+  if (is.null(found)) stop("the bundle has no CSV file of a table.", call. = FALSE)
+  if (bundle$kind == "tables") return(with_normal_ends(found, level))
+  if (bundle$kind != "table") refuse_law(paste0("a bundle of kind '", bundle$kind, "' has no intervals by cells"))
+  with_exact_ends(bundle, found, level)
+}
+
+# Several tables: errors are taken as normal; ends are whole and not negative.
+with_normal_ends <- function(found, level) {
+  half <- qnorm((1 + level) / 2) * found$sd
+  found$low <- pmax(0, floor(found$estimate - half))
+  found$high <- pmax(0, ceiling(pmax(found$estimate, 0) + half))
+  found
+}
+
+# One table: from the law of the noise in each cell.
+with_exact_ends <- function(bundle, found, level) {
+  law <- noise_law(bundle)
+  sizes <- tabulate_groups(figure_groups(bundle, found))
+  known <- unique(sizes)
+  spread <- lapply(known, function(n) cell_spread(law, n, level))
+  place <- match(sizes, known)
+  half <- vapply(spread, function(one) one$half, 0)[place]
+  labels <- axis_places(bundle, found)
+  taken <- names(found)[labels] %in% c("estimate", "sd", "low", "high")
+  names(found)[labels[taken]] <- paste(names(found)[labels[taken]], "(label)")
+  found$estimate <- drawn_values(found)
+  found$sd <- vapply(spread, function(one) one$sd, 0)[place]
+  found$low <- pmax(0, found$estimate - half)
+  found$high <- pmax(0, found$estimate) + half
+  found
+}
+
+# n: how many cells a published sum ties together; NA for a cell that no figure ties.
+cell_spread <- function(law, n, level) {
+  if (is.na(n) && !law$whole) {
+    half <- if (law$family == "gaussian") qnorm((1 + level) / 2) * sqrt(law$variance) else qexp(level, law$parameter)
+    return(list(sd = sqrt(law$variance), half = half))
+  }
+  if (is.na(n)) {
+    reach <- ceiling(40 * sqrt(law$variance)) + 1
+    chances <- law$density(-reach:reach)
+  } else {
+    chances <- conditioned_cell(law, n)
+    reach <- (length(chances) - 1) / 2
+  }
+  x <- -reach:reach
+  inside <- cumsum(c(chances[x == 0], 2 * chances[x > 0]))
+  list(sd = sqrt(sum(x^2 * chances)), half = which(inside >= level)[1] - 1)
+}
+
+drawn_values <- function(found) found[[if ("count_as_drawn" %in% names(found)) "count_as_drawn" else "count"]]
+
+# Which cells a published figure adds up: a number for each cell, or NULL where there is no figure.
+figure_groups <- function(bundle, found) {
+  told <- bundle$description
+  statements <- told$support$statements
+  if (told$mechanism %in% INDEPENDENT || length(statements) == 0) return(NULL)
+  groups <- lapply(statements, function(one) {
+    plain <- one$relation == "=" && length(one$terms) == 1 && identical(one$terms[[1]], list("", 1L))
+    if (!plain) refuse_law(paste0("the figure '", one$label, "' is no plain sum of people"))
+    labels <- lapply(one$by, function(axis) labels_along(bundle, found, axis))
+    group_numbers(labels, nrow(found))
+  })
+  finest <- groups[[which.max(vapply(groups, max, 0))]]
+  for (one in groups) {
+    pairs <- unique(data.frame(finest, one))
+    if (nrow(pairs) > max(finest)) refuse_law("the published figures cross")
+  }
+  finest
+}
+
+group_numbers <- function(labels, rows) {
+  if (length(labels) == 0) return(rep(1, rows))
+  keys <- lapply(labels, function(one) match(one, unique(one)))
+  key <- do.call(paste, keys)
+  as.numeric(match(key, unique(key)))
+}
+
+# The label of every cell on an axis of the table, or on a coarser name of one.
+labels_along <- function(bundle, found, axis) {
+  table <- unlist(bundle$description[["table"]])
+  at <- match(axis, table)
+  places <- axis_places(bundle, found)
+  if (!is.na(at)) return(found[[places[at]]])
+  for (name in names(bundle$schema)) {
+    within <- bundle$schema[[name]]$within
+    if (!axis %in% names(within)) next
+    for (own in intersect(table, c(name, names(within)))) {
+      labels <- found[[places[match(own, table)]]]
+      levels <- if (own == name) unique(labels) else unlist(within[[own]])
+      return(unlist(within[[axis]])[match(labels, levels)])
+    }
+  }
+  refuse_law(paste0("a published figure is by '", axis, "', which is no axis of the table"))
+}
+
+tabulate_groups <- function(groups) if (is.null(groups)) NA else tabulate(groups)[groups]
+
+# log p(values as drawn | counts): -Inf where they do not agree with the exact figures.
+log_density <- function(bundle, counts, values = NULL) {
+  density_of(bundle)(if (is.null(values)) drawn_values(bundle$tables[[1]]) else values, counts)
+}
+
+# The same as a function, so that what does not change is worked out once.
+density_of <- function(bundle) {
+  law <- noise_law(bundle)
+  found <- bundle$tables[[1]]
+  groups <- figure_groups(bundle, found)
+  if (isTRUE(bundle$description$nonnegative)) refuse_law("the noise was conditioned on counts of 0 and more")
+  normaliser <- 0
+  if (!is.null(groups)) {
+    sizes <- tabulate(groups)
+    chances <- vapply(unique(sizes), function(n) sum_law(law, n, 0), 0)
+    normaliser <- sum(log(chances)[match(sizes, unique(sizes))])
+  }
+  function(values, counts) {
+    u <- as.numeric(values) - as.numeric(counts)
+    if (length(u) != nrow(found)) stop("a table of ", nrow(found), " cells cannot have ", length(u), " counts.", call. = FALSE)
+    if (!is.null(groups) && any(abs(rowsum(u, groups)) > 0)) return(-Inf)
+    sum(law$density(u, log = TRUE)) - normaliser
+  }
+}

@@ -1,0 +1,247 @@
+"""Double geometric noise on cells tied by crossing sums, by proposal and exact acceptance.
+
+p(u) ~ a^||u||_1 on { u whole : E u = 0 }, a = exp(-eps_cell). Elimination (`elimination`) needs a
+state for every equation that crosses; with one-way margins of three attributes it has too many.
+
+**Proposal.** Four cells B with E_a - E_b - E_c + E_d = 0 are set apart (`square`). Disjoint
+equations that none of them is in are kept by drawing the other cells as `GroupedNoise`; cells in no
+such equation are independent. What B must make good is y = -E_A u_A.
+**Acceptance.** A y that B cannot make is refused; any other is accepted with probability N(y)/N(0),
+N(y) the sum of the weights of B's values with E_B u_B = y. It is a probability: the weight's
+Fourier transform is positive, so that N is positive definite and largest at 0. Then B is drawn.
+Given the one-way margins of a 2 x 2 x 2 table B makes good whatever is left: about one proposal in
+three is accepted at any eps_cell. Each equation that neither groups nor B keep costs a factor ~
+eps_cell.
+
+Doubles decide what is certain, ball arithmetic the rest: H = 0, tau = 0. Running time depends on
+the equations, eps_cell and chance, never on data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+
+from congenial.errors import StructureError
+from congenial.sampling.crossing.square import SIGNS, SLACK, draw_free, log_sum_ball, log_sums
+from congenial.sampling.decide import below
+from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.inversion import Ints, positive_rational
+from congenial.sampling.law import WeightedLaw
+from congenial.sampling.randomness import Randomness
+from congenial.sampling.tree.laminar import GroupedNoise, log_normaliser
+
+MOST_CELLS = 1e5  # proposed for one draw, about; beyond it a structure is refused
+_BATCH = 1 << 19  # cells proposed at a time
+_PAIRS = 64  # pairs of cells of one difference that squares are made of
+_SQUARES = 2000  # that are tried
+_WIDEST = 256  # different columns up to which squares are looked for
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which equations groups keep, which four cells make good the rest, and how.
+
+    q = inverse @ y[rows] are the first three of the four cells where the last is zero.
+    """
+
+    kept: list[int]
+    square: Ints
+    rows: Ints
+    inverse: Ints
+
+
+class ProposedNoise(WeightedLaw):
+    """Independent double geometric noise given equations on sums of cells, without bounds.
+
+    labels: the group of each cell; equations: one row of integers each, one column per group.
+    StructureError where no four cells serve or too many proposals would be needed.
+
+    >>> from congenial.sampling.randomness import SeededRandomness
+    >>> level = np.indices((2, 2, 2)).reshape(3, -1)
+    >>> margins = np.array([axis == k for axis in level for k in range(2)], dtype=np.int64)
+    >>> u = ProposedNoise(np.arange(8), margins, Fraction(3, 8)).draw(SeededRandomness(1))
+    >>> bool(np.any(margins @ u))
+    False
+    """
+
+    log_ratio_error = 0.0
+    mass_lost = 0.0
+    log_Z = None
+
+    def __init__(self, labels: Ints, equations: Ints, eps_cell: Fraction | int) -> None:
+        self.eps_cell = positive_rational("eps_cell", eps_cell)
+        self.matrix = np.asarray(equations, dtype=np.int64)[:, labels]
+        self.cells = len(labels)
+        self.split = _best_split(self.matrix)
+        if self.cells_proposed > MOST_CELLS:
+            raise StructureError(
+                f"crossing sums tie {self.cells} cells too closely for exact draws of this law: "
+                f"about one proposal in {1 / self.expected_acceptance:.1e} would be accepted.",
+                remedy="Publish fewer crossing sums, or use a larger epsilon.",
+            )
+
+    @cached_property
+    def expected_acceptance(self) -> float:
+        """About the share of proposals accepted: normalisers, that of the law by a normal
+        approximation, which is some two times too small for tables of a few cells.
+        """
+        eps, rows = float(self.eps_cell), _independent(self.matrix)
+        a = math.exp(-eps)
+        spread = 2 * math.pi * 2 * a / (1 - a) ** 2
+        one, sizes = math.log((1 + a) / (1 - a)), self.matrix[self.split.kept].sum(axis=1)
+        gram = np.linalg.slogdet(self.matrix[rows] @ self.matrix[rows].T.astype(float))[1]
+        law = self.cells * one - (len(rows) * math.log(spread) + gram) / 2
+        groups = sum(log_normaliser(int(k), self.eps_cell) for k in sizes)
+        loose = (self.cells - 4 - int(sizes.sum())) * one
+        share = math.exp(float(law) - groups - loose) * math.tanh(2 * eps)
+        return min(1.0, max(share, 1e-300))
+
+    @property
+    def cells_proposed(self) -> float:
+        """About how many cells are proposed for one draw."""
+        return self.cells / self.expected_acceptance
+
+    def log_weight(self, u: Any) -> Any:
+        """-eps_cell ||u||_1, or -inf where an equation does not hold; u has shape (..., cells)."""
+        noise = np.asarray(u, dtype=np.int64)
+        norm = np.abs(noise.astype(float)).sum(axis=-1)
+        holds = ~np.any(noise @ self.matrix.T, axis=-1)
+        return np.where(holds, -float(self.eps_cell) * norm, -np.inf)[()]
+
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n independent exact draws, shape (n, cells).
+
+        Words: proposals in batches of public size; a batch takes its groups, its loose cells, then
+        a word for each acceptance; survivors, in order, take what open decisions and their four
+        cells need. What is left of a batch is thrown away.
+        """
+        out = np.empty((0, self.cells), dtype=np.int64)
+        while len(out) < n:
+            out = np.concatenate([out, self._batch(randomness, n - len(out))])
+        return out
+
+    @cached_property
+    def _proposals(self) -> tuple[GroupedNoise, Ints]:
+        """The law of the groups, and the cells that are in none."""
+        labels = np.full(self.cells, -1, dtype=np.int64)
+        for group, row in enumerate(self.split.kept):
+            labels[self.matrix[row] == 1] = group
+        loose = np.setdiff1d(np.flatnonzero(labels < 0), self.split.square)
+        return GroupedNoise(labels, self.eps_cell), loose
+
+    def _batch(self, randomness: Randomness, wanted: int) -> Ints:
+        """At most `wanted` draws, the first survivors of one batch of proposals."""
+        size = math.ceil(1.1 * wanted / self.expected_acceptance) + 8
+        size = min(size, max(1, _BATCH // self.cells))
+        u = self._proposed(randomness, size)
+        words = randomness.words(size)
+        accepted = self._accepted(u, words, randomness)[:wanted]
+        found: Ints = u[accepted]
+        for row in found:
+            centres = (-SIGNS * row[self.split.square]).tolist()
+            row[self.split.square] += SIGNS * draw_free(centres, self.eps_cell, randomness)
+        return found
+
+    def _proposed(self, randomness: Randomness, size: int) -> Ints:
+        """Proposals, the four cells q where they can be made good."""
+        groups, loose = self._proposals
+        u = groups.draw_many(randomness, size)
+        cell = DoubleGeometric(self.eps_cell)
+        u[:, loose] = cell.draw(randomness, size * len(loose)).reshape(size, -1)
+        u[:, self.split.square] = self._made_good(u)
+        return u
+
+    def _made_good(self, u: Ints) -> Ints:
+        """q for each proposal: the four cells, the last of them zero."""
+        y = -(u @ self.matrix[self.split.rows].T)
+        q: Ints = y @ self.split.inverse.T
+        return np.column_stack([q, np.zeros(len(u), dtype=np.int64)])
+
+    def _accepted(self, u: Ints, words: Any, randomness: Randomness) -> list[int]:
+        """Proposals that are accepted, in order."""
+        possible = np.flatnonzero(~np.any(u @ self.matrix.T, axis=1))
+        c = -SIGNS * u[possible][:, self.split.square]
+        logs = log_sums(c, float(self.eps_cell))
+        with np.errstate(divide="ignore"):
+            low = np.log(words[possible].astype(float)) - 64 * math.log(2)
+            high = np.log(words[possible].astype(float) + 1) - 64 * math.log(2)
+        refused = (low - SLACK >= logs) & (words[possible] > 1)
+        sure = high + SLACK <= logs
+        found = []
+        for i in np.flatnonzero(~refused).tolist():
+            exact = partial(log_sum_ball, c[i].tolist(), self.eps_cell)
+            if sure[i] or below(int(words[possible[i]]), 64, exact, randomness):
+                found.append(int(possible[i]))
+        return found
+
+
+def _best_split(matrix: Ints) -> Split:
+    """The split that leaves fewest equations to chance; StructureError if there is none."""
+    best: tuple[int, Split] | None = None
+    families = list(_families(matrix))
+    for square, rows, inverse in islice(_squares(matrix), _SQUARES):
+        for family in families:
+            kept = [row for row in family if not np.any(matrix[row, square])]
+            if best is None or len(kept) > best[0]:
+                best = len(kept), Split(kept, square, rows, inverse)
+    if best is None:
+        raise StructureError(
+            f"among {matrix.shape[1]} cells tied by crossing sums no four make good what the "
+            "others leave.",
+            remedy="Publish fewer crossing sums.",
+        )
+    return best[1]
+
+
+def _families(matrix: Ints) -> Iterator[list[int]]:
+    """Disjoint plain sums, from each row on: the levels of one attribute, for margins."""
+    plain = [i for i, row in enumerate(matrix) if np.all((row == 0) | (row == 1)) and row.any()]
+    for start in plain:
+        family, taken = [start], matrix[start].copy()
+        for row in plain:
+            if not np.any(taken & matrix[row]):
+                family.append(row)
+                taken |= matrix[row]
+        yield family
+
+
+def _squares(matrix: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Four cells with E_a - E_b - E_c + E_d = 0, and how three of them are solved for."""
+    cells = np.unique(matrix, axis=1, return_index=True)[1]
+    if len(cells) > _WIDEST:
+        return
+    pairs: dict[bytes, list[tuple[int, int]]] = {}
+    for a, b in combinations(sorted(cells.tolist()), 2):
+        pairs.setdefault((matrix[:, a] - matrix[:, b]).tobytes(), []).append((a, b))
+    for alike in pairs.values():
+        for (a, b), (c, d) in islice(combinations(alike, 2), _PAIRS):
+            solved = _solved(matrix[:, [a, b, c]]) if len({a, b, c, d}) == 4 else None
+            if solved is not None:
+                yield np.array([a, b, c, d]), *solved
+
+
+def _solved(three: Ints) -> tuple[Ints, Ints] | None:
+    """Rows and the whole inverse of three columns on them; None where there is none."""
+    for rows in combinations(_independent(three), 3):
+        inverse = np.linalg.inv(three[list(rows)])
+        whole: Ints = np.rint(inverse).astype(np.int64)
+        if np.array_equal(whole @ three[list(rows)], np.eye(3, dtype=np.int64)):
+            return np.array(rows), whole
+    return None
+
+
+def _independent(matrix: Ints) -> list[int]:
+    """Rows, first ones first, that span all."""
+    found: list[int] = []
+    for row in range(len(matrix)):
+        if np.linalg.matrix_rank(matrix[[*found, row]].astype(float)) > len(found):
+            found.append(row)
+    return found

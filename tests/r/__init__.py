@@ -1,0 +1,1 @@
+"""The package for R, run by Rscript and compared with Python."""
