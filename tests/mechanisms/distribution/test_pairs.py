@@ -184,3 +184,10 @@ def test_differences_of_means_far_from_zero_keep_their_digits():
     again = DistributionPairs.given(query(1), [laws[0], moved])
     assert again.translations
     assert calibrate_distribution(again, 1).mechanism.noise.scales[0] >= 0.25
+
+
+def test_one_statistic_takes_the_covariance_that_numpy_gives():
+    """np.cov of one variable has no dimensions."""
+    law = GaussianLaw.of("few", np.array([2.0]), np.cov(np.array([1.0, 2.0, 4.0])))
+    assert law.covariance.shape == (1, 1)
+    assert law.covariance[0, 0] == pytest.approx(7 / 3)
