@@ -35,7 +35,7 @@ def test_refinement():
 
 
 def test_a_gap_in_the_blocks_is_refused():
-    with pytest.raises(ValueError, match="gap"):
+    with pytest.raises(SchemaError, match="gap"):
         Partition.of([0, 2])
 
 

@@ -28,6 +28,10 @@ def crowd() -> Columns:
     return columns
 
 
+# Parts are written one by one into a run that goes on after a full disk: no room is taken first.
+ROOMS = [scene for scene in SCENES if scene.kind != "parted"]
+
+
 def wide() -> Scene:
     """Many synthetic records with long labels; the plan does not say how many."""
     levels = ", ".join(f'"{LONG}{one}"' for one in "ABC")
@@ -57,7 +61,7 @@ def released(scene: Scene, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tup
     return taken[0], kept[0], sum(path.stat().st_size for path in place.iterdir())
 
 
-@pytest.mark.parametrize("scene", [*SCENES, wide()], ids=lambda scene: scene.kind)
+@pytest.mark.parametrize("scene", [*ROOMS, wide()], ids=lambda scene: scene.kind)
 def test_the_room_that_is_taken_holds_the_bundle(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

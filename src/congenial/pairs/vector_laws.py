@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from congenial.data.argument_rules import (
     ARRAY,
     FINITE,
-    POSITIVE,
+    REAL,
     Rule,
     check_arguments,
     either,
@@ -32,10 +32,11 @@ from congenial.errors import StructureError
 Floats = NDArray[np.float64]
 ROUNDING = Fraction(1, 10**9)  # masses whose sum is this close to 1 were rounded
 
+WORTH = Rule("a number, 0 or more", lambda one: REAL.holds(one) and one >= 0)  # 0: not known
 GAUSSIAN: dict[str, Rule | type] = {
     "mean": either(ARRAY, FINITE, np.ndarray),
     "covariance": either(ARRAY, FINITE, np.ndarray),
-    "worth": optional(POSITIVE),
+    "worth": optional(WORTH),
 }
 DISCRETE: dict[str, Rule | type] = {
     "points": ARRAY,

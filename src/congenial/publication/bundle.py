@@ -35,7 +35,6 @@ from congenial.privacy.numbers import absurd_promise
 
 FORMAT = 1
 FORMAT_WITH_FOLDERS = 2  # as 1, and `folders`: digests of the files in folders, by folder and name
-CREATED = "%Y-%m-%dT%H:%M:%S+00:00"  # when, in UTC
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
 UNNAMED = "table"  # the kind of a bundle that does not name one: there was no other at first
@@ -195,7 +194,7 @@ def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[
         "kind": release.kind,
         "name": release.name,
         "software": f"congenial {__version__}",
-        "created": datetime.now(UTC).strftime(CREATED),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "description": release.description.to_dict(),
         "guarantee": release.guarantee.to_dict(),
         "promise": promise,

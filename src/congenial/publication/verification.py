@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from congenial.kinds.registry import by_name
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
-    CREATED,
     DIGEST,
     FORMAT_WITH_FOLDERS,
     INDEX,
@@ -241,7 +240,8 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
     """The fields of release.json, each in its own form; an older bundle may lack `kind`."""
     created = str(index.get("created"))
     try:
-        right = datetime.strptime(created, CREATED).strftime(CREATED) == created
+        told = datetime.fromisoformat(created)
+        right = told.tzinfo == UTC and told.isoformat(timespec="seconds") == created
     except ValueError:
         right = False
     folders = {"folders"} if index["format"] == FORMAT_WITH_FOLDERS else set()

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from congenial.data.argument_rules import (
     COUNT,
     EXACT,
-    POSITIVE,
+    FINITE,
     TEXT,
     Rule,
     one_of,
@@ -107,10 +107,10 @@ Aim = Keep | Even | Weighted | Largest
 AIM = one_of(Keep, Even, Weighted, Largest)
 VARIANCES = Rule("a model of variances", lambda one: callable(getattr(one, "variances", None)))
 LIMITS = Rule(
-    "variances above 0 by the number of a table",
+    "variances by the number of a table",
     lambda one: (
         isinstance(one, Mapping)
-        and all(COUNT.holds(table) and POSITIVE.holds(limit) for table, limit in one.items())
+        and all(COUNT.holds(table) and FINITE.holds(limit) for table, limit in one.items())
     ),
 )
 
@@ -191,6 +191,7 @@ def loss_of(types: DifferenceTypes, law: Law, parameters: Sequence[Fraction]) ->
 
 
 @takes(
+    PlanError,
     workload=Workload,
     types=DifferenceTypes,
     model=VARIANCES,
@@ -210,8 +211,6 @@ def design(
 
     `promise.law_and_promise` turns epsilon with delta into rho.
     """
-    if promise <= 0:
-        raise PlanError(f"a promise of {promise} leaves no noisy table.", remedy="Use more than 0.")
     problem = _problem(model, types, law, _evenly(types, law))
     aim = aim or Keep()
     if isinstance(aim, Keep) and problem.squared:
