@@ -324,7 +324,7 @@ def test_weights_that_mean_nothing_are_refused(weights, message):
 
 def test_promises_and_accuracies_of_zero_are_refused():
     work, types, model = flat()
-    with pytest.raises(PlanError, match="promise = .* is not a positive fraction"):
+    with pytest.raises(PlanError, match=r"promise = .* is not a positive fraction"):
         design(work, types, model, Fraction(0))
     with pytest.raises(PlanError, match="variance of 0"):
         design_for_accuracy(work, types, model, {0: 0.0})
