@@ -19,7 +19,6 @@ from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
-from congenial.figures.limits import limits
 from congenial.privacy.numbers import number
 
 Family = Literal[
@@ -166,6 +165,8 @@ by a, eps_1 = 0.2'
     @property
     def bounded(self) -> bool:
         """Whether the table can show some public bound."""
+        from congenial.figures.limits import limits
+
         known = limits(self.support, self.table)
         return known.boxed or known.sums > 0
 
