@@ -134,7 +134,7 @@ def test_spark_sources_that_are_not_there(spark: Any, tmp_path: Path) -> None:
     refused(f"spark:{tmp_path}", "Spark reads no Excel files")
     (tmp_path / "a.xlsx").rename(tmp_path / "a.json")
     refused(f"spark:{tmp_path}", "neither CSV nor Parquet")
-    (tmp_path / "a.xlsx").rename(tmp_path / "a.parquet")
+    (tmp_path / "a.json").rename(tmp_path / "a.parquet")
     refused(f"spark:{tmp_path}", "cannot read the path")
 
 

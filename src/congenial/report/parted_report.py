@@ -7,12 +7,11 @@ import numpy as np
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_steps import LEVEL, part_folder
 from congenial.privacy.semantics import belief_words
-from congenial.report.error_bars import error_bars
 from congenial.report.exact_section import exact_section
-from congenial.report.page import PageColumn, PageTable, Picture, folded_table
+from congenial.report.page import PageTable
 from congenial.report.promise_section import Facts, promise_facts
 from congenial.report.render import page
-from congenial.report.tables_report import said, table_rows
+from congenial.report.tables_report import measured_tables, said, table_rows, worst_errors
 from congenial.report.usage_section import python_lines
 
 
@@ -26,8 +25,8 @@ def render(release: PartedRelease, promise: str) -> str:
         belief=belief_words(release.guarantee),
         promise_facts=promise_facts(release.guarantee),
         design=_design(release),
-        picture=_picture(release),
-        measured=_measured(release),
+        picture=worst_errors(_worst(release)),
+        measured=measured_tables(release, _worst(release), _files(release)),
         level=f"{LEVEL:.0%}",
         cut=release.description.parts,
         many=len(release.parts.labels),
@@ -47,42 +46,15 @@ def _design(release: PartedRelease) -> Facts:
     ]
 
 
-def _worst(release: PartedRelease, at: int) -> float:
-    if at in release.worst:
-        return release.worst[at]
-    return float(np.max(release.upper[at]["sd"], initial=0.0))
+def _worst(release: PartedRelease) -> list[tuple[str, float]]:
+    above = {at: float(np.max(one["sd"], initial=0.0)) for at, one in release.upper.items()}
+    told = above | dict(release.worst)
+    return [(said(names), told[at]) for at, names in enumerate(release.tables)]
 
 
-def _picture(release: PartedRelease) -> Picture:
-    shown = [(said(names), _worst(release, at)) for at, names in enumerate(release.tables)]
-    return Picture(
-        error_bars(shown),
-        "Standard deviation of each table",
-        "Standard deviation of the estimates of each table (its worst cell), on a logarithmic "
-        "scale.",
-    )
-
-
-def _measured(release: PartedRelease) -> PageTable:
-    measured = {one.table for one in release.description.measured}
-    columns = [
-        PageColumn("table"),
-        PageColumn("cells", number=True),
-        PageColumn("measured"),
-        PageColumn("standard deviation", number=True),
-        PageColumn("files"),
-    ]
-    rows = [
-        [
-            said(names),
-            release.schema.size(names),
-            "yes" if names in measured else "no",
-            f"{_worst(release, at):.2f}",
-            f"{part_folder(release.tables, at)}{'/' if at in release.worst else '.csv'}",
-        ]
-        for at, names in enumerate(release.tables)
-    ]
-    return folded_table(columns, rows, len(rows), "release.json")
+def _files(release: PartedRelease) -> list[str]:
+    ends = ("/" if at in release.worst else ".csv" for at in range(len(release.tables)))
+    return [f"{part_folder(release.tables, at)}{end}" for at, end in enumerate(ends)]
 
 
 def _table(release: PartedRelease, at: int) -> PageTable:

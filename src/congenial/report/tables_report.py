@@ -32,8 +32,8 @@ def render(release: TablesRelease, promise: str) -> str:
         belief=belief_words(release.guarantee),
         promise_facts=promise_facts(release.guarantee),
         design=_design(release),
-        picture=_picture(release),
-        measured=_measured(release),
+        picture=worst_errors(_worst(release)),
+        measured=measured_tables(release, _worst(release)),
         whole=any(one is not None for one in release.counts),
         level=f"{LEVEL:.0%}",
         tables=[
@@ -61,37 +61,46 @@ def _design(release: TablesRelease) -> Facts:
     ]
 
 
-def _picture(release: TablesRelease) -> Picture:
-    shown = [
-        (said(names), float(np.max(one, initial=0.0)))
-        for names, one in zip(release.tables, release.deviations, strict=True)
-    ]
+def worst_errors(worst: Sequence[tuple[str, float]]) -> Picture:
+    """The standard deviation of the worst cell of each table."""
     return Picture(
-        error_bars(shown),
+        error_bars(worst),
         "Standard deviation of each table",
         "Standard deviation of the estimates of each table (its worst cell), on a logarithmic "
         "scale.",
     )
 
 
-def _measured(release: TablesRelease) -> PageTable:
+def measured_tables(
+    release: Any, worst: Sequence[tuple[str, float]], files: Sequence[str] = ()
+) -> PageTable:
+    """Cells, whether measured, worst standard deviation and, if told, files of each table."""
     measured = {one.table for one in release.description.measured}
     columns = [
         PageColumn("table"),
         PageColumn("cells", number=True),
         PageColumn("measured"),
         PageColumn("standard deviation", number=True),
+        *([PageColumn("files")] if files else []),
     ]
     rows = [
         [
-            said(names),
-            deviations.size,
+            name,
+            release.schema.size(names),
             "yes" if names in measured else "no",
-            f"{float(np.max(deviations, initial=0.0)):.2f}",
+            f"{deviation:.2f}",
+            *files[at : at + 1],
         ]
-        for names, deviations in zip(release.tables, release.deviations, strict=True)
+        for at, (names, (name, deviation)) in enumerate(zip(release.tables, worst, strict=True))
     ]
     return folded_table(columns, rows, len(rows), "release.json")
+
+
+def _worst(release: TablesRelease) -> list[tuple[str, float]]:
+    return [
+        (said(names), float(np.max(one, initial=0.0)))
+        for names, one in zip(release.tables, release.deviations, strict=True)
+    ]
 
 
 def _values(release: TablesRelease, at: int) -> Picture | None:
