@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import model_validator
 
 from congenial.kinds.kind import (
-    Document,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
-    Screen,
-    Setting,
-    Tell,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
-    from congenial.kinds.convex_estimate_offer import EstimateCheck
-    from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
-    from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
+    from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease
 
 
 class EstimateSection(NamedSection):
@@ -41,7 +31,7 @@ class EstimateSection(NamedSection):
         return self
 
 
-class EstimateKind(Kind[EstimateSection]):
+class EstimateKind(LoadedKind[EstimateSection]):
     """A statistic near its best value for the data, by the K-norm gradient mechanism."""
 
     key = "estimate"
@@ -49,39 +39,17 @@ class EstimateKind(Kind[EstimateSection]):
     section = EstimateSection
     instead: ClassVar[str] = "Its law is in release.json: see docs/how-to/estimate-a-statistic."
 
-    def build(
-        self, plan: Setting, section: EstimateSection, figures: Invariants
-    ) -> GradientEstimate:
-        """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.convex_estimate_offer import build
+    def offers(self) -> Offers:
+        """`convex_estimate_offer`."""
+        from congenial.kinds import convex_estimate_offer
 
-        return build(plan, section, figures)
+        return convex_estimate_offer
 
-    def check(
-        self,
-        plan: Setting,
-        section: EstimateSection,
-        figures: Invariants,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
-    ) -> EstimateCheck:
-        """What it promises, from public parameters alone."""
-        from congenial.kinds.convex_estimate_offer import check
+    def words(self) -> Words:
+        """`convex_estimate_words`."""
+        from congenial.kinds import convex_estimate_words
 
-        return check(plan, section, figures)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: EstimateSection,
-        built: GradientEstimate,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and check the data; what is left is to draw."""
-        from congenial.kinds.convex_estimate_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
+        return convex_estimate_words
 
     @property
     def release_class(self) -> type[EstimateRelease]:
@@ -95,27 +63,6 @@ class EstimateKind(Kind[EstimateSection]):
         from congenial.report.estimate_report import render
 
         return render(release, promise)
-
-    def examine(self, checked: EstimateCheck) -> Document:
-        """What is estimated, how far off it is, and the promise."""
-        from congenial.kinds.convex_estimate_offer import examine
-
-        return super().examine(checked) | examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        screen.heading(f"Release '{document['name']}': {', '.join(document['estimates'])}")
-        screen.facts(
-            {
-                "Per record": f"epsilon = {document['per_record']}",
-                "Records that may differ": document["records"],
-                "Grid": f"{document['points']:,} public points per number",
-                "Error": document["accuracy"],
-                **({"Units": document["units"]} if document["units"] else {}),
-            }
-        )
-        screen.paragraph("")
-        screen.paragraph(document["promise"])
 
 
 ESTIMATE = EstimateKind()

@@ -12,12 +12,11 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.convex_estimate import EstimateSection
-from congenial.kinds.kind import Document, Offer, Setting, Tell, planned
+from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.numbers import number
 from congenial.report.estimate_report import render
 from congenial.sampling.randomness import Randomness
 
@@ -46,20 +45,6 @@ def check(plan: Setting, section: EstimateSection, figures: Invariants) -> Estim
     """What it promises, from public parameters alone."""
     made = build(plan, section, figures)
     return EstimateCheck(section, made, planned(made.guarantee, plan))
-
-
-def examine(one: EstimateCheck) -> Document:
-    """What a check says besides what every kind does."""
-    made = one.mechanism
-    return {
-        "estimates": list(made.spec.names),
-        "mechanism": made.name,
-        "per_record": number(made.description.epsilon),
-        "records": made.adjacency.records,
-        "points": made.spec.points,
-        "accuracy": made.accuracy,
-        "units": made.spec.units,
-    }
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -11,25 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from congenial.kinds.kind import (
-    Document,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
-    Screen,
-    Setting,
-    Tell,
     exact,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
-    from congenial.kinds.given_public_offer import ScenariosCheck
-    from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
     from congenial.mechanisms.wasserstein.values_release import ValuesRelease
     from congenial.privacy.guarantee import Guarantee
-    from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
 
 
 INDEPENDENT: Literal["independent records"] = "independent records"
@@ -112,7 +101,7 @@ class ScenariosSection(NamedSection):
         )
 
 
-class GivenPublic(Kind[ScenariosSection]):
+class GivenPublic(LoadedKind[ScenariosSection]):
     """Counts drawn around the true ones, protected given what somebody knows already."""
 
     key = "scenarios"
@@ -120,39 +109,17 @@ class GivenPublic(Kind[ScenariosSection]):
     section = ScenariosSection
     instead: ClassVar[str] = ""
 
-    def build(
-        self, plan: Setting, section: ScenariosSection, figures: Invariants
-    ) -> WassersteinExponential:
-        """The mechanism given the figures, with or without their values."""
-        from congenial.kinds.given_public_offer import build
+    def offers(self) -> Offers:
+        """`given_public_offer`."""
+        from congenial.kinds import given_public_offer
 
-        return build(plan, section, figures)
+        return given_public_offer
 
-    def check(
-        self,
-        plan: Setting,
-        section: ScenariosSection,
-        figures: Invariants,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
-    ) -> ScenariosCheck:
-        """What it promises, from public parameters alone."""
-        from congenial.kinds.given_public_offer import check
+    def words(self) -> Words:
+        """`given_public_words`."""
+        from congenial.kinds import given_public_words
 
-        return check(plan, section, figures)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: ScenariosSection,
-        built: WassersteinExponential,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and check the data; what is left is to draw."""
-        from congenial.kinds.given_public_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
+        return given_public_words
 
     def shown(self, section: ScenariosSection) -> Sequence[str]:
         """The axes of the table."""
@@ -182,18 +149,6 @@ class GivenPublic(Kind[ScenariosSection]):
         from congenial.kinds.given_public_verification import further_promise
 
         return further_promise(release)
-
-    def examine(self, checked: ScenariosCheck) -> Document:
-        """What is assumed, the base measure, and both promises."""
-        from congenial.kinds.given_public_words import examine
-
-        return examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        from congenial.kinds.given_public_words import show
-
-        show(document, screen)
 
 
 GIVEN_PUBLIC = GivenPublic()

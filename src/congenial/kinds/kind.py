@@ -235,13 +235,13 @@ class Offer:
     is spent, so that what cannot be written is found out in time. `holds` says, once the share of
     the budget is reserved, whether what it rests on still does. `room`: bytes that the files of
     what is drawn may take beyond those of the rehearsal and of a table over the description's axes.
-    `run`: how it is drawn part by part, where it is; `draw` is then not called.
+    `run`: how it is drawn part by part, where it is; `draw` is then None.
     """
 
     name: str
     description: AnyDescription
     guarantee: Guarantee
-    draw: Callable[[], Any]
+    draw: Callable[[], Any] | None
     rehearsal: Callable[[], Any]
     report: Callable[[Any, str], str]
     holds: Callable[[Ledger], bool] = lambda _: True
@@ -328,8 +328,9 @@ class Kind(ABC, Generic[S]):
         )
 
     def verify_part(self, files: Files, release: Any, part: str) -> list[Check]:
-        """What one part of a bundle must satisfy."""
-        raise NotImplementedError(self.part_file(files, part))
+        """What one part of a bundle must satisfy; of a kind with no smaller check, all of it."""
+        self.part_file(files, part)
+        return self.verify(files, release)
 
     def expected_report(self, release: Any, promise: str, page: str) -> str:  # noqa: ARG002
         """The report that `page` should be, whatever its pictures show: for `verify`.

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from congenial.kinds.kind import (
-    Document,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
-    Screen,
-    Setting,
-    Tell,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
-    from congenial.kinds.records_from_models_offer import ModelRecordsCheck
-    from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
-    from congenial.synthesis.certified import Synthesizer
     from congenial.synthesis.synthetic_release import SyntheticRelease
 
 
@@ -62,7 +51,7 @@ class ModelRecordsSection(NamedSection):
         return self
 
 
-class RecordsFromModels(Kind[ModelRecordsSection]):
+class RecordsFromModels(LoadedKind[ModelRecordsSection]):
     """Records drawn column by column from models with certified weights."""
 
     key = "model"
@@ -70,39 +59,17 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
     section = ModelRecordsSection
     instead: ClassVar[str] = "Combine the copies: see docs/how-to/synthetic-records."
 
-    def build(
-        self, plan: Setting, section: ModelRecordsSection, figures: Invariants
-    ) -> Synthesizer:
-        """The synthesizer over the databases that agree with the figures."""
-        from congenial.kinds.records_from_models_offer import build
+    def offers(self) -> Offers:
+        """`records_from_models_offer`."""
+        from congenial.kinds import records_from_models_offer
 
-        return build(plan, section, figures)
+        return records_from_models_offer
 
-    def check(
-        self,
-        plan: Setting,
-        section: ModelRecordsSection,
-        figures: Invariants,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
-    ) -> ModelRecordsCheck:
-        """What it promises, from public parameters alone."""
-        from congenial.kinds.records_from_models_offer import check
+    def words(self) -> Words:
+        """`records_from_models_words`."""
+        from congenial.kinds import records_from_models_words
 
-        return check(plan, section, figures)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: ModelRecordsSection,
-        built: Synthesizer,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and check the data and work out the laws; what is left is to draw."""
-        from congenial.kinds.records_from_models_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
+        return records_from_models_words
 
     def shown(self, section: ModelRecordsSection) -> Sequence[str]:
         """The columns of a record, drawn or copied."""
@@ -120,18 +87,6 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
         from congenial.report.model_records_report import render
 
         return render(release, promise)
-
-    def examine(self, checked: ModelRecordsCheck) -> Document:
-        """Columns with their models and weights, the promise, and what the ledger counts."""
-        from congenial.kinds.records_from_models_words import examine
-
-        return examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        from congenial.kinds.records_from_models_words import show
-
-        show(document, screen)
 
 
 MODEL_RECORDS = RecordsFromModels()

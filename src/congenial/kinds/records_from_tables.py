@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
 from congenial.kinds.kind import (
-    Document,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
-    Screen,
-    Setting,
-    Tell,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
-    from congenial.kinds.records_from_tables_offer import RecordsCheck
-    from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
     from congenial.synthesis.from_tables.records_release import TableRecordsRelease
-    from congenial.synthesis.from_tables.table_records import TableRecords
 
 
 class TableRecordsSection(NamedSection):
@@ -57,7 +46,7 @@ class TableRecordsSection(NamedSection):
         return self
 
 
-class RecordsFromTables(Kind[TableRecordsSection]):
+class RecordsFromTables(LoadedKind[TableRecordsSection]):
     """Records that keep every exact figure, fitted to tables measured with exact noise."""
 
     key = "synthesise"
@@ -67,39 +56,17 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         "Its measured tables are in measurements.json: see docs/how-to/records-from-tables."
     )
 
-    def build(
-        self, plan: Setting, section: TableRecordsSection, figures: Invariants
-    ) -> TableRecords:
-        """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.records_from_tables_offer import build
+    def offers(self) -> Offers:
+        """`records_from_tables_offer`."""
+        from congenial.kinds import records_from_tables_offer
 
-        return build(plan, section, figures)
+        return records_from_tables_offer
 
-    def check(
-        self,
-        plan: Setting,
-        section: TableRecordsSection,
-        figures: Invariants,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
-    ) -> RecordsCheck:
-        """What it promises, from public parameters alone."""
-        from congenial.kinds.records_from_tables_offer import check
+    def words(self) -> Words:
+        """`records_from_tables_words`."""
+        from congenial.kinds import records_from_tables_words
 
-        return check(plan, section, figures)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: TableRecordsSection,
-        built: TableRecords,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and count the data; what is left is to choose, measure and fit."""
-        from congenial.kinds.records_from_tables_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
+        return records_from_tables_words
 
     def shown(self, section: TableRecordsSection) -> Sequence[str]:
         """The columns of a record."""
@@ -117,18 +84,6 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         from congenial.report.table_records_report import render
 
         return render(release, promise)
-
-    def examine(self, checked: RecordsCheck) -> Document:
-        """Columns, noise of tables, the promise, and what the ledger counts."""
-        from congenial.kinds.records_from_tables_words import examine
-
-        return examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        from congenial.kinds.records_from_tables_words import show
-
-        show(document, screen)
 
 
 TABLE_RECORDS = RecordsFromTables()

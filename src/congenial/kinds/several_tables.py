@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -12,22 +11,18 @@ from congenial.kinds.kind import (
     Check,
     Document,
     Files,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
     Screen,
     Setting,
-    Tell,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.kinds.several_tables_offer import TablesCheck
-    from congenial.mechanisms.joint_tables import JointTables
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
 
 
 class TablesSection(NamedSection):
@@ -78,7 +73,7 @@ class TablesSection(NamedSection):
         return self
 
 
-class SeveralTables(Kind[TablesSection]):
+class SeveralTables(LoadedKind[TablesSection]):
     """Tables measured together under one promise, estimated jointly, printed as whole counts."""
 
     key = "tables"
@@ -88,12 +83,6 @@ class SeveralTables(Kind[TablesSection]):
         "release.interval and release.estimate combine all of its tables: "
         "docs/how-to/several-tables-at-once."
     )
-
-    def build(self, plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:
-        """Which tables are measured and how precisely, over databases that agree with figures."""
-        from congenial.kinds.several_tables_building import build
-
-        return build(plan, section, figures)
 
     def check(
         self,
@@ -107,19 +96,17 @@ class SeveralTables(Kind[TablesSection]):
 
         return check(plan, section, figures, wish)
 
-    def offer(
-        self,
-        plan: Setting,
-        section: TablesSection,
-        built: JointTables,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and check the data; what is left is to draw."""
-        from congenial.kinds.several_tables_offer import offer
+    def offers(self) -> Offers:
+        """`several_tables_offer`."""
+        from congenial.kinds import several_tables_offer
 
-        return offer(plan, section, built, figures, randomness, progress)
+        return several_tables_offer
+
+    def words(self) -> Words:
+        """`several_tables_words`."""
+        from congenial.kinds import several_tables_words
+
+        return several_tables_words
 
     def shown(self, section: TablesSection) -> Sequence[str]:
         """The axes of all tables."""
@@ -148,12 +135,6 @@ class SeveralTables(Kind[TablesSection]):
         from congenial.kinds.several_tables_verification import verify
 
         return verify(files, release)
-
-    def examine(self, checked: TablesCheck) -> Document:
-        """Promise, design, and what to expect of every table."""
-        from congenial.kinds.several_tables_words import examine
-
-        return examine(checked)
 
     def show(self, document: Document, screen: Screen, want: str | None = None) -> None:
         """The same for people."""

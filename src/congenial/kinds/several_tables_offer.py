@@ -39,11 +39,16 @@ def check(
     plan: Setting, section: TablesSection, figures: Invariants, wish: Want | None = None
 ) -> TablesCheck:
     """What it promises and how accurate it is, from public parameters alone."""
-    mechanism = several_tables_building.build(plan, section, figures)
+    mechanism = build(plan, section, figures)
     wanted, unanswered = (None, "") if wish is None else needed(section, mechanism, wish)
     return TablesCheck(
         section, mechanism, planned(mechanism.guarantee, plan, section.delta), wanted, unanswered
     )
+
+
+def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:
+    """Which tables are measured and how precisely, over databases that agree with the figures."""
+    return several_tables_building.build(plan, section, figures)
 
 
 @contextmanager
@@ -65,7 +70,7 @@ def offer(
             known = now.mandates
             if known == figures:
                 return True
-            return several_tables_building.build(plan, section, known) == mechanism
+            return build(plan, section, known) == mechanism
 
         yield Offer(
             section.name,

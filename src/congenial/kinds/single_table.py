@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -12,24 +11,20 @@ from congenial.kinds.kind import (
     Check,
     Document,
     Files,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
     Screen,
     Setting,
-    Tell,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.kinds.single_table_offer import ReleaseCheck
-    from congenial.mechanisms.mechanism import Mechanism
     from congenial.mechanisms.table_release import Release
     from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
 
 
 class ReleaseSection(NamedSection):
@@ -85,7 +80,7 @@ class ReleaseSection(NamedSection):
         return Guarantee.pure(self.epsilon, adjacency)
 
 
-class SingleTable(Kind[ReleaseSection]):
+class SingleTable(LoadedKind[ReleaseSection]):
     """Counts with noise of a known law, conditioned on what is published exactly."""
 
     key = "table"
@@ -93,11 +88,17 @@ class SingleTable(Kind[ReleaseSection]):
     section = ReleaseSection
     instead: ClassVar[str] = ""
 
-    def build(self, plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechanism:
-        """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.single_table_offer import build
+    def offers(self) -> Offers:
+        """`single_table_offer`."""
+        from congenial.kinds import single_table_offer
 
-        return build(plan, section, figures)
+        return single_table_offer
+
+    def words(self) -> Words:
+        """`single_table_words`."""
+        from congenial.kinds import single_table_words
+
+        return single_table_words
 
     def check(
         self,
@@ -110,20 +111,6 @@ class SingleTable(Kind[ReleaseSection]):
         from congenial.kinds.single_table_offer import check
 
         return check(plan, section, figures, wish)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: ReleaseSection,
-        built: Mechanism,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and check the data; what is left is to draw, while the data are open."""
-        from congenial.kinds.single_table_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
 
     def shown(self, section: ReleaseSection) -> Sequence[str]:
         """The axes of the table."""
@@ -157,12 +144,6 @@ class SingleTable(Kind[ReleaseSection]):
         from congenial.kinds.single_table_verification import expected_report
 
         return expected_report(release, promise, page)
-
-    def examine(self, checked: ReleaseCheck) -> Document:
-        """Law, sensitivity, errors, prices and what each figure costs."""
-        from congenial.kinds.single_table_words import examine
-
-        return examine(checked)
 
     def show(self, document: Document, screen: Screen, want: str | None = None) -> None:
         """The same for people."""

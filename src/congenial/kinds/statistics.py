@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -17,26 +16,17 @@ from pydantic import (
 )
 
 from congenial.kinds.kind import (
-    Document,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
-    Screen,
     Section,
-    Setting,
-    Tell,
     exact,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
-    from congenial.kinds.statistics_offer import Asked, StatisticsCheck
     from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
     from congenial.privacy.guarantee import Guarantee
-    from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
 
 
 NOT_PROTECTED = "not protected"  # what `persons` says of a release that promises them nothing
@@ -144,7 +134,7 @@ class StatisticsSection(NamedSection):
             raise ValueError("apart must be a list of pairs of names of laws")
 
 
-class StatisticsKind(Kind[StatisticsSection]):
+class StatisticsKind(LoadedKind[StatisticsSection]):
     """Numbers about the records, with noise that hides what the whole dataset is like."""
 
     key = "statistics"
@@ -153,37 +143,17 @@ class StatisticsKind(Kind[StatisticsSection]):
     given_figures = False
     instead: ClassVar[str] = "Their law is in release.json: see docs/how-to/hide-a-property."
 
-    def build(self, plan: Setting, section: StatisticsSection, figures: Invariants) -> Asked:
-        """What is asked; refused beside exact figures, which the promise leaves out of account."""
-        from congenial.kinds.statistics_offer import build
+    def offers(self) -> Offers:
+        """`statistics_offer`."""
+        from congenial.kinds import statistics_offer
 
-        return build(plan, section, figures)
+        return statistics_offer
 
-    def check(
-        self,
-        plan: Setting,
-        section: StatisticsSection,
-        figures: Invariants,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
-    ) -> StatisticsCheck:
-        """Fit and calibrate, from modelling data alone."""
-        from congenial.kinds.statistics_offer import check
+    def words(self) -> Words:
+        """`statistics_words`."""
+        from congenial.kinds import statistics_words
 
-        return check(plan, section, figures)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: StatisticsSection,
-        built: Asked,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read the data, fit, calibrate and compute; what is left is to draw."""
-        from congenial.kinds.statistics_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
+        return statistics_words
 
     @property
     def release_class(self) -> type[StatisticsRelease]:
@@ -207,18 +177,6 @@ class StatisticsKind(Kind[StatisticsSection]):
     def further_promise(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""
         return release.person_guarantee
-
-    def examine(self, checked: StatisticsCheck) -> Document:
-        """Every mechanism that was tried, the fit, and both promises."""
-        from congenial.kinds.statistics_words import examine
-
-        return examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        from congenial.kinds.statistics_words import show
-
-        show(document, screen)
 
 
 STATISTICS = StatisticsKind()

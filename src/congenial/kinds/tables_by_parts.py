@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import Check, Document, Files, Kind, Offer, Screen, Setting, Tell
+from congenial.kinds.kind import Check, Files
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.kinds.several_tables import TablesSection
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
-    from congenial.kinds.tables_by_parts_offer import PartsCheck
     from congenial.mechanisms.parted_release import PartedRelease
-    from congenial.mechanisms.parted_tables import PartedTables
-    from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
 
 
 class PartsSection(TablesSection):
@@ -35,7 +30,7 @@ class PartsSection(TablesSection):
         return self
 
 
-class TablesByParts(Kind[PartsSection]):
+class TablesByParts(LoadedKind[PartsSection]):
     """Tables of a nation under one promise, drawn, estimated and written part by part."""
 
     key = "parts"
@@ -46,37 +41,17 @@ class TablesByParts(Kind[PartsSection]):
         "docs/how-to/from-a-county-to-a-nation."
     )
 
-    def build(self, plan: Setting, section: PartsSection, figures: Invariants) -> PartedTables:
-        """Which tables are measured and how precisely, over databases that agree with figures."""
-        from congenial.kinds.tables_by_parts_offer import build
+    def offers(self) -> Offers:
+        """`tables_by_parts_offer`."""
+        from congenial.kinds import tables_by_parts_offer
 
-        return build(plan, section, figures)
+        return tables_by_parts_offer
 
-    def check(
-        self,
-        plan: Setting,
-        section: PartsSection,
-        figures: Invariants,
-        wish: Want | None = None,  # noqa: ARG002
-    ) -> PartsCheck:
-        """What it promises and how accurate every table is, from public parameters alone."""
-        from congenial.kinds.tables_by_parts_offer import check
+    def words(self) -> Words:
+        """`tables_by_parts_words`."""
+        from congenial.kinds import tables_by_parts_words
 
-        return check(plan, section, figures)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: PartsSection,
-        built: PartedTables,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """A run that reads, checks and draws part by part."""
-        from congenial.kinds.tables_by_parts_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
+        return tables_by_parts_words
 
     def shown(self, section: PartsSection) -> Sequence[str]:
         """The axes of all tables."""
@@ -113,18 +88,6 @@ class TablesByParts(Kind[PartsSection]):
         from congenial.kinds.tables_by_parts_verification import verify_part
 
         return verify_part(files, release, part)
-
-    def examine(self, checked: PartsCheck) -> Document:
-        """Promise, design, and what to expect of every table."""
-        from congenial.kinds.tables_by_parts_words import examine
-
-        return examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        from congenial.kinds.tables_by_parts_words import show
-
-        show(document, screen)
 
 
 TABLES_BY_PARTS = TablesByParts()

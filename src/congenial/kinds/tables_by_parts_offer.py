@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
@@ -90,11 +90,8 @@ def offer(
         known = now.mandates
         return known == figures or build(plan, section, known) == made
 
-    def nothing() -> NoReturn:
-        raise NotImplementedError("a release by parts is drawn by its run")
-
     def made_up() -> Any:
         return replace(run.made_up(), guarantee=guarantee)
 
-    given = (section.name, made.description, guarantee, nothing, made_up, render, holds)
+    given = (section.name, made.description, guarantee, None, made_up, render, holds)
     yield Offer(*given, run=run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -12,24 +11,15 @@ from pydantic import BeforeValidator, model_validator
 
 from congenial.kinds.kind import (
     Check,
-    Document,
     Files,
-    Kind,
     NamedSection,
-    Offer,
     Positive,
-    Screen,
-    Setting,
-    Tell,
     exact,
 )
+from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
-    from congenial.inference.odds_ratio_release import OddsRatioMechanism, OddsRatioRelease
-    from congenial.kinds.two_by_two_offer import OddsRatioCheck
-    from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
+    from congenial.inference.odds_ratio_release import OddsRatioRelease
 
 FORM = (
     "must be { odds_ratio = ['smoker', 'ill'] }; null_value = 1, alternative = 'greater' (or "
@@ -80,7 +70,7 @@ class OddsRatioSection(NamedSection):
         return self
 
 
-class TwoByTwo(Kind[OddsRatioSection]):
+class TwoByTwo(LoadedKind[OddsRatioSection]):
     """The noisy count behind a test of the odds ratio, with p-value, decision and interval."""
 
     key = "test"
@@ -91,39 +81,17 @@ class TwoByTwo(Kind[OddsRatioSection]):
         "docs/how-to/test-an-odds-ratio."
     )
 
-    def build(
-        self, plan: Setting, section: OddsRatioSection, figures: Invariants
-    ) -> OddsRatioMechanism:
-        """The mechanism over the databases that agree with the figures."""
-        from congenial.kinds.two_by_two_offer import build
+    def offers(self) -> Offers:
+        """`two_by_two_offer`."""
+        from congenial.kinds import two_by_two_offer
 
-        return build(plan, section, figures)
+        return two_by_two_offer
 
-    def check(
-        self,
-        plan: Setting,
-        section: OddsRatioSection,
-        figures: Invariants,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
-    ) -> OddsRatioCheck:
-        """What it promises, and its power where the margins are published."""
-        from congenial.kinds.two_by_two_offer import check
+    def words(self) -> Words:
+        """`two_by_two_words`."""
+        from congenial.kinds import two_by_two_words
 
-        return check(plan, section, figures)
-
-    def offer(
-        self,
-        plan: Setting,
-        section: OddsRatioSection,
-        built: OddsRatioMechanism,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and check the data; what is left is to draw."""
-        from congenial.kinds.two_by_two_offer import offer
-
-        return offer(plan, section, built, figures, randomness, progress)
+        return two_by_two_words
 
     def shown(self, section: OddsRatioSection) -> Sequence[str]:
         """The axes of the table."""
@@ -147,18 +115,6 @@ class TwoByTwo(Kind[OddsRatioSection]):
         same = all(files.same(name, now) for name, now in release.payload().items())
         what = "p-value, decision, interval and power follow from the noisy count"
         return [Check(what, same), *(Check(*one) for one in release.checks().items())]
-
-    def examine(self, checked: OddsRatioCheck) -> Document:
-        """What is tested, the promise, and the power."""
-        from congenial.kinds.two_by_two_words import examine
-
-        return examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        from congenial.kinds.two_by_two_words import show
-
-        show(document, screen)
 
 
 TWO_BY_TWO = TwoByTwo()

@@ -59,6 +59,7 @@ def carry_out(
         ) as reservation,
     ):
         progress("drawing")
+        assert offer.draw is not None  # there is no run
         if not offer.holds(ledger):
             raise MandateError(
                 "a figure was published while this release was being prepared.",

@@ -44,7 +44,6 @@ from congenial.ledger.budget import Budget
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.publication.derive_entry import DeriveEntry
-from congenial.publication.plan_files import file_digests
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
@@ -339,6 +338,8 @@ class Plan(Section):
     @cached_property
     def file_digests(self) -> dict[str, str]:
         """SHA-256 of the files that the plan names besides its data, by name."""
+        from congenial.publication.plan_files import file_digests
+
         return file_digests(self._plain(), self.folder)
 
     @cached_property
