@@ -1,4 +1,4 @@
-"""Projections onto mandates: closed form, linear programme, integer programme; rates and ratios.
+"""Projections onto figures: closed form, linear programme, integer programme; rates and ratios.
 
 Run `python -m benchmarks baselines`; it takes about a minute. CPU seconds of one core. The general
 route of a modelling layer (quadratic programme, then an integer programme) is the yardstick: what

@@ -32,9 +32,7 @@ def history(file: Path, releases: int) -> None:
     ledger = Ledger.open(file, schema)
     figures = publish(Table(schema, ["group"], np.arange(5, 12)), total(by="group"))
     ledger.publish(figures)
-    law = Description(
-        "plain", ("group", "sex"), "double_geometric", Fraction(1, 2), ledger.mandates
-    )
+    law = Description("plain", ("group", "sex"), "double_geometric", Fraction(1, 2), ledger.figures)
     words = Guarantee.pure(1, under=ledger.adjacency)
     with ledger._store.writing() as log:
         for i in range(releases):

@@ -1,7 +1,7 @@
 """a* and sensitivities: growth with attributes and levels, and the price of each exact method.
 
 Run `python -m benchmarks sensitivity`. Every row is one schema with its one-way margins, or another
-set of mandates, from statements to a*, Delta_1, Delta_2^2, Delta_inf and rank.
+set of figures, from statements to a*, Delta_1, Delta_2^2, Delta_inf and rank.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def one_way_rows() -> list[dict[str, Any]]:
 
 
 def other_rows() -> list[dict[str, Any]]:
-    """Overlapping and weighted mandates: enumeration, Graver bound, and listed differences."""
+    """Overlapping and weighted figures: enumeration, Graver bound, and listed differences."""
     rows = []
     for shape, people in (((2, 2, 2), 40), ((2, 3, 3), 30), ((3, 3, 3), 30), ((3, 3, 3), 3000)):
         schema = schema_of(shape)

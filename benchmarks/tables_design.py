@@ -125,11 +125,11 @@ def districts(units: int, groups: int) -> tuple[str, Invariants, list[list[str]]
 
 def geography_rows() -> list[dict[str, Any]]:
     rows = []
-    for name, mandates, tables in (census(3143, 51), census(24, 4), districts(9178, 67)):
-        work = Workload.of(mandates.schema, tables)
+    for name, figures, tables in (census(3143, 51), census(24, 4), districts(9178, 67)):
+        work = Workload.of(figures.schema, tables)
         start = time.perf_counter()
-        types = difference_types(SemiAdjacent(mandates), work)
-        model = Information.of(work, mandates)
+        types = difference_types(SemiAdjacent(figures), work)
+        model = Information.of(work, figures)
         before = time.perf_counter() - start
         for aim in (Keep(), Even()):
             start = time.perf_counter()
@@ -151,9 +151,9 @@ def type_rows() -> list[dict[str, Any]]:
     rows = []
     for margins, levels in ((2, 3), (2, 3000), (3, 3), (3, 60), (4, 3)):
         schema = flat((levels,) * margins)
-        mandates = Invariants(schema, tuple(margin(name) for name in schema.names))
+        figures = Invariants(schema, tuple(margin(name) for name in schema.names))
         pairs = [list(pair) for pair in combinations(schema.names, 2)]
-        adjacency = SemiAdjacent(mandates)
+        adjacency = SemiAdjacent(figures)
         start = time.perf_counter()
         found = difference_types(adjacency, Workload.of(schema, [list(schema.names), *pairs]))
         rows.append(

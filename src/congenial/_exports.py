@@ -1,4 +1,4 @@
-"""Packages whose public names are loaded on first use.
+"""Public names: how a package loads them on first use, and former names that still answer.
 
 A package lists where each of its names lives and calls `load_on_first_use`. Importing the package
 then loads nothing; `from package import Name` loads the one module that defines it. Type checkers
@@ -8,6 +8,7 @@ and the documentation read the same names from imports under `TYPE_CHECKING`.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
@@ -44,3 +45,31 @@ def load_on_first_use(package: str, homes: Mapping[str, str]) -> None:
     module = sys.modules[package]
     module.__dict__["_homes"] = homes
     module.__class__ = LazyPackage
+
+
+class Renamed:
+    """A former name of an attribute: gives the attribute and warns.
+
+    >>> import warnings
+    >>> class Count:
+    ...     figures = 3
+    ...     mandates = Renamed("figures")
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     found = Count().mandates
+    >>> found, str(told[0].message)
+    (3, '`mandates` is called `figures` now.')
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __set_name__(self, owner: type, former: str) -> None:
+        self.former = former
+
+    def __get__(self, holder: object | None, owner: type | None = None) -> Any:
+        if holder is None:
+            return self
+        words = f"`{self.former}` is called `{self.name}` now."
+        warnings.warn(words, DeprecationWarning, stacklevel=2)
+        return getattr(holder, self.name)

@@ -123,8 +123,8 @@ def test_check_shows_what_a_curator_needs(run: Callable[..., Any], plan: Path) -
 def test_check_marks_what_follows_from_the_rest(run: Callable[..., Any], plan: Path) -> None:
     extra = '[publish]\n"All" = { total = true }\n'
     plan.write_text(plan.read_text().replace("[publish]\n", extra))
-    mandates = run("check", plan, "--json").document["mandates"]
-    assert {one["label"]: one["redundant"] for one in mandates} == {
+    figures = run("check", plan, "--json").document["mandates"]
+    assert {one["label"]: one["redundant"] for one in figures} == {
         "All": False,
         "Population": False,
         "Adults": False,
@@ -134,8 +134,8 @@ def test_check_marks_what_follows_from_the_rest(run: Callable[..., Any], plan: P
         .replace(extra, "[publish]\n")
         .replace('"Adults"', '"All" = { total = true }\n"Adults"')
     )
-    mandates = run("check", plan, "--json").document["mandates"]
-    assert [one["label"] for one in mandates if one["redundant"]] == ["All"]
+    figures = run("check", plan, "--json").document["mandates"]
+    assert [one["label"] for one in figures if one["redundant"]] == ["All"]
 
 
 def test_want_solves_for_epsilon(

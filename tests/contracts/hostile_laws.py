@@ -69,7 +69,7 @@ def tradeoff_calls() -> Iterator[tuple[str, Call]]:
     fixed = figures.limits(MARGINS, SCHEMA.names)
     given = {"support": support(MARGINS, SCHEMA.names), "limits": fixed, "distance": 2}
     yield "Conditions", (privacy.Conditions, given | {"replaced": True, "enumerated": None})
-    counts = {"mandates": MARGINS, "table": SCHEMA.names, "distance": 2, "replaced": True}
+    counts = {"figures": MARGINS, "table": SCHEMA.names, "distance": 2, "replaced": True}
     yield "Conditions.of", (privacy.Conditions.of, counts)
 
 

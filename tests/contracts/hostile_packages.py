@@ -86,7 +86,7 @@ def tradeoff_calls() -> Iterator[tuple[str, Call]]:
     record = {"mechanism": "m", "schema": SCHEMA, "law": {}, "epsilon": Fraction(1)}
     yield "RecordDescription", (privacy.RecordDescription, record)
     old = ledger.Old(law, privacy.Pure(1))
-    yield "reassess", (ledger.reassess, {"releases": {"one": old}, "mandates": MARGINS})
+    yield "reassess", (ledger.reassess, {"releases": {"one": old}, "figures": MARGINS})
     yield (
         "suppose",
         (lambda known, one: ledger.suppose(known, one), {"known": MARGINS, "one": api.total()}),

@@ -30,7 +30,7 @@ def table_calls() -> Iterator[tuple[str, Call]]:
     yield "Partition.of", (tables.Partition.of, {"blocks": [0, 0, 1]})
     yield "Keep", (tables.Keep, {"factor": 1.1})
     yield "Weighted", (tables.Weighted, {"weights": (1.0, 2.0), "absolute": False})
-    measured = {"workload": WORK, "precisions": (1.0, 2.0), "mandates": NOTHING}
+    measured = {"workload": WORK, "precisions": (1.0, 2.0), "figures": NOTHING}
     yield "Measurements", (tables.Measurements, measured)
     yield "difference_types", (tables.difference_types, {"adjacency": PEOPLE, "workload": WORK})
     joint = {"types": TYPES, "parameters": (Fraction(1), Fraction(2))}

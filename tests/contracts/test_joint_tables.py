@@ -205,7 +205,7 @@ def test_a_figure_not_in_the_kernel_is_caught() -> None:
         replace(one, mechanism=name[one.family], support=bare) for one in made.description.measured
     )
     wrong = JointTables(made.adjacency, replace(made.description, measured=plain))
-    figure = made.adjacency.mandates.values[0]
+    figure = made.adjacency.figures.values[0]
     drawn = wrong.release(case.universe.table, SeededRandomness(1)).drawn[0]
     assert not np.array_equal(drawn.sum(axis=1), figure)
     with pytest.raises(CongenialError, match="not among the published figures"):
@@ -227,7 +227,7 @@ def test_tables_agree_with_each_other_and_with_every_figure(case: Joint) -> None
         assert "do not determine" in case.made.estimator.why_no_counts
         return
     assert int(finest.min()) >= 0
-    figures = universe.adjacency.mandates
+    figures = universe.adjacency.figures
     if figures.statements and set(figures.bases) <= set(universe.release):
         assert figures.holds_for(Table(universe.table.schema, universe.release, finest))
 

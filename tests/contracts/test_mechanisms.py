@@ -137,7 +137,7 @@ def test_guarantee_needs_no_data_and_survives_writing(case):
     twin = rebuild(again, mechanism.adjacency)
     assert twin.guarantee == mechanism.guarantee
     guarantee = json.loads(json.dumps(mechanism.guarantee.to_dict()))
-    assert Guarantee.from_dict(mechanism.adjacency.mandates, guarantee).to_dict() == guarantee
+    assert Guarantee.from_dict(mechanism.adjacency.figures, guarantee).to_dict() == guarantee
 
 
 @all_cases

@@ -155,7 +155,7 @@ class Population:
         published = self.folder / "published" / "published.json"
         if published.exists():
             told = {label["label"] for label in bundle._parse(published)["statements"]}
-            if not told <= {statement.label for statement in ledger.mandates.statements}:
+            if not told <= {statement.label for statement in ledger.figures.statements}:
                 faults.append("a figure was published without a record")
         return faults
 
@@ -216,7 +216,7 @@ def work_until_killed(
     chance = random.Random(seed)
     while True:
         if chance.random() < 0.2:
-            known = len(population.ledger.mandates.statements)
+            known = len(population.ledger.figures.statements)
             workflow.publish(population.plan("first", known + 1))
         release(f"r{first}")
         first += 1

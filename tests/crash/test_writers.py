@@ -67,4 +67,4 @@ def test_sixteen_publishers_lose_no_figure(
     wait_for(running, lambda: len(population.ledger.events()))
     assert [process.exitcode for process in running] == [0] * WRITERS
     assert population.judge() == []
-    assert len(set(population.ledger.mandates.statements)) == WRITERS + 1
+    assert len(set(population.ledger.figures.statements)) == WRITERS + 1

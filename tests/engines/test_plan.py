@@ -43,7 +43,7 @@ def run(plan: Path, source: str, ledger: str, by: str = "") -> dict[str, Any]:
         released = workflow.release(loaded, "sex-by-age", out)
     assert all(check.holds for check in verify(out, released.digest))
     return {
-        "figures": published.mandates.to_dict(),
+        "figures": published.figures.to_dict(),
         "guarantee": released.release.guarantee.to_dict(),
         "description": json.loads(json.dumps(released.release.description.to_dict())),
         "promise": released.promise,

@@ -1,4 +1,4 @@
-"""Structure, rank, redundancy and values of mandates, against dense algebra on small tables."""
+"""Structure, rank, redundancy and values of figures, against dense algebra on small tables."""
 
 from __future__ import annotations
 

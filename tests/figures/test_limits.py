@@ -66,16 +66,16 @@ def ways(people: int, cells: int):
 def test_simplified_bounds_leave_the_same_tables(name):
     statements, sums = CASES[name]
     table = WITHOUT_C if name == "impossible cells" else TABLE
-    mandates = publish(table, *statements)
-    found = limits(mandates, SCHEMA.names)
+    figures = publish(table, *statements)
+    found = limits(figures, SCHEMA.names)
     assert found.sums == sums
-    rows, least, most = bound_rows(mandates, SCHEMA.names)
+    rows, least, most = bound_rows(figures, SCHEMA.names)
     exact = Invariants(
         SCHEMA,
         tuple(s for s in statements if s.relation in ("=", "zero")),
         tuple(
             v
-            for s, v in zip(statements, mandates.values, strict=True)
+            for s, v in zip(statements, figures.values, strict=True)
             if s.relation in ("=", "zero")
         ),
     )
@@ -90,22 +90,22 @@ def test_simplified_bounds_leave_the_same_tables(name):
 def test_all_conforming_tables_are_listed(name):
     statements, _ = CASES[name]
     table = WITHOUT_C if name == "impossible cells" else TABLE
-    mandates = publish(table, *statements)
-    listed = {tuple(m) for m in conforming_tables(mandates, SCHEMA.names).tolist()}
+    figures = publish(table, *statements)
+    listed = {tuple(m) for m in conforming_tables(figures, SCHEMA.names).tolist()}
     counted = {
         tuple(m.tolist())
         for m in ways(table.total, 6)
-        if mandates.holds_for(Table(SCHEMA, SCHEMA.names, m.reshape(2, 3)))
+        if figures.holds_for(Table(SCHEMA, SCHEMA.names, m.reshape(2, 3)))
     }
     assert listed == counted
 
 
 def test_what_the_table_does_not_show_is_left_out():
-    mandates = publish(TABLE, total(), at_least(count("x = 'a'"), 1), at_most(count("g = 'p'"), 5))
-    found = limits(mandates, ("g",))
+    figures = publish(TABLE, total(), at_least(count("x = 'a'"), 1), at_most(count("g = 'p'"), 5))
+    found = limits(figures, ("g",))
     assert found.sums == 0
     assert found.high.tolist() == [5, FAR]
-    assert bound_rows(mandates, ("g",))[0].toarray().tolist() == [[1, 0]]
+    assert bound_rows(figures, ("g",))[0].toarray().tolist() == [[1, 0]]
     assert limits(publish(TABLE, total()), ("g",)).hold([3, 3])
 
 
@@ -128,7 +128,7 @@ def test_crossing_groups_of_several_cells_attain_their_sensitivity():
     # Two women, and two people below 18: at most two can be in an atom of either.
     few = Table(schema, schema.names, np.array([[1, 0, 1, 0], [1, 0, 1, 0]]))
     pairs = SemiAdjacent(publish(few, *told))
-    listed = conforming_tables(pairs.mandates, schema.names)
+    listed = conforming_tables(pairs.figures, schema.names)
     apart = np.abs(listed[:, None] - listed[None]).sum(axis=-1)
     true = int(apart[apart <= 2 * pairs.records].max())
     found = pairs.l1(schema.names)

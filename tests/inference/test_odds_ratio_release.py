@@ -43,7 +43,7 @@ def test_six_decisions_against_a_budget_of_one(tmp_path: Path, way: str) -> None
     table = Table(SCHEMA, PAIR, [[14, 6], [7, 33]])
     made = mechanism([[14, 6], [7, 33]])
     ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA, budget=Budget(epsilon=1))
-    ledger.publish(made.guarantee.adjacency.mandates)
+    ledger.publish(made.guarantee.adjacency.figures)
     drawn = [getattr(made, way)(table, name=f"test-{i}") for i in range(6)]
     ledger.record(drawn[0])
     for one in drawn[1:]:

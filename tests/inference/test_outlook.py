@@ -117,7 +117,7 @@ def test_cells_in_no_published_sum_are_for_another_model(monkeypatch):
 def across():
     """Two groups of known total, bounded together: no connecting moves are proved."""
     law, table = made(ACROSS, COUNTS)
-    every = conforming_tables(law.adjacency.mandates, ("g", "x"))
+    every = conforming_tables(law.adjacency.figures, ("g", "x"))
     chances = [
         float(np.exp(law.log_density(table.counts, cg.Table(SCHEMA, ["g", "x"], x))))
         for x in every.reshape(-1, 2, 3)

@@ -11,7 +11,7 @@ from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.kinds import single_table_words
-from congenial.kinds.figure_costs import cost_of_all, mandate_costs
+from congenial.kinds.figure_costs import cost_of_all, figure_costs
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.hierarchy import CongenialHierarchy
@@ -31,9 +31,9 @@ TABLE = Table(SCHEMA, SCHEMA.names, COUNTS)
 
 
 def test_each_mandate_against_the_release_without_it():
-    mandates = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
-    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
-    everyone, county, adults = mandate_costs(mechanism)
+    figures = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
+    everyone, county, adults = figure_costs(mechanism)
     assert everyone.trivial  # follows from the counties
     assert county.loss == adults.loss == 1
     assert adults.loss_without == 1  # the counties alone already need two records
@@ -44,41 +44,41 @@ def test_each_mandate_against_the_release_without_it():
 def test_figures_that_tell_each_other_cost_something_together():
     """Each of three figures follows from the other two and looks free; together they cost 2."""
     halves = [count(f"sex = '{one}'", by="county") for one in "fm"]
-    mandates = publish(TABLE, total(by="county"), *halves)
-    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
-    assert all(one.trivial and one.told_by_others for one in mandate_costs(mechanism))
-    together = cost_of_all(mechanism, mandate_costs(mechanism))
+    figures = publish(TABLE, total(by="county"), *halves)
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
+    assert all(one.trivial and one.told_by_others for one in figure_costs(mechanism))
+    together = cost_of_all(mechanism, figure_costs(mechanism))
     assert (together.loss_without, together.loss) == (0.5, 1)
     assert together.deviation > together.deviation_without
     alone = publish(TABLE, total(by="county"))
     lone = calibrate("auto", Guarantee.pure(1, SemiAdjacent(alone)), SCHEMA.names)
-    assert cost_of_all(lone, mandate_costs(lone)) is None
-    assert not mandate_costs(lone)[0].told_by_others
+    assert cost_of_all(lone, figure_costs(lone)) is None
+    assert not figure_costs(lone)[0].told_by_others
 
 
 def test_a_figure_that_seems_to_help_is_explained():
-    mandates = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
-    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    figures = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
     notes = [
         single_table_words._cost_note(vars(one) | {"trivial": one.trivial})
-        for one in mandate_costs(mechanism)
+        for one in figure_costs(mechanism)
     ]
     helps = "less noise, less protected"
     assert notes == ["the other figures tell it too", helps, helps]
 
 
 def test_a_lone_mandate_doubles_the_loss_of_the_same_noise():
-    mandates = publish(TABLE, total(by="county"))
-    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
-    (county,) = mandate_costs(mechanism)
+    figures = publish(TABLE, total(by="county"))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
+    (county,) = figure_costs(mechanism)
     assert (county.loss_without, county.loss) == (0.5, 1)
     assert county.deviation > county.deviation_without
 
 
 def test_counts_have_no_error_law_but_a_cost():
-    mandates = publish(TABLE, total(by="county"))
-    mechanism = CongenialCounts.calibrate(Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
-    (county,) = mandate_costs(mechanism)
+    figures = publish(TABLE, total(by="county"))
+    mechanism = CongenialCounts.calibrate(Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
+    (county,) = figure_costs(mechanism)
     assert county.deviation is None
     assert 0 < county.loss_without < county.loss
     assert mechanism.price.value > 0

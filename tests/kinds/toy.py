@@ -173,7 +173,7 @@ class HowMany(Kind[HowManySection]):
             draw=lambda: built.release(truth, randomness, section.name),
             rehearsal=lambda: built.release(0, SeededRandomness(0), section.name),
             report=self.report,
-            holds=lambda now: now.mandates == figures,
+            holds=lambda now: now.figures == figures,
         )
 
     def report(self, release: CountRelease, words: str) -> str:

@@ -31,7 +31,7 @@ def described(
     support=NONE,
     **numerics,
 ) -> Description:
-    """With eps_cell = 1/2 and no mandates the loss is exactly epsilon = 1."""
+    """With eps_cell = 1/2 and no figures the loss is exactly epsilon = 1."""
     return Description("plain", table or ("sex",), family, scale, support, **numerics)
 
 

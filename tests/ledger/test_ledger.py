@@ -226,7 +226,7 @@ def test_record_counts_what_was_drawn_even_beyond_the_budget(ledger: Ledger) -> 
         ledger.reserve(described(scale=Fraction(1, 100)), promise(ledger), "third")
 
 
-# ---- mandates and re-pricing ------------------------------------------------------------------
+# ---- figures and re-pricing ------------------------------------------------------------------
 
 
 def test_publishing_counties_doubles_what_earlier_releases_cost(place: str) -> None:
@@ -273,13 +273,13 @@ def test_mandates_are_joined_over_time(ledger: Ledger) -> None:
     ledger.publish(COUNTIES)
     adults = published((count("age >= 18", by="county"), [4, 4, 8]))
     ledger.publish(adults)
-    assert [s.label for s in ledger.mandates.statements] == [
+    assert [s.label for s in ledger.figures.statements] == [
         "Population by county",
         "Count of age >= 18 by county",
     ]
-    assert ledger.mandates == COUNTIES.join(adults)
+    assert ledger.figures == COUNTIES.join(adults)
     # Given both, a release conditioned on them is priced; its loss is that of two people.
-    spend(ledger, described("county", "sex", scale=HALF, support=ledger.mandates))
+    spend(ledger, described("county", "sex", scale=HALF, support=ledger.figures))
     assert ledger.spent().epsilon == 2
 
 
@@ -327,8 +327,8 @@ def test_joint_supremum_is_below_the_sum_where_releases_see_different_moves(ledg
     ledger.set_budget(Budget(epsilon=100))
     spend(ledger, described("sex", scale=Fraction(1)), "sex")
     spend(ledger, described("county", scale=Fraction(3, 2)), "county")
-    mandates = published((MINORS_BY_SEX, [5, 6]), (ADULTS_BY_COUNTY, [7, 8, 9]))
-    repricing = ledger.publish(mandates, accept_weaker=True)
+    figures = published((MINORS_BY_SEX, [5, 6]), (ADULTS_BY_COUNTY, [7, 8, 9]))
+    repricing = ledger.publish(figures, accept_weaker=True)
     alone = [one.after.epsilon for one in repricing.releases]
     assert repricing.before.epsilon == 5
     assert alone == [4, 6]

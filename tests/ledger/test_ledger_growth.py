@@ -18,7 +18,7 @@ def test_figures_that_releases_share_are_checked_once(
 ) -> None:
     ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA)
     ledger.publish(COUNTIES)
-    law, words = described("county", "sex", support=ledger.mandates), promise(ledger)
+    law, words = described("county", "sex", support=ledger.figures), promise(ledger)
     with ledger._store.writing() as log:
         for i in range(60):
             log.append("draw", append_reserve(log, law, words, f"r{i}", ""), {})

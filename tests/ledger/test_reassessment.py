@@ -174,10 +174,10 @@ def test_known_laws_are_priced_and_others_composed():
     law = Old.of(calibrate("auto", promise, SCHEMA.names))
     description = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1, 2))
     synthetic = Old(description, Pure(Fraction(1, 2)))
-    mandates = Invariants(SCHEMA, (margin("g"), margin("x")))
+    figures = Invariants(SCHEMA, (margin("g"), margin("x")))
     found = {
         one.name: one
-        for one in reassess({"t": law, "s": synthetic, "p": Pure(Fraction(1, 4))}, mandates)
+        for one in reassess({"t": law, "s": synthetic, "p": Pure(Fraction(1, 4))}, figures)
     }
     assert list(found) == ["t", "s", "p", "all together"]
     assert found["t"].advertised == Pure(1)

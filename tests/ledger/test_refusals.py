@@ -92,7 +92,7 @@ def test_a_promise_that_stands_alone_refuses_company_in_the_ledger_itself(
         ledger.record(Made(Guarantee.pure(1, under=ReplaceOne(SCHEMA))))
     with pytest.raises(LedgerError):
         ledger.publish(published((total("county"), [5, 7, 9])))
-    assert not ledger.mandates.statements
+    assert not ledger.figures.statements
 
 
 @pytest.mark.parametrize("kind", [WHOLE_DATASET, SECRETS])

@@ -148,8 +148,8 @@ def test_impossible_and_loose_cells():
     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [1, 5]}})
     table = Table(schema, schema.names, [[8, 0, 3, 6, 1], [2, 4, 0, 1, 30]])
     zero = structural_zeros("sex = 'm' and age = 3")
-    mandates = publish(table, count("age <= 2"), zero)
-    conforming = ConformingTables.given(support(mandates, schema.names))
+    figures = publish(table, count("age <= 2"), zero)
+    conforming = ConformingTables.given(support(figures, schema.names))
     y = np.array([[9, -3, -1, 4, 2], [-5, 6, 7, -2, 31]])
     m = nearest_in(y.reshape(-1), conforming, SeededRandomness(1)).reshape(2, 5)
     assert m[:, :2].sum() == 14
@@ -228,9 +228,9 @@ CROSSING = (total(), count("sex = 'f'"), count("age >= 3"))
 
 @pytest.mark.parametrize("statements", [(total(),), (total(by="sex"),), CROSSING])
 def test_every_method_keeps_what_it_says(statements):
-    mandates = publish(TABLE, *statements)
-    found = compare(TABLE, mandates, 1, list(METHODS), 12, SeededRandomness(1))
-    known = ConformingTables.given(support(mandates, SCHEMA.names))
+    figures = publish(TABLE, *statements)
+    found = compare(TABLE, figures, 1, list(METHODS), 12, SeededRandomness(1))
+    known = ConformingTables.given(support(figures, SCHEMA.names))
     assert known.holds(TABLE.counts)
     for name, method in METHODS.items():
         row = found.overall(name)

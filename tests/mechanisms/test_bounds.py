@@ -22,8 +22,8 @@ TABLE = Table(SCHEMA, SCHEMA.names, np.array([[4, 2, 9], [0, 3, 1]]))
 
 
 def projected(*statements, draws=40):
-    mandates = publish(TABLE, *statements)
-    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), SCHEMA.names)
+    figures = publish(TABLE, *statements)
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
     for seed in range(draws):
         source = SeededRandomness(seed)
         yield project(mechanism.release(TABLE, source), source).values
@@ -50,8 +50,8 @@ def test_bounds_beside_crossing_figures():
 
 
 def test_a_bound_the_table_does_not_show_is_left_alone():
-    mandates = publish(TABLE, total(), at_least(count("x = 'a'"), 1))
-    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(mandates)), ("g",))
+    figures = publish(TABLE, total(), at_least(count("x = 'a'"), 1))
+    mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), ("g",))
     source = SeededRandomness(1)
     assert project(mechanism.release(TABLE, source), source).values.sum() == 19
 

@@ -60,16 +60,16 @@ def built(name: str, epsilon=EPSILON) -> CongenialCounts:
 
 def laws(mechanism, schema=TWO):
     """All conforming tables, counted from the statements, and log p of each given each."""
-    mandates = mechanism.adjacency.mandates
+    figures = mechanism.adjacency.figures
     shape = tuple(len(schema.axis(n).levels) for n in schema.names)
-    tables = _conforming(mandates, schema, shape)
+    tables = _conforming(figures, schema, shape)
     made = [Table(schema, schema.names, m) for m in tables]
     logs = np.array([mechanism.log_density(tables, table) for table in made])
     return tables.reshape(len(tables), -1), logs
 
 
-def _conforming(mandates, schema, shape):
-    n = int(mandates.values[0].sum())
+def _conforming(figures, schema, shape):
+    n = int(figures.values[0].sum())
     cells = int(np.prod(shape))
     rows = [[]]
     for _ in range(cells):
@@ -79,7 +79,7 @@ def _conforming(mandates, schema, shape):
         [
             m
             for m in np.array(full).reshape(-1, *shape)
-            if mandates.holds_for(Table(schema, schema.names, m))
+            if figures.holds_for(Table(schema, schema.names, m))
         ]
     )
 
@@ -97,7 +97,7 @@ def worst(tables, logs, distance) -> float:
 def test_every_conforming_pair_keeps_the_promise_and_one_attains_it(name):
     mechanism = built(name)
     tables, logs = laws(mechanism)
-    listed = conforming_tables(mechanism.adjacency.mandates, TWO.names)
+    listed = conforming_tables(mechanism.adjacency.figures, TWO.names)
     assert {tuple(m) for m in tables.tolist()} == {tuple(m) for m in listed.tolist()}
     assert np.exp(logs).sum(axis=1) == pytest.approx(1, abs=1e-9)
     found = worst(tables, logs, mechanism.adjacency.l1(TWO.names).value)
@@ -163,14 +163,14 @@ def test_the_closed_form_is_used_before_figures_are_known_and_is_sound():
 
 def test_two_releases_together_cost_no_more_than_the_ledger_says():
     """The joint loss against the largest sum of log ratios over all pairs; signs in both."""
-    mandates = publish(PEOPLE, *CASES["a sum across groups"])
-    adjacency = SemiAdjacent(mandates)
+    figures = publish(PEOPLE, *CASES["a sum across groups"])
+    adjacency = SemiAdjacent(figures)
     one = CongenialCounts.calibrate(Guarantee.pure(1, adjacency), TWO.names)
     two = CongenialCounts.calibrate(Guarantee.pure(1, adjacency), ("x",))
     tables, _ = laws(one)
     z = {}
     for mechanism in (one, two):
-        listed = conforming_tables(mandates, mechanism.description.table)
+        listed = conforming_tables(figures, mechanism.description.table)
         seen = tables if mechanism is one else tables.reshape(-1, 2, 3).sum(axis=1)
         apart = np.abs(seen[:, None] - listed[None]).sum(axis=-1)
         eps = float(mechanism.description.scale)
@@ -204,8 +204,8 @@ def test_a_hopeless_bound_is_refused_on_public_grounds(monkeypatch):
     bounds = (total(), at_most(total(by="a"), 90), at_most(total(by="b"), 60))
     said = []
     for counts in (np.full((2, 3), 30), np.array([[60, 0, 30], [0, 60, 30]])):
-        mandates = publish(Table(six, six.names, counts), *bounds)
-        under = Guarantee.pure(Fraction(1, 10), SemiAdjacent(mandates))
+        figures = publish(Table(six, six.names, counts), *bounds)
+        under = Guarantee.pure(Fraction(1, 10), SemiAdjacent(figures))
         mechanism = CongenialCounts.calibrate(under, six.names)
         assert 0 < acceptance_pilot.acceptance(mechanism) < 0.1
         with pytest.raises(StructureError, match="published bounds on sums") as error:
@@ -223,9 +223,9 @@ def test_parts_that_no_bound_joins_are_met_apart():
         {"county": {"levels": [f"c{i}" for i in range(20)]}, "x": {"levels": list("abcd")}}
     )
     table = Table(counties, counties.names, np.tile([2, 1, 0, 1], (20, 1)))
-    mandates = publish(table, total(by="county"), at_most(count("x in ('a', 'b')", by="county"), 3))
-    mechanism = CongenialCounts.calibrate(Guarantee.pure(1, SemiAdjacent(mandates)), counties.names)
-    assert limits(mandates, counties.names).sums == 20
+    figures = publish(table, total(by="county"), at_most(count("x in ('a', 'b')", by="county"), 3))
+    mechanism = CongenialCounts.calibrate(Guarantee.pure(1, SemiAdjacent(figures)), counties.names)
+    assert limits(figures, counties.names).sums == 20
     drawn = mechanism.draw(table.counts, SeededRandomness(SEED), 50)
     assert drawn[..., :2].sum(axis=-1).max() == 3
     assert np.all(drawn.sum(axis=-1) == 4)

@@ -51,7 +51,7 @@ FIGURES = {
     ),
 }  # fmt: skip
 SUPPORTS = [(label, support(of, of.schema.names)) for label, of in FIGURES.items()]
-SUPPORTS += [(u.label, support(u.adjacency.mandates, u.release)) for u in UNIVERSES if u.statements]
+SUPPORTS += [(u.label, support(u.adjacency.figures, u.release)) for u in UNIVERSES if u.statements]
 each = pytest.mark.parametrize(
     "known", [k for _, k in SUPPORTS], ids=[label for label, _ in SUPPORTS]
 )

@@ -88,7 +88,7 @@ def test_every_conforming_pair_keeps_the_promise_and_some_attains_it():
     assert mechanism.guarantee.tradeoff == Pure(2)
     tables = conforming(THREE)
     assert len(tables) == 7
-    assert len(tables) == len(list(Universe(mechanism.adjacency.mandates).tables(4)))
+    assert len(tables) == len(list(Universe(mechanism.adjacency.figures).tables(4)))
     assert worst_ratio(mechanism, tables, 3) == pytest.approx(2, abs=1e-9)
 
 
@@ -118,8 +118,8 @@ def test_planted_less_noise_is_caught():
 @pytest.mark.parametrize("reading", ["robust", "literal"])
 def test_the_hull_is_that_of_the_sensitivity_set(reading):
     """What the adjacency lists (no values published: every t) and what the sampler builds on."""
-    mandates = Invariants(schema(3, 4), (margin("a"), margin("b")))
-    adjacency = SemiAdjacent(mandates, reading)
+    figures = Invariants(schema(3, 4), (margin("a"), margin("b")))
+    adjacency = SemiAdjacent(figures, reading)
     listed = sensitivity(adjacency, ("a", "b"))
     made = Gauge((3, 4), adjacency.records)
     rows = {g.tobytes() for g in made.generators.reshape(made.number, -1)}
@@ -147,8 +147,8 @@ def test_largest_gauge_over_more_records(hull, records):
             left -= m
         assert np.abs(u).sum() <= 2 * records
         worst = max(worst, float(gauge.exact(u)))
-    mandates = Invariants(schema(5, 5), (margin("a"), margin("b")))
-    adjacency = SemiAdjacent(mandates, "literal", within=records)
+    figures = Invariants(schema(5, 5), (margin("a"), margin("b")))
+    adjacency = SemiAdjacent(figures, "literal", within=records)
     bound = largest_gauge(adjacency, hull)
     assert worst <= bound.value
     assert bound.exact == (records <= hull)

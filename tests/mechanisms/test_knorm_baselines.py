@@ -46,7 +46,7 @@ def constraint_rows(known):
 
 @each
 def test_projection_is_orthogonal_onto_the_kernel(universe):
-    known = support(universe.adjacency.mandates, universe.release)
+    known = support(universe.adjacency.figures, universe.release)
     onto = KernelProjection(known)
     matrix = onto.apply(np.eye(known.labels.size))
     rows = constraint_rows(known)

@@ -92,7 +92,7 @@ def test_printed_counts_agree_with_each_other_and_with_figures(label: str) -> No
     for at, names in enumerate(TABLES):
         np.testing.assert_array_equal(printed.marginal(names).counts, found.counts[at])
     if FIGURES[label]:
-        assert adjacency.mandates.holds_for(printed)
+        assert adjacency.figures.holds_for(printed)
 
 
 @pytest.mark.parametrize("label", FIGURES)
@@ -101,7 +101,7 @@ def test_parts_and_what_lies_above_have_the_law_of_the_whole_table(label: str) -
     people = nation(5)
     adjacency = adjacency_of(people, FIGURES[label])
     made = PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
-    figures = made.mandates
+    figures = made.figures
     for names in TABLES:
         whole = support(figures, names).degrees_of_freedom
         if made.parts.is_below(names):
@@ -124,8 +124,8 @@ def test_areas_emptier_than_their_part_are_refused_where_figures_cross() -> None
     emptier = type(people)(people.schema, CELLS, cells)
     adjacency = adjacency_of(emptier, FIGURES["crossing"])
     made = PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
-    above = support(above_parts(made.mandates, made.parts), ("state", "sex", "age"))
-    whole = support(made.mandates, ("state", "sex", "age"))
+    above = support(above_parts(made.figures, made.parts), ("state", "sex", "age"))
+    whole = support(made.figures, ("state", "sex", "age"))
     assert above.degrees_of_freedom > whole.degrees_of_freedom  # what the refusal is about
     with pytest.raises(StructureError, match="no area of 's0'"):
         made.part(0)

@@ -30,8 +30,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_rank_without_a_list_is_that_of_the_list(name):
-    mandates, query, rank = CASES[name]
-    pairs = SemiAdjacent(mandates)
+    figures, query, rank = CASES[name]
+    pairs = SemiAdjacent(figures)
     listed = sensitivity(pairs, query)
     assert listed.elements is not None
     assert np.linalg.matrix_rank(listed.elements) == listed.rank.value == rank

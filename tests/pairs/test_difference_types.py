@@ -36,11 +36,11 @@ def schema_of(**sizes) -> Schema:
 
 def listed(schema, statements, tables, a):
     """What set partitions say, as sets."""
-    mandates, work = Invariants(schema, statements), Workload.of(schema, tables)
-    figures = figure_margins(mandates, schema.names, people_kept=True)
+    figures, work = Invariants(schema, statements), Workload.of(schema, tables)
+    margins = figure_margins(figures, schema.names, people_kept=True)
     wide = [widened(one, work.axes, schema.names, work) for one in work.margins]
-    norms = list_types(figures, wide, a)
-    return set(maximal(norms.squares)), set(maximal(norms.absolutes)), figures
+    norms = list_types(margins, wide, a)
+    return set(maximal(norms.squares)), set(maximal(norms.absolutes)), margins
 
 
 FLAT = schema_of(x=2, y=3)

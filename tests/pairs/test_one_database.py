@@ -58,19 +58,19 @@ def test_a_star_is_zero_exactly_where_one_database_conforms(name, people):
     for counts, _ in every.values():
         table = Table(schema, schema.names, counts)
         try:
-            mandates = publish(table, *statements)
+            figures = publish(table, *statements)
         except MandateError:  # a bound that this database breaks
             continue
         conforming = sum(
             times
             for other, times in every.values()
-            if mandates.holds_for(Table(schema, schema.names, other))
+            if figures.holds_for(Table(schema, schema.names, other))
         )
         for reading in ("robust", "existential", "literal"):
-            pairs = SemiAdjacent(mandates, reading)
+            pairs = SemiAdjacent(figures, reading)
             assert (pairs.a_star.value == 0) == (conforming == 1)
             assert pairs.records >= 1
-        assert SemiAdjacent(mandates, metric="symmetric difference").a_star.value >= 1
+        assert SemiAdjacent(figures, metric="symmetric difference").a_star.value >= 1
         checked += 1
     assert checked or (name, people) in {("many ones", 0), ("many ones", 1)}
 

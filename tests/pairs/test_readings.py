@@ -92,7 +92,7 @@ def test_graver_bound_and_integer_programme_agree_with_the_list(name):
 
 
 def unlisted(public):
-    """The same mandates, as if their conforming tables were too many."""
+    """The same figures, as if their conforming tables were too many."""
     of = merged(public)
     object.__setattr__(of, "tables", None)
     return of
@@ -179,10 +179,10 @@ def test_a_wider_reach_is_allowed_and_remembered():
     adjacency = SemiAdjacent(Invariants(TWO, (margin("x"), margin("y"))), within=5)
     assert adjacency.records == 5
     assert adjacency.to_dict()["within"] == 5
-    again = SemiAdjacent.from_dict(adjacency.mandates, adjacency.to_dict())
+    again = SemiAdjacent.from_dict(adjacency.figures, adjacency.to_dict())
     assert again.same(adjacency)
-    assert adjacency.covers(SemiAdjacent(adjacency.mandates))
-    assert not SemiAdjacent(adjacency.mandates).covers(adjacency)
+    assert adjacency.covers(SemiAdjacent(adjacency.figures))
+    assert not SemiAdjacent(adjacency.figures).covers(adjacency)
 
 
 def test_what_is_too_large_is_refused_with_a_remedy():

@@ -82,7 +82,7 @@ def test_words_are_a_clause():
 def test_mandates_are_public_figures():
     published = Invariants(SCHEMA, (total(by="county"),))
     told = pairs(ALL[6], published=published)
-    assert told.mandates == published
+    assert told.figures == published
     assert "Population by county" in told.words
     back = read_pairs(published, told.to_dict())
     assert back == told

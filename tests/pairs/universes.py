@@ -26,7 +26,7 @@ CUBE, WIDE, SQUARE = levels(x=2, y=2, z=2), levels(x=2, y=3), levels(x=3, y=3)
 ONE, TWO = levels(w=4), levels(x=2, y=2)
 TWO_WAY = (margin("x", "y"), margin("x", "z"), margin("y", "z"))
 
-# name: schema, mandates, numbers of people, every how many universes one is looked at
+# name: schema, figures, numbers of people, every how many universes one is looked at
 UNIVERSES = {
     "one-way, 2 x 3": (WIDE, (margin("x"), margin("y")), (2, 3, 4), 6),
     "one-way, 3 x 3": (SQUARE, (margin("x"), margin("y")), (2, 3), 9),

@@ -65,7 +65,7 @@ def test_joint_supremum_equals_enumeration_and_can_be_below_the_sum():
 
 
 def test_pricing_after_a_later_mandate():
-    """A release without mandates, priced again once the groups' totals are out: twice the loss."""
+    """A release without figures, priced again once the groups' totals are out: twice the loss."""
     plain = calibrate("auto", Guarantee.pure(1, ReplaceOne(SCHEMA)), ("g", "x"))
     later = SemiAdjacent(publish(SMALL_TABLE, total(by="g")))
     assert joint_loss([plain.description], later).epsilon == 2

@@ -49,9 +49,9 @@ def precisely(tables, eps: Fraction, distance: int):
 @pytest.mark.parametrize("eps", [Fraction(1, 1000), Fraction(1, 3), Fraction(5)], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_losses_are_those_of_high_precision_rounded_up(name, eps):
-    mandates, names = published(name)
-    found = enumerate_pairs(mandates, names, True)
-    listed = conforming_tables(mandates, names)
+    figures, names = published(name)
+    found = enumerate_pairs(figures, names, True)
+    listed = conforming_tables(figures, names)
     for distance in (2, 4, 6):
         if not np.any(found.pairs[:, 2] <= distance):
             continue
@@ -62,8 +62,8 @@ def test_losses_are_those_of_high_precision_rounded_up(name, eps):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_exact_loss_is_never_above_the_proved_one_and_buys_less_noise(name):
-    mandates, names = published(name)
-    given = Conditions.of(mandates, names, 4)
+    figures, names = published(name)
+    given = Conditions.of(figures, names, 4)
     proved = Conditions(given.support, given.limits, 4)
     for eps in (Fraction(1, 10), Fraction(1), Fraction(3)):
         assert given.loss(eps) <= proved.loss(eps)
@@ -85,8 +85,8 @@ def test_too_many_tables_or_unknown_figures_leave_the_proved_bound():
 def test_a_coarser_table_is_bounded_and_not_called_exact():
     """Tables over b alone: look-alikes are fewer than the pairs compared."""
     counts = Table(SQUARE, SQUARE.names, np.array([[2, 1, 1], [1, 2, 1]]))
-    mandates = publish(counts, margin("a"), count("a = '1' and b = '3'"))
-    assert enumerate_pairs(mandates, ("b",), True).exact is False
-    assert enumerate_pairs(mandates, SQUARE.names, True).exact is True
-    price = Conditions.of(mandates, ("b",), 4).price(Fraction(1, 2))
+    figures = publish(counts, margin("a"), count("a = '1' and b = '3'"))
+    assert enumerate_pairs(figures, ("b",), True).exact is False
+    assert enumerate_pairs(figures, SQUARE.names, True).exact is True
+    price = Conditions.of(figures, ("b",), 4).price(Fraction(1, 2))
     assert price.basis.startswith("a bound by enumeration")

@@ -291,7 +291,7 @@ def test_values_off_the_grid_are_noticed(written, mandated):
 
 def _wrong_sums(release):
     """Other sums than those published, under figures that the law holds without their values."""
-    told = replace(release.description, support=Invariants(SCHEMA, MANDATED.mandates.statements))
+    told = replace(release.description, support=Invariants(SCHEMA, MANDATED.figures.statements))
     moved = release.values.copy()
     moved[0, 0] += 17
     return replace(release, description=told, values=moved)

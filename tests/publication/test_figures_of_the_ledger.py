@@ -70,10 +70,10 @@ def test_values_of_figures_may_make_a_release_possible(
     """As with large weights: a* is too much to work out for every value, and easy for one."""
     build = single_table_offer.build
 
-    def needs_values(plan: Plan, section: Any, mandates: Invariants) -> Any:
-        if mandates.values is None:
+    def needs_values(plan: Plan, section: Any, figures: Invariants) -> Any:
+        if figures.values is None:
             raise StructureError("publishing the figures first may help.")
-        return build(plan, section, mandates)
+        return build(plan, section, figures)
 
     monkeypatch.setattr(single_table_offer, "build", needs_values)
     path = plan(folder, BY_G)
@@ -88,8 +88,8 @@ def test_figures_after_which_a_release_cannot_work_are_not_published(
 ) -> None:
     """Their values decide, and a release that is drawn already does not."""
 
-    def never(plan: Plan, section: Any, mandates: Invariants) -> Any:
-        if mandates.values is not None:
+    def never(plan: Plan, section: Any, figures: Invariants) -> Any:
+        if figures.values is not None:
             raise StructureError("nothing is left to protect.")
 
     monkeypatch.setattr(single_table_offer, "build", never)

@@ -79,7 +79,7 @@ def test_on_a_terminal_it_asks(
     assert "Would be public" in result.stdout
     assert (result.exit_code == 0) is published
     ledger = plan.parent / "ledger.sqlite"
-    assert (Ledger.exists(ledger) and bool(Ledger.open(ledger).mandates.statements)) is published
+    assert (Ledger.exists(ledger) and bool(Ledger.open(ledger).figures.statements)) is published
     assert (plan.parent / "published").exists() is published
 
 

@@ -71,15 +71,15 @@ def test_a_projection_is_rehearsed_without_the_data(tmp_path: Path) -> None:
     """On a table made up from the figures, which keeps them and the bounds."""
     for at, text in enumerate((CROSSING, PROJECTED)):
         plan = ready(tmp_path / str(at), text)
-        mandates = workflow.published_so_far(plan)
+        figures = workflow.published_so_far(plan)
         names = plan.release[0].table
-        target = Guarantee.pure(1, under=plan.adjacency(mandates))
+        target = Guarantee.pure(1, under=plan.adjacency(figures))
         mechanism = calibrate("auto", target, names)
         rehearse(mechanism, SeededRandomness(SEED))
         table = made_up_table(mechanism, SeededRandomness(SEED))
         assert table.min() >= 0
         made = Table(plan.schema, tuple(names), np.reshape(table, mechanism.shape))
-        assert mandates.holds_for(made)
+        assert figures.holds_for(made)
 
 
 def test_a_release_builds_its_mechanism_and_its_sampler_once(

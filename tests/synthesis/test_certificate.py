@@ -197,7 +197,7 @@ def test_planted_weights_that_are_too_large_are_caught():
     assert found > float(2 * M)
 
 
-# ---- columns, contexts, mandates -----------------------------------------------------------------
+# ---- columns, contexts, figures -----------------------------------------------------------------
 
 TWO = Schema.from_dict({"g": {"levels": ["a", "b", "c"]}, "k": {"integers": [0, 3]}})
 
@@ -262,14 +262,14 @@ def test_mandated_totals_cost_two_a_star():
     adjacency = SemiAdjacent(publish(truth, total(by="g")))
     synthesizer = Synthesizer(adjacency, columns, M)
     assert (adjacency.records, synthesizer.epsilon) == (2, 4 * M)
-    conforming = [t for t in every if adjacency.mandates.holds_for(t)]
+    conforming = [t for t in every if adjacency.figures.holds_for(t)]
     losses = joint_losses(synthesizer, conforming, apart(conforming, 2))
     assert max(losses) <= float(synthesizer.epsilon)
 
 
 def whole_losses(synthesizer: Synthesizer, every: list[Table]) -> list:
-    mandates, records = synthesizer.adjacency.mandates, synthesizer.adjacency.records
-    conforming = [t for t in every if mandates.holds_for(t)]
+    figures, records = synthesizer.adjacency.figures, synthesizer.adjacency.records
+    conforming = [t for t in every if figures.holds_for(t)]
     return joint_losses(synthesizer, conforming, apart(conforming, records))
 
 

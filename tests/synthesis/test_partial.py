@@ -75,7 +75,7 @@ def test_figures_about_other_columns_are_priced_and_not_kept():
         made = Synthesizer(adjacency, columns, M)
         assert made.totals is None
         assert made.epsilon == 2 * M * adjacency.records
-        conforming = [t for t in every if adjacency.mandates.holds_for(t)]
+        conforming = [t for t in every if adjacency.figures.holds_for(t)]
         losses = joint_losses(made, conforming, apart(conforming, adjacency.records))
         assert 0 < max(losses) <= float(made.epsilon)
         found = made.release(every[20], SeededRandomness(3))
@@ -133,9 +133,9 @@ def test_rules_hold_for_the_values_too():
         ((margin("g"),), ("gg",), CongenialError),
     ],
 )
-def test_pairs_that_say_nothing_are_refused(mandates, public, error):
+def test_pairs_that_say_nothing_are_refused(figures, public, error):
     with pytest.raises(error):
-        SensitiveValues(Invariants(THREE, mandates), public)
+        SensitiveValues(Invariants(THREE, figures), public)
 
 
 def test_copied_columns_must_be_published():

@@ -156,9 +156,9 @@ def dense(work: Measurements, table: Table) -> Dense:
         np.array([one.marginal(names).counts.reshape(-1) for one in tables]).T.astype(float)
         for names in work.workload.tables
     ]
-    mandates = work.mandates
+    figures = work.figures
     rows = [np.zeros((0, len(unit)))]
-    for statement in (*mandates.equalities, *mandates.zeros):
+    for statement in (*figures.equalities, *figures.zeros):
         one = Invariants(SCHEMA, (statement,))
         columns = np.array([one._figures(each)[0].reshape(-1) for each in tables]).T
         if statement.relation == "zero":

@@ -56,7 +56,7 @@ def drawn(found: JointEstimator, seed: int) -> list[np.ndarray]:
 
 
 def has_all_figures(found: JointEstimator, counts) -> bool:
-    return bool(np.all(counts >= 0)) and found.mandates.holds_for(
+    return bool(np.all(counts >= 0)) and found.figures.holds_for(
         Table(SCHEMA, SCHEMA.names, counts)
     )
 

@@ -112,7 +112,7 @@ def test_simulated_errors_have_the_stated_deviations():
 
 def test_a_wrong_weight_or_a_missing_figure_is_caught():
     work, errors = simulated("discrete_gaussian", Fraction(9), 1500)
-    heavier = Measurements(work.workload, tuple(1.3 * p for p in work.precisions), work.mandates)
+    heavier = Measurements(work.workload, tuple(1.3 * p for p in work.precisions), work.figures)
     without = Measurements(work.workload, work.precisions, Invariants(SCHEMA))
     for wrong in (heavier, without):
         stated = [Covariance(wrong).deviations(names).values for names in TABLES]

@@ -34,10 +34,10 @@ from tests.pairs.test_difference_types import COUNTY_FIGURES, COUNTY_TABLES, cou
 HALF = Fraction(1, 2)
 
 
-def world(schema, tables, figures=()):
+def world(schema, tables, statements=()):
     """Workload, types and variances of tables under figures."""
-    work, mandates = Workload.of(schema, tables), Invariants(schema, figures)
-    return work, difference_types(SemiAdjacent(mandates), work), Information.of(work, mandates)
+    work, figures = Workload.of(schema, tables), Invariants(schema, statements)
+    return work, difference_types(SemiAdjacent(figures), work), Information.of(work, figures)
 
 
 def flat():
@@ -160,10 +160,10 @@ def test_parameters_keep_the_promise_in_rational_arithmetic(aim, law):
 
 
 def test_the_default_keeps_the_finest_table_and_makes_every_other_better():
-    schema, mandates = counties(), Invariants(counties(), COUNTY_FIGURES)
+    schema, figures = counties(), Invariants(counties(), COUNTY_FIGURES)
     work = Workload.of(schema, COUNTY_TABLES)
-    types = difference_types(SemiAdjacent(mandates), work)
-    found = design(work, types, Information.of(work, mandates), HALF)
+    types = difference_types(SemiAdjacent(figures), work)
+    found = design(work, types, Information.of(work, figures), HALF)
     errors = dict(zip(map(tuple, COUNTY_TABLES), found.relative_errors, strict=True))
     assert errors["county", "sex", "age"] == pytest.approx(1.045, abs=2e-3)
     assert max(found.relative_errors[1:]) < 1
@@ -174,10 +174,10 @@ def test_the_default_keeps_the_finest_table_and_makes_every_other_better():
 
 def test_the_default_with_pure_epsilon():
     """The finest table keeps its share; what is left goes where it buys something."""
-    schema, mandates = counties(), Invariants(counties(), COUNTY_FIGURES)
+    schema, figures = counties(), Invariants(counties(), COUNTY_FIGURES)
     work = Workload.of(schema, COUNTY_TABLES)
-    types = difference_types(SemiAdjacent(mandates), work)
-    found = design(work, types, Information.of(work, mandates), HALF, law="geometric")
+    types = difference_types(SemiAdjacent(figures), work)
+    found = design(work, types, Information.of(work, figures), HALF, law="geometric")
     assert max(found.relative_errors) <= 1.0451
     assert min(found.relative_errors) < 0.95
     assert float(found.parameters[0]) * 6 == pytest.approx(0.5 / 1.045, rel=1e-6)
@@ -195,10 +195,10 @@ def test_several_finest_tables_are_all_kept():
 
 
 def test_even_shares_percentages():
-    schema, mandates = counties(), Invariants(counties(), COUNTY_FIGURES)
+    schema, figures = counties(), Invariants(counties(), COUNTY_FIGURES)
     work = Workload.of(schema, COUNTY_TABLES)
-    types = difference_types(SemiAdjacent(mandates), work)
-    model = Information.of(work, mandates)
+    types = difference_types(SemiAdjacent(figures), work)
+    model = Information.of(work, figures)
     even, kept = (design(work, types, model, HALF, aim) for aim in (Even(), Keep()))
     assert np.prod(even.relative_errors) < np.prod(kept.relative_errors)
     assert even.relative_errors[0] < 1.85

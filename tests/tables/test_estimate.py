@@ -84,7 +84,7 @@ def test_a_wrong_weight_is_noticed():
     oracle = dense(work, table)
     values, flat = drawn(work, table, oracle)
     heavier = (work.precisions[0] * 1.3, *work.precisions[1:])
-    wrong = estimate(Measurements(work.workload, heavier, work.mandates), values)
+    wrong = estimate(Measurements(work.workload, heavier, work.figures), values)
     best = oracle.estimate(work.precisions, flat)
     assert not np.allclose(wrong.table(CELLS).reshape(-1), best, atol=1e-3)
 
@@ -93,7 +93,7 @@ def test_a_figure_left_out_is_noticed():
     work, table = measurements(SETTINGS[7])
     oracle = dense(work, table)
     values, flat = drawn(work, table, oracle)
-    fewer = Invariants(SCHEMA, work.mandates.statements[:1], work.mandates.values[:1])
+    fewer = Invariants(SCHEMA, work.figures.statements[:1], work.figures.values[:1])
     wrong = estimate(Measurements(work.workload, work.precisions, fewer), values)
     best = oracle.estimate(work.precisions, flat)
     assert not np.allclose(wrong.table(CELLS).reshape(-1), best, atol=1e-3)
@@ -147,7 +147,7 @@ def test_a_table_that_the_workload_does_not_name(names):
     values, flat = drawn(work, table, oracle)
     best = oracle.estimate(work.precisions, flat)
     asked = dense(
-        Measurements(Workload.of(SCHEMA, [names, CELLS]), (1.0, 1.0), work.mandates), table
+        Measurements(Workload.of(SCHEMA, [names, CELLS]), (1.0, 1.0), work.figures), table
     )
     assert np.allclose(estimate(work, values).table(names).reshape(-1), asked.maps[0] @ best)
     variances = np.diag(asked.maps[0] @ oracle.inverse(work.precisions) @ asked.maps[0].T)

@@ -55,12 +55,12 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_variances_equal_dense_least_squares(name):
-    schema, tables, figures = CASES[name]
+    schema, tables, margins = CASES[name]
     work = Workload.of(schema, tables)
-    mandates = Invariants(schema, tuple(margin(*names) if names else total() for names in figures))
+    figures = Invariants(schema, tuple(margin(*names) if names else total() for names in margins))
     precisions = np.random.default_rng(5).uniform(0.2, 3, len(tables))
-    model = Information.of(work, mandates)
-    expected = least_squares(work, figures, precisions)
+    model = Information.of(work, figures)
+    expected = least_squares(work, margins, precisions)
     assert model.variances(precisions) == pytest.approx(expected, rel=1e-9)
     wrong = Information.of(work, Invariants(schema), people_kept=False)
     assert wrong.variances(precisions) != pytest.approx(expected, rel=1e-3)
@@ -68,10 +68,10 @@ def test_variances_equal_dense_least_squares(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_gains_are_derivatives(name):
-    schema, tables, figures = CASES[name]
+    schema, tables, margins = CASES[name]
     work, rng = Workload.of(schema, tables), np.random.default_rng(6)
-    mandates = Invariants(schema, tuple(margin(*names) if names else total() for names in figures))
-    model = Information.of(work, mandates)
+    figures = Invariants(schema, tuple(margin(*names) if names else total() for names in margins))
+    model = Information.of(work, figures)
     p, weights = rng.uniform(0.2, 3, (2, len(tables)))
     gains = model.gains(p, weights)
     for k, unit in enumerate(np.eye(len(tables))):

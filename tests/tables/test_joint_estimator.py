@@ -105,7 +105,7 @@ def test_stand_ins_leave_a_chain_as_it_is() -> None:
 def test_a_design_knows_about_how_precise_tables_that_cross_are() -> None:
     """Mean variances of the stand-in are near those that are solved for, and it says what it is."""
     one = estimator()
-    model = variance_model(one.workload, one.mandates)
+    model = variance_model(one.workload, one.figures)
     assert model.approximate
     told = model.variances(np.array(one.measurements.precisions))
     solved = [float(np.mean(one.deviations(names).values ** 2)) for names in NAMES]
@@ -114,7 +114,7 @@ def test_a_design_knows_about_how_precise_tables_that_cross_are() -> None:
 
 def test_without_values_of_the_figures_there_are_no_counts_yet() -> None:
     one = estimator()
-    bare = type(one.mandates)(SCHEMA, one.mandates.statements)
+    bare = type(one.figures)(SCHEMA, one.figures.statements)
     early = JointEstimator(one.workload, one.family, one.scales, bare)
     assert early.why_no_counts == NOT_YET
     assert early.deviations(("age",)).values == pytest.approx(one.deviations(("age",)).values)

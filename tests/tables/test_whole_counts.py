@@ -41,7 +41,7 @@ def test_whole_counts_keep_figures_and_agree(setting):
     assert np.all(whole.cells >= 0)
     if set(work.names) == set(CELLS) and whole.cells.size == table.counts.size:
         printed = Table(SCHEMA, SCHEMA.names, whole.cells)
-        assert work.mandates.values is None or work.mandates.holds_for(printed)
+        assert work.figures.values is None or work.figures.holds_for(printed)
         for names in setting.tables:
             assert np.array_equal(whole.table(names), printed.marginal(names).counts)
 
@@ -57,7 +57,7 @@ def test_the_same_values_give_the_same_counts(name):
 def test_whole_counts_on_many_tables(seed, which):
     whole, work, _ = fitted(SETTINGS[which], seed)
     assert np.all(whole.cells >= 0)
-    assert work.mandates.holds_for(Table(SCHEMA, SCHEMA.names, whole.cells))
+    assert work.figures.holds_for(Table(SCHEMA, SCHEMA.names, whole.cells))
 
 
 def test_without_noise_the_tables_come_back():
@@ -213,7 +213,7 @@ def test_a_named_partition_becomes_a_node():
     assert len(kept.chain) == len(plain.chain) + 1
     values, _ = drawn(work, table, dense(work, table))
     whole = fit_whole_counts(estimate(work, values), ["urban"])
-    assert work.mandates.holds_for(Table(SCHEMA, SCHEMA.names, whole.cells))
+    assert work.figures.holds_for(Table(SCHEMA, SCHEMA.names, whole.cells))
 
 
 def test_a_partition_finer_than_the_cells_cannot_be_named():

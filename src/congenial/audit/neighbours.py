@@ -101,24 +101,24 @@ class _Search:
 
     def __init__(self, adjacency: Adjacency, names: tuple[str, ...]) -> None:
         self.adjacency, self.names = adjacency, names
-        mandates, query = adjacency.mandates, total(by=names)
-        self.cells = Cells(mandates.schema, (*mandates.statements, query))
+        figures, query = adjacency.figures, total(by=names)
+        self.cells = Cells(figures.schema, (*figures.statements, query))
         if self.cells.size > LARGEST_DOMAIN:
             raise StructureError(
                 f"figures and release mention {self.cells.size:,} cells, more than "
                 f"{LARGEST_DOMAIN:,}.",
                 remedy="Audit the same plan with fewer levels: the noise of the others is alike.",
             )
-        classes = self.cells.classes((*mandates.equalities, *mandates.bounds, query))
-        classes = np.where(self.cells.touched(mandates.zeros), -1, classes)
+        classes = self.cells.classes((*figures.equalities, *figures.bounds, query))
+        classes = np.where(self.cells.touched(figures.zeros), -1, classes)
         labels, first = np.unique(classes, return_index=True)
         self.first = first[labels >= 0]
         self.phi = self.cells.matrix([query], self.first)
-        self.equal = self.cells.matrix(mandates.equalities, self.first)
-        self.values = None if mandates.values is None else mandates.flat_values
+        self.equal = self.cells.matrix(figures.equalities, self.first)
+        self.values = None if figures.values is None else figures.flat_values
         least = [
             (1 if s.relation == ">=" else -1, self.cells.matrix([s], self.first), int(s.bound or 0))
-            for s in mandates.bounds
+            for s in figures.bounds
         ]
         empty = sp.csr_matrix((0, len(self.first)), dtype=np.int64)
         self.least = sp.vstack([empty, *(sign * m for sign, m, _ in least)], format="csr")
@@ -214,7 +214,7 @@ class _Search:
 
     def _selected(self, generator: np.random.Generator) -> HostilePair | None:
         """A conforming table, and the one the stored rule puts in its place for some answer."""
-        schema, mandates = self.adjacency.schema, self.adjacency.mandates
+        schema, figures = self.adjacency.schema, self.adjacency.figures
         if schema.size(schema.names) > LARGEST_SCHEMA:
             raise StructureError(
                 f"whole tables have more than {LARGEST_SCHEMA:,} cells.",
@@ -227,7 +227,7 @@ class _Search:
         if x is None:
             return None
         table = self._whole(x)
-        public = mandates if mandates.values is not None else mandates.evaluate(table)
+        public = figures if figures.values is not None else figures.evaluate(table)
         answer = tuple(int(generator.integers(k)) for k in table.counts.shape)
         try:
             other = selected(public, table, answer)

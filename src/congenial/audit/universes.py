@@ -88,7 +88,7 @@ def adjacent_pairs(adjacency: Adjacency, n: int) -> Iterator[Pair]:
     Two tables have databases at Hamming distance d when ||s - s'||_1 = 2d, and at symmetric
     difference d when it is d.
     """
-    universe = Universe(adjacency.mandates)
+    universe = Universe(adjacency.figures)
     tables = list(universe.tables(n))
     if adjacency.metric == "symmetric difference":
         limit = adjacency.records
@@ -105,11 +105,11 @@ def selected_pairs(adjacency: Adjacency, n: int) -> Iterator[Pair]:
     """Ordered pairs of the existential reading: a table, and the one that the stored rule puts in
     its place for an answer that somebody could have.
     """
-    tables = list(Universe(adjacency.mandates).tables(n))
+    tables = list(Universe(adjacency.figures).tables(n))
     possible = np.any([table.counts > 0 for table in tables], axis=0)
     for table in tables:
         for answer in zip(*np.nonzero(possible), strict=True):
-            other = selected(adjacency.mandates, table, tuple(int(i) for i in answer))
+            other = selected(adjacency.figures, table, tuple(int(i) for i in answer))
             if np.any(other.counts != table.counts):
                 yield table, other
                 yield other, table

@@ -121,7 +121,7 @@ def _previewed(plan: Plan, found: PublishPreview, fewer_than: int) -> Document:
             }
             for one in found.warnings
         ],
-        **_public(plan, found.mandates, found.new),
+        **_public(plan, found.figures, found.new),
         **prices,
     }
 
@@ -150,7 +150,7 @@ def carry_out(
         )
     return {
         "folder": str(result.folder),
-        **_public(plan, result.mandates, result.new),
+        **_public(plan, result.figures, result.new),
         **_prices(plan, result.repricing),
     }
 

@@ -67,7 +67,7 @@ def examine(
         if value is not None:
             old[f"{kind} = {value}"] = _promise(kind, value)
     ledger = workflow.open_ledger(plan, create=False)
-    mandates = workflow.exact_figures(plan, ledger)
+    figures = workflow.exact_figures(plan, ledger)
     if not old and ledger is not None:
         for entry in ledger.entries():
             if entry.counted:
@@ -77,10 +77,10 @@ def examine(
             "there is no old release to reassess.",
             remedy="Give --bundle, or --epsilon, --rho or --mu.",
         )
-    found = work_out(old, mandates)
+    found = work_out(old, figures)
     return {
-        "mandates": [statement.label for statement in mandates.equalities],
-        "values_published": mandates.values is not None,
+        "mandates": [statement.label for statement in figures.equalities],
+        "values_published": figures.values is not None,
         "delta": delta,
         "rows": [row for one in found for row in one.rows(delta)],
     }

@@ -348,7 +348,7 @@ class Invariants:
         """Both sets of statements as one; a statement in both is kept once if its figures agree."""
         if other.schema.digest != self.schema.digest:
             raise MandateError(
-                "mandates over two different schemas cannot be joined.",
+                "figures over two different schemas cannot be joined.",
                 remedy="Use one schema per population.",
             )
         statements, values = list(self.statements), list(self.values or ())

@@ -33,7 +33,7 @@ class Merged:
     figures see, -1 where nobody can be. `values` is None before the figures are published.
     """
 
-    mandates: Invariants
+    figures: Invariants
     equal: sp.csr_matrix = field(repr=False)
     values: Ints | None = field(repr=False)
     least: sp.csr_matrix = field(repr=False)

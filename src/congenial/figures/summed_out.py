@@ -19,7 +19,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 
 
-def summed_out(mandates: Invariants, names: Sequence[str]) -> Invariants:
+def summed_out(figures: Invariants, names: Sequence[str]) -> Invariants:
     """The figures over some attributes; as they are where a condition mentions another one.
 
     >>> from congenial import Schema, Table, publish, total
@@ -30,12 +30,12 @@ def summed_out(mandates: Invariants, names: Sequence[str]) -> Invariants:
     ((), 10)
     """
     inside = set(names)
-    if set(mandates.bases) <= inside or not _plain(mandates, inside):
-        return mandates
+    if set(figures.bases) <= inside or not _plain(figures, inside):
+        return figures
     kept: dict[tuple[Any, ...], tuple[Statement, Any]] = {}
-    values = mandates.values or (None,) * len(mandates.statements)
-    for statement, value in zip(mandates.statements, values, strict=True):
-        bases = [mandates.schema.axis(axis).base for axis in statement.by]
+    values = figures.values or (None,) * len(figures.statements)
+    for statement, value in zip(figures.statements, values, strict=True):
+        bases = [figures.schema.axis(axis).base for axis in statement.by]
         out = tuple(at for at, base in enumerate(bases) if base not in inside)
         by = tuple(axis for axis, base in zip(statement.by, bases, strict=True) if base in inside)
         summed = None if value is None else np.asarray(np.sum(value, axis=out))
@@ -43,14 +43,14 @@ def summed_out(mandates: Invariants, names: Sequence[str]) -> Invariants:
             (statement.terms, by, statement.relation), (replace(statement, by=by), summed)
         )
     statements = tuple(statement for statement, _ in kept.values())
-    figures = None if mandates.values is None else tuple(value for _, value in kept.values())
-    return Invariants(mandates.schema, statements, figures)
+    told = None if figures.values is None else tuple(value for _, value in kept.values())
+    return Invariants(figures.schema, statements, told)
 
 
-def _plain(mandates: Invariants, inside: set[str]) -> bool:
+def _plain(figures: Invariants, inside: set[str]) -> bool:
     """Whether every condition is about attributes inside, and there are no bounds."""
     conditions = [
-        condition for one in mandates.statements for condition, _ in one.terms if condition
+        condition for one in figures.statements for condition, _ in one.terms if condition
     ]
-    bases = {base for one in conditions for base in parse(one, mandates.schema).bases}
-    return bases <= inside and not mandates.bounds
+    bases = {base for one in conditions for base in parse(one, figures.schema).bases}
+    return bases <= inside and not figures.bounds

@@ -63,7 +63,7 @@ class Outlook:
 def outlook(mechanism: Mechanism) -> Outlook:
     """Whether and how releases of this mechanism can be inferred from."""
     description = mechanism.description
-    known = support(mechanism.adjacency.mandates, description.table)
+    known = support(mechanism.adjacency.figures, description.table)
     model = "poisson" if known.loose else "multinomial"
     if unproved_ties(known):
         return Outlook(
@@ -155,7 +155,7 @@ def expected_minutes(mechanism: Mechanism) -> float | None:
 
     Made-up tables that agree with everything published are used. None before figures are published.
     """
-    known = support(mechanism.adjacency.mandates, mechanism.description.table)
+    known = support(mechanism.adjacency.figures, mechanism.description.table)
     if known.groups and known.totals is None:
         return None
     if isinstance(mechanism, CongenialCounts) and known.totals is not None:

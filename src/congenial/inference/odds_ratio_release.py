@@ -78,7 +78,7 @@ class OddsRatioMechanism:
         asked = OddsRatioQuestion() if question is None else question
         expect(asked, OddsRatioQuestion, "the question", "Give an OddsRatioQuestion.")
         expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
-        refuse_other_tables(target.adjacency.mandates, names)
+        refuse_other_tables(target.adjacency.figures, names)
         return cls(Congenial.calibrate(target, names), asked)
 
     @property

@@ -153,12 +153,12 @@ class ByGroup:
         self._refuse_speculation()
         self.data.check_unit()
         self._check_values()
-        mandates = self.mechanism.adjacency.mandates
-        if mandates.values is not None and mandates.statements:
+        figures = self.mechanism.adjacency.figures
+        if figures.values is not None and figures.statements:
             self._check_figures()
 
     def _check_values(self) -> None:
-        mandated = self.mechanism.adjacency.mandates.bases
+        mandated = self.mechanism.adjacency.figures.bases
         released = {axis.base for axis in self._axes}
         names = [n for n in self.data.schema.names if n in mandated or n in released]
         flags = ", ".join(
@@ -172,11 +172,11 @@ class ByGroup:
 
     def _check_figures(self) -> None:
         """Compare sums over atoms, all of which follow from the published figures."""
-        mandates = self.mechanism.adjacency.mandates
-        totals = mandates.atom_totals
+        figures = self.mechanism.adjacency.figures
+        totals = figures.atom_totals
         assert totals is not None  # refuse_groups
-        atoms = mandates.atoms
-        shape = tuple(self.data.schema.attribute(name).size for name in mandates.bases)
+        atoms = figures.atoms
+        shape = tuple(self.data.schema.attribute(name).size for name in figures.bases)
 
         def to_atoms(batches: Any) -> Any:
             import pyarrow as pa
@@ -189,7 +189,7 @@ class ByGroup:
                 )
 
         def sums() -> Any:
-            cells = self._source.session.sql(self._coded(mandates.bases))
+            cells = self._source.session.sql(self._coded(figures.bases))
             mapped = cells.mapInArrow(to_atoms, "atom BIGINT, n BIGINT")
             # The loose atom's sum is not published and stays where it is.
             return mapped.where("atom <> 0").groupBy("atom").sum("n")

@@ -75,7 +75,7 @@ def offer(
         draw,
         lambda: made_up(made, section.name),
         render,
-        lambda now: now.mandates == figures,
+        lambda now: now.figures == figures,
     )
 
 

@@ -31,7 +31,7 @@ LARGEST_TABLE = 5_000_000  # cells, beyond which plans with a figure less are no
 
 
 @dataclass(frozen=True)
-class MandateCost:
+class FigureCost:
     """One figure of one release, or all of them, with and without it.
 
     `loss`: what the same noise promises with the figure published, `loss_without` if it were not,
@@ -55,17 +55,17 @@ class MandateCost:
         return same and self.deviation is not None
 
 
-def mandate_costs(mechanism: Mechanism) -> list[MandateCost]:
+def figure_costs(mechanism: Mechanism) -> list[FigureCost]:
     """The cost of every figure and bound, in the order they were written."""
-    mandates = mechanism.adjacency.mandates
-    told = [one for one in mandates.statements if one.relation != "zero"]
+    figures = mechanism.adjacency.figures
+    told = [one for one in figures.statements if one.relation != "zero"]
     if not told or prod(mechanism.shape) > LARGEST_TABLE:
         return []
     deviation = cell_deviation(mechanism)
     return [_cost(mechanism, statement, deviation) for statement in told]
 
 
-def cost_of_all(mechanism: Mechanism, costs: Sequence[MandateCost]) -> MandateCost | None:
+def cost_of_all(mechanism: Mechanism, costs: Sequence[FigureCost]) -> FigureCost | None:
     """The cost of all figures and bounds together; None where there is at most one.
 
     Costs of single figures do not add up: of two figures that tell the same, each looks free.
@@ -73,35 +73,35 @@ def cost_of_all(mechanism: Mechanism, costs: Sequence[MandateCost]) -> MandateCo
     """
     if len(costs) < 2:
         return None
-    mandates = mechanism.adjacency.mandates
-    told = [one for one in mandates.statements if one.relation != "zero"]
-    return _compared(mechanism, ALL_TOGETHER, _without(mandates, told), costs[0].deviation)
+    figures = mechanism.adjacency.figures
+    told = [one for one in figures.statements if one.relation != "zero"]
+    return _compared(mechanism, ALL_TOGETHER, _without(figures, told), costs[0].deviation)
 
 
-def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> MandateCost:
-    mandates = mechanism.adjacency.mandates
-    others = _without(mandates, [statement])
+def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> FigureCost:
+    figures = mechanism.adjacency.figures
+    others = _without(figures, [statement])
     found = _compared(mechanism, statement.label, others, deviation)
     figure = statement.relation == "="
-    return replace(found, told_by_others=figure and others.rank == mandates.rank)
+    return replace(found, told_by_others=figure and others.rank == figures.rank)
 
 
 def _compared(
     mechanism: Mechanism, label: str, figures: Invariants, deviation: float | None
-) -> MandateCost:
+) -> FigureCost:
     """The release as planned beside the same release under fewer figures."""
     tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
     loss = _parameter(tradeoff)
     try:
         adjacency = _given(mechanism.adjacency, figures)
         other = _alike(mechanism, Guarantee(adjacency, tradeoff))
-        law = replace(description, support=adjacency.mandates)
+        law = replace(description, support=adjacency.figures)
         before = _parameter(joint_loss([law], adjacency).tradeoff)
         if description.nonnegative:
             loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
     except CongenialError:
-        return MandateCost(label, loss, None, deviation, None)
-    return MandateCost(label, loss, before, deviation, cell_deviation(other))
+        return FigureCost(label, loss, None, deviation, None)
+    return FigureCost(label, loss, before, deviation, cell_deviation(other))
 
 
 def _comparable(
@@ -131,10 +131,10 @@ def _given(adjacency: Adjacency, figures: Invariants) -> Adjacency:
     return SemiAdjacent(figures)
 
 
-def _without(mandates: Invariants, left_out: Sequence[Statement]) -> Invariants:
-    kept = [i for i, s in enumerate(mandates.statements) if s not in left_out]
-    values = None if mandates.values is None else tuple(mandates.values[i] for i in kept)
-    return Invariants(mandates.schema, tuple(mandates.statements[i] for i in kept), values)
+def _without(figures: Invariants, left_out: Sequence[Statement]) -> Invariants:
+    kept = [i for i, s in enumerate(figures.statements) if s not in left_out]
+    values = None if figures.values is None else tuple(figures.values[i] for i in kept)
+    return Invariants(figures.schema, tuple(figures.statements[i] for i in kept), values)
 
 
 def _parameter(tradeoff: Tradeoff) -> float:

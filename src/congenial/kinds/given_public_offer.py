@@ -57,18 +57,18 @@ class ScenariosCheck:
     earlier: Earlier | None
 
 
-def build(plan: Setting, section: ScenariosSection, mandates: Invariants) -> WassersteinExponential:
-    """The mechanism of one section given `mandates`, with or without their figures."""
+def build(plan: Setting, section: ScenariosSection, figures: Invariants) -> WassersteinExponential:
+    """The mechanism of one section given `figures`, with or without their figures."""
     if plan.unit.max_rows is not None:
         raise GuaranteeError(
             f"release '{section.name}': scenarios are about one record per person.",
             remedy="Leave max_rows out, or release a table without scenarios.",
         )
-    pairs = _pairs(plan, section, mandates)
+    pairs = _pairs(plan, section, figures)
     made = WassersteinExponential(
         pairs,
         _distance(section, pairs),
-        _base(plan, section, mandates),
+        _base(plan, section, figures),
         section.epsilon,
         section.loss,
         ORDINARY[section.loss],
@@ -83,21 +83,21 @@ def build(plan: Setting, section: ScenariosSection, mandates: Invariants) -> Was
     return made
 
 
-def check(plan: Setting, section: ScenariosSection, mandates: Invariants) -> ScenariosCheck:
+def check(plan: Setting, section: ScenariosSection, figures: Invariants) -> ScenariosCheck:
     """What it promises, from public parameters alone."""
-    made = build(plan, section, mandates)
+    made = build(plan, section, figures)
     return ScenariosCheck(
         section,
         made,
         planned(made.guarantee, plan),
-        _persons(plan, made, mandates),
+        _persons(plan, made, figures),
         _earlier(plan, section),
     )
 
 
-def _persons(plan: Setting, made: WassersteinExponential, mandates: Invariants) -> Guarantee:
+def _persons(plan: Setting, made: WassersteinExponential, figures: Invariants) -> Guarantee:
     """What is promised to anybody, whatever is believed."""
-    persons = person_promise(made.description, mandates)
+    persons = person_promise(made.description, figures)
     assert persons is not None
     return planned(persons, plan)
 
@@ -107,22 +107,22 @@ def offer(
     plan: Setting,
     section: ScenariosSection,
     made: WassersteinExponential,
-    mandates: Invariants,
+    figures: Invariants,
     randomness: Randomness | None,
     progress: Tell,
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw."""
     axes = [plan.schema.axis(name).base for name in section.table]
-    names = [name for name in plan.schema.names if name in axes or name in mandates.bases]
+    names = [name for name in plan.schema.names if name in axes or name in figures.bases]
     progress("reading the data")
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = data.tabulate(names, resume=plan.resume)
-    if mandates.values is not None:
-        mandates.refuse_other_data(table)
+    if figures.values is not None:
+        figures.refuse_other_data(table)
     truth = table.marginal(section.table).counts.reshape(-1)
     law = made.law(truth)
     _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses what is too wide
-    prepared = GivenPublicReport(_persons(plan, made, mandates), _earlier(plan, section))
+    prepared = GivenPublicReport(_persons(plan, made, figures), _earlier(plan, section))
 
     def draw() -> ValuesRelease:
         return made.release(truth, randomness, section.name)
@@ -134,7 +134,7 @@ def offer(
         draw,
         lambda: made_up(made, section.name),
         prepared.render,
-        lambda now: now.mandates == mandates,
+        lambda now: now.figures == figures,
         made.base.cells * NUMBER,
     )
 
@@ -148,7 +148,7 @@ def made_up(made: WassersteinExponential, name: str) -> ValuesRelease:
 # ---- what is believed ----------------------------------------------------------------------------
 
 
-def _pairs(plan: Setting, section: ScenariosSection, mandates: Invariants) -> SecretPairs:
+def _pairs(plan: Setting, section: ScenariosSection, figures: Invariants) -> SecretPairs:
     told = section.scenarios
     given = list(section.given)
     if isinstance(section.base_measure, PriorCounts):
@@ -167,7 +167,7 @@ def _pairs(plan: Setting, section: ScenariosSection, mandates: Invariants) -> Se
         (scenario,),
         tuple(given),
         "query" if told.distance is not None else "database",
-        mandates if mandates.statements else None,
+        figures if figures.statements else None,
     )
 
 
@@ -181,12 +181,12 @@ def _distance(section: ScenariosSection, pairs: SecretPairs) -> DistanceBound:
 # ---- what is known of the table ------------------------------------------------------------------
 
 
-def _base(plan: Setting, section: ScenariosSection, mandates: Invariants) -> Base:
+def _base(plan: Setting, section: ScenariosSection, figures: Invariants) -> Base:
     table = tuple(section.table)
     cells = plan.schema.size(table)
     if section.base_measure == "naive":
         return naive(cells)
-    known = support(mandates, table)
+    known = support(figures, table)
     if known.degrees_of_freedom == 0:
         raise GuaranteeError(
             f"nothing is left to protect in the table over {', '.join(table)}: the published "

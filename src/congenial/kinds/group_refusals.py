@@ -38,7 +38,7 @@ def refuse_groups(mechanism: Mechanism, by: tuple[str, ...]) -> None:
 
 def _refuse_figures(mechanism: Mechanism) -> None:
     """Figures whose groups have no sums of their own, which workers could not check."""
-    figures = mechanism.adjacency.mandates
+    figures = mechanism.adjacency.figures
     if figures.bounds:
         raise StructureError(
             f"'{figures.bounds[0].label}' bounds a statistic; bounds are not checked by group.",

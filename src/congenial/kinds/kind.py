@@ -141,7 +141,7 @@ class Setting(Protocol):
         """Where the records are that `key` of the plan names."""
 
     def adjacency(
-        self, mandates: Invariants | None = None, reading: Reading = "robust"
+        self, figures: Invariants | None = None, reading: Reading = "robust"
     ) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
 

@@ -116,7 +116,7 @@ class NationRun:
         self.progress("counting the records, part by part")
         with Microdata.open(self.plan.source, self.plan.schema, self.plan.unit) as data:
             count_parts(data, self.made.parts, self.made.counted, folder / "counts")
-        if self.made.mandates.statements:
+        if self.made.figures.statements:
             tasks = ((one,) for one in self.tasks(folder))
             run_each(check_part, tasks, self._processes, self._told("checking the figures"))
         (folder / COUNTED).touch()

@@ -96,23 +96,23 @@ def _merged(model: dict[str, Any], theta: Mapping[str, Any], name: str) -> dict[
     return made
 
 
-def pairs_of(plan: Setting, section: ModelRecordsSection, mandates: Invariants) -> Records:
+def pairs_of(plan: Setting, section: ModelRecordsSection, figures: Invariants) -> Records:
     """What must look alike: the plan's pairs, or with public columns one person's other values.
 
     The latter needs figures that a single value cannot break, those about no synthesised column;
     the columns they are about are then taken as known too. Other figures have their usual price.
     """
-    told = (*mandates.equalities, *mandates.bounds)
+    told = (*figures.equalities, *figures.bounds)
     about = Cells(plan.schema, told).bases
     if not section.public or plan.unit.max_rows is not None or set(about) & set(section.model):
-        return plan.adjacency(mandates)
+        return plan.adjacency(figures)
     known = {*section.public, *about}
-    return SensitiveValues(mandates, tuple(name for name in plan.schema.names if name in known))
+    return SensitiveValues(figures, tuple(name for name in plan.schema.names if name in known))
 
 
-def build(plan: Setting, section: ModelRecordsSection, mandates: Invariants) -> Synthesizer:
-    """The synthesizer of one section over the databases that agree with `mandates`."""
-    pairs = pairs_of(plan, section, mandates)
+def build(plan: Setting, section: ModelRecordsSection, figures: Invariants) -> Synthesizer:
+    """The synthesizer of one section over the databases that agree with `figures`."""
+    pairs = pairs_of(plan, section, figures)
     try:
         made = columns(section)
         if section.epsilon is None:
@@ -135,10 +135,10 @@ def build(plan: Setting, section: ModelRecordsSection, mandates: Invariants) -> 
         ) from None
 
 
-def check(plan: Setting, section: ModelRecordsSection, mandates: Invariants) -> ModelRecordsCheck:
+def check(plan: Setting, section: ModelRecordsSection, figures: Invariants) -> ModelRecordsCheck:
     """What it promises, from public parameters alone."""
-    made = build(plan, section, mandates)
-    counted = joint_loss([made.description], plan.adjacency(mandates)).epsilon
+    made = build(plan, section, figures)
+    counted = joint_loss([made.description], plan.adjacency(figures)).epsilon
     return ModelRecordsCheck(section, made, planned(made.guarantee, plan), counted)
 
 
@@ -147,7 +147,7 @@ def offer(
     plan: Setting,
     section: ModelRecordsSection,
     made: Synthesizer,
-    mandates: Invariants,
+    figures: Invariants,
     randomness: Randomness | None,
     progress: Tell,
 ) -> Iterator[Offer]:
@@ -160,8 +160,8 @@ def offer(
         return made.release(fitted, randomness, section.name)
 
     def holds(now: Ledger) -> bool:
-        figures = now.mandates
-        return figures == mandates or build(plan, section, figures) == made
+        current = now.figures
+        return current == figures or build(plan, section, current) == made
 
     yield Offer(
         section.name,

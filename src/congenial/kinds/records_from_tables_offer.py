@@ -67,7 +67,7 @@ def offer(
     made.rehearse(n)
 
     def holds(now: Ledger) -> bool:
-        known = now.mandates
+        known = now.figures
         return known == figures or build(plan, section, known) == made
 
     yield Offer(

@@ -67,7 +67,7 @@ def offer(
         tables = counted(plan, data, mechanism, progress)
 
         def holds(now: Ledger) -> bool:
-            known = now.mandates
+            known = now.figures
             if known == figures:
                 return True
             return build(plan, section, known) == mechanism
@@ -90,7 +90,7 @@ def counted(plan: Setting, data: Microdata, mechanism: JointTables, progress: Te
 
     All at once where their common cells are few enough, otherwise table by table.
     """
-    schema, figures = plan.schema, mechanism.adjacency.mandates.bases
+    schema, figures = plan.schema, mechanism.adjacency.figures.bases
     shown = [schema.axes(one.description.table) for one in mechanism.mechanisms]
     bases = [{axis.base for axis in axes} for axes in shown]
     everything = in_order(plan, {*figures}.union(*bases))

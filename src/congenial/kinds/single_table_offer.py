@@ -45,24 +45,24 @@ from congenial.report.table_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 
-def build(plan: Setting, section: ReleaseSection, mandates: Invariants) -> Mechanism:
-    """The mechanism of one release section over the databases that agree with `mandates`."""
+def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechanism:
+    """The mechanism of one release section over the databases that agree with `figures`."""
     if section.reading == "literal":
         raise PlanError(
             f"release '{section.name}': reading = 'literal' may leave some people without any "
             "promise; it is for studies only.",
             remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
         )
-    target = section.target(plan.adjacency(mandates, section.reading))
+    target = section.target(plan.adjacency(figures, section.reading))
     mechanism = _calibrated(section, target)
-    if mandates.equalities and not mechanism.conditions:
+    if figures.equalities and not mechanism.conditions:
         raise MandateError(
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
             remedy="Use mechanism = 'auto'.",
         )
-    if mandates.bounds and section.nonnegative == "no":
+    if figures.bounds and section.nonnegative == "no":
         raise PlanError(
-            f"release '{section.name}': '{mandates.bounds[0].label}' bounds a statistic, and "
+            f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and "
             "nonnegative = 'no' keeps no bounds.",
             remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
         )
@@ -141,17 +141,17 @@ class ReleaseCheck:
 
 
 def check(
-    plan: Setting, section: ReleaseSection, mandates: Invariants, wish: Want | None = None
+    plan: Setting, section: ReleaseSection, figures: Invariants, wish: Want | None = None
 ) -> ReleaseCheck:
     """What it promises and how accurate it is, from public parameters alone."""
-    mechanism = build(plan, section, mandates)
+    mechanism = build(plan, section, figures)
     guarantee = planned(mechanism.guarantee, plan, section.delta)
     table = mechanism.description.table
     wanted, unanswered = None, ""
     if wish is not None:
         kind = section.kind
         try:
-            wanted = (kind, smallest(wish, lambda x: _with(plan, section, mandates, {kind: x})))
+            wanted = (kind, smallest(wish, lambda x: _with(plan, section, figures, {kind: x})))
         except (BundleError, PredicateError):
             pass  # this table does not show what is asked about
         except StructureError as reason:
@@ -181,9 +181,9 @@ def _sensitivity(mechanism: Mechanism) -> Supremum:
 
 
 def _with(
-    plan: Setting, section: ReleaseSection, mandates: Invariants, change: dict[str, Fraction]
+    plan: Setting, section: ReleaseSection, figures: Invariants, change: dict[str, Fraction]
 ) -> Mechanism:
-    return build(plan, section.model_copy(update=change), mandates)
+    return build(plan, section.model_copy(update=change), figures)
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def offer(
     plan: Setting,
     section: ReleaseSection,
     mechanism: Mechanism,
-    mandates: Invariants,
+    figures: Invariants,
     randomness: Randomness | None,
     progress: Tell,
 ) -> Iterator[Offer]:
@@ -211,8 +211,8 @@ def offer(
             return drawn.made_by(reader, guarantee)
 
         def holds(now: Ledger) -> bool:
-            figures = now.mandates
-            return figures == mandates or build(plan, section, figures) == mechanism
+            current = now.figures
+            return current == figures or build(plan, section, current) == mechanism
 
         yield Offer(
             section.name,
@@ -257,7 +257,7 @@ def _ready(
         seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
         return lambda: groups.release(section.name, seed)
     released = {plan.schema.axis(axis).base for axis in section.table}
-    mandated = mechanism.adjacency.mandates.bases
+    mandated = mechanism.adjacency.figures.bases
     names = [name for name in plan.schema.names if name in released or name in mandated]
     table = tabulate(plan, data, names, progress)
     mechanism.check(table)

@@ -107,9 +107,9 @@ def _normaliser_price(one: ReleaseCheck) -> Document | None:
 
 def _costs(one: ReleaseCheck) -> Document:
     """What each published figure costs, with and without it, and all of them together."""
-    from congenial.kinds.figure_costs import cost_of_all, mandate_costs
+    from congenial.kinds.figure_costs import cost_of_all, figure_costs
 
-    each = mandate_costs(one.mechanism)
+    each = figure_costs(one.mechanism)
     together = cost_of_all(one.mechanism, each)
     return {
         "mandate_costs": [_picked(cost, _COST) for cost in each],

@@ -125,9 +125,9 @@ def read(plan: Setting, section: StatisticsSection) -> Asked:
     return Asked(query, hide)
 
 
-def build(plan: Setting, section: StatisticsSection, mandates: Invariants) -> Asked:
+def build(plan: Setting, section: StatisticsSection, figures: Invariants) -> Asked:
     """What is asked; refused beside exact figures, which the promise does not take into account."""
-    if mandates.statements:
+    if figures.statements:
         raise PlanError(
             f"release '{section.name}' promises something about the whole dataset, which does not "
             "take exact figures into account.",
@@ -147,13 +147,13 @@ def stated(section: StatisticsSection, asked: Asked) -> FittedLaws:
     return FittedLaws(_without_persons(section, pairs), {})
 
 
-def check(plan: Setting, section: StatisticsSection, mandates: Invariants) -> StatisticsCheck:
+def check(plan: Setting, section: StatisticsSection, figures: Invariants) -> StatisticsCheck:
     """Fit and calibrate without the data to be released, unless a share of them is for modelling.
 
     Where a unit column is given, the promise says that the two files were found to have nobody in
     common, as it will once the release has checked it.
     """
-    asked = build(plan, section, mandates)
+    asked = build(plan, section, figures)
     if section.laws is not None:
         return _calibrated(plan, section, stated(section, asked))
     if not isinstance(section.modelling, str):

@@ -57,7 +57,7 @@ def build(plan: Setting, section: PartsSection, figures: Invariants) -> PartedTa
 
 def _refuse_unknown_level(section: PartsSection, made: PartedTables) -> None:
     """Parts must be areas that some table or figure shows: whole counts are settled there first."""
-    shown = [*made.tables, *(one.by for one in made.mandates.equalities)]
+    shown = [*made.tables, *(one.by for one in made.figures.equalities)]
     if not any(section.parts in names for names in shown):
         raise PlanError(
             f"release '{section.name}': parts = '{section.parts}', which no table and no figure "
@@ -87,7 +87,7 @@ def offer(
     run = NationRun(plan, made, section.name, randomness, progress, section.workers)
 
     def holds(now: Ledger) -> bool:
-        known = now.mandates
+        known = now.figures
         return known == figures or build(plan, section, known) == made
 
     def made_up() -> Any:

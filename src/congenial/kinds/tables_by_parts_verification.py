@@ -166,7 +166,7 @@ def _drawn(made: PartedTables, release: PartedRelease, names: tuple[str, ...]) -
 def _upper_keeps(made: PartedTables, release: PartedRelease) -> bool:
     share = made.upper
     return all(
-        support(share.mandates, share.tables[at]).agrees(_drawn(made, release, share.tables[at]))
+        support(share.figures, share.tables[at]).agrees(_drawn(made, release, share.tables[at]))
         for at in share.drawn
     )
 

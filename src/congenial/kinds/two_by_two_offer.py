@@ -82,7 +82,7 @@ def offer(
     made.counts.check(table)
 
     def holds(now: Ledger) -> bool:
-        return now.mandates == figures or build(plan, section, now.mandates) == made
+        return now.figures == figures or build(plan, section, now.figures) == made
 
     yield Offer(
         section.name,

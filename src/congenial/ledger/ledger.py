@@ -28,6 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from congenial._exports import Renamed
 from congenial._notebook import grid
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
@@ -62,7 +63,7 @@ from congenial.ledger.state import (
     check_figures,
     check_step,
     fold,
-    join_mandates,
+    join_figures,
     opening,
     refuse_other,
 )
@@ -192,9 +193,11 @@ class Ledger:
         return self._state().budget
 
     @property
-    def mandates(self) -> Invariants:
+    def figures(self) -> Invariants:
         """Everything published exactly so far."""
-        return self._state().mandates
+        return self._state().figures
+
+    mandates = Renamed("figures")
 
     @property
     def adjacency(self) -> Adjacency:
@@ -377,11 +380,11 @@ class Ledger:
                 )
             check_figures(invariants)
             refuse_figures(state, invariants, accept_weaker)
-            joined = join_mandates(state.mandates, invariants)
+            joined = join_figures(state.figures, invariants)
             check_figures(joined)
-            new = replace(state, mandates=joined)
+            new = replace(state, figures=joined)
             repricing = reprice(state, new)
-            if not set(invariants.statements) <= set(state.mandates.statements):
+            if not set(invariants.statements) <= set(state.figures.statements):
                 if repricing.weaker and not accept_weaker:
                     raise too_weak(state, invariants, repricing)
                 payload = invariants.to_dict() | {"plan_digest": plan_digest}
@@ -391,8 +394,8 @@ class Ledger:
     def repriced_with(self, invariants: Invariants) -> Repricing:
         """What publishing these figures would do to the promises made; records nothing."""
         state = self._state()
-        joined = join_mandates(state.mandates, invariants)
-        return reprice(state, replace(state, mandates=joined))
+        joined = join_figures(state.figures, invariants)
+        return reprice(state, replace(state, figures=joined))
 
     def reserve(
         self, description: AnyDescription, guarantee: Guarantee, name: str, plan_digest: str = ""

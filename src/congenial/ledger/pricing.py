@@ -20,7 +20,7 @@ from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget, amount, beside, in_words
 from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
-from congenial.ledger.state import Entry, LedgerState, join_mandates
+from congenial.ledger.state import Entry, LedgerState, join_figures
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
 
@@ -79,7 +79,7 @@ def check_description(state: LedgerState, description: AnyDescription) -> None:
     """Refuse a release of another population, or given other figures than those published."""
     expect(description, get_args(AnyDescription), "the description", DESCRIPTION, LedgerError)
     check_schema(state, description.support.schema)
-    join_mandates(state.mandates, description.support)
+    join_figures(state.figures, description.support)
 
 
 def refusal(state: LedgerState, description: AnyDescription, name: str) -> BudgetError | None:
@@ -214,8 +214,8 @@ def prices(state: LedgerState) -> Prices:
     past: dict[int, LedgerState] = {}
     found = []
     for entry in state.counted:
-        figures = state.mandates if entry.published is None else entry.published
-        before = past.setdefault(id(figures), replace(state, mandates=figures))
+        figures = state.figures if entry.published is None else entry.published
+        before = past.setdefault(id(figures), replace(state, figures=figures))
         found.append(_priced(entry, before, state))
     return Prices(tuple(found), state.spent)
 
@@ -227,7 +227,7 @@ def _priced(entry: Entry, before: LedgerState, state: LedgerState) -> Priced:
     reading = entry.pairs.get("reading")
     if reading not in (None, "robust") and not weaker:
         weaker = grows(before.price(law, reading), state.price(law, reading))
-    new = [s for s in state.mandates.statements if s not in before.mandates.statements]
+    new = [s for s in state.figures.statements if s not in before.figures.statements]
     return Priced(entry, then, now, weaker or ended(state, entry.pairs, new))
 
 

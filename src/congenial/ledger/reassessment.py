@@ -55,7 +55,7 @@ def given_figures(
     selected table is moves away, if the mechanism sees counts only.
     """
     before = promise.adjacency
-    if not isinstance(before, SemiAdjacent) or before.mandates.statements or before.records != 1:
+    if not isinstance(before, SemiAdjacent) or before.figures.statements or before.records != 1:
         raise GuaranteeError(
             "only a promise for one replaced record, on all datasets, carries over to published "
             f"figures; this one takes {before.words}.",
@@ -151,7 +151,7 @@ def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
     sup over replaced records of ||P (e_c - e_c')||_2, with P the projection off the row space of
     the figures on the released table.
     """
-    known = support(adjacency.mandates, tuple(names))
+    known = support(adjacency.figures, tuple(names))
     size = known.labels.size
     if size > LARGEST_PROJECTION:
         raise StructureError(
@@ -237,7 +237,7 @@ Known = Old | Tradeoff  # a release, or only what was advertised for one replace
 TOGETHER = "all together"
 
 
-def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reassessed]:
+def reassess(releases: Mapping[str, Known], figures: Invariants) -> list[Reassessed]:
     """What old releases promise now, given these figures; no data are needed.
 
     A release known by its law is priced over the differences that can occur; one known only by its
@@ -255,17 +255,17 @@ def reassess(releases: Mapping[str, Known], mandates: Invariants) -> list[Reasse
     robust 2 rho = 10.24 (zero-concentrated)
     existential 1 rho = 2.56 (zero-concentrated)
     """
-    expect(mandates, Invariants, "what is published", "Use publish(...).", GuaranteeError)
+    expect(figures, Invariants, "what is published", "Use publish(...).", GuaranteeError)
     expect(releases, Mapping, "the releases", "Give promises by name.", GuaranteeError)
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
     for name, known in releases.items():
         expect(known, (Old, Tradeoff), "a release", "Give Old or a promise.", GuaranteeError)
         if isinstance(known, Old):
-            _refuse_other(name, known, mandates)
+            _refuse_other(name, known, figures)
             if known.law.support.statements:
-                mandates = mandates.join(known.law.support)
-    readings = SemiAdjacent(mandates), SemiAdjacent(mandates, "existential")
+                figures = figures.join(known.law.support)
+    readings = SemiAdjacent(figures), SemiAdjacent(figures, "existential")
     found = [_reassessed(name, [known], readings) for name, known in releases.items()]
     if len(releases) > 1:
         found.append(_reassessed(TOGETHER, list(releases.values()), readings))

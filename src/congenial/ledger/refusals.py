@@ -36,13 +36,13 @@ def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: b
     """
     adds = composes and stored_pairs_compose(adjacency)
     _refuse_beside(state, [] if adds else [adjacency])
-    if state.mandates.statements and not _given_figures(adjacency):
+    if state.figures.statements and not _given_figures(adjacency):
         raise LedgerError(
             f"exact figures of these data are published; {_promise(adjacency)} does not take them "
             "into account.",
             remedy="Release a table given those figures, which protects persons.",
         )
-    tied = _tied(state, adjacency, state.mandates.statements)
+    tied = _tied(state, adjacency, state.figures.statements)
     if tied:
         raise LedgerError(
             f"'{tied[0].label}' is published, so nobody's protected values can change alone.",
@@ -65,7 +65,7 @@ def refuse_figures(state: LedgerState, figures: Invariants, accepted: bool) -> N
                 remedy="Keep the figures, or their release, out of this ledger's data. "
                 "Other people's data need another ledger.",
             )
-    new = [s for s in figures.statements if s not in state.mandates.statements]
+    new = [s for s in figures.statements if s not in state.figures.statements]
     if accepted or not new:
         return
     for entry in state.counted:

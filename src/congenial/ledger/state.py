@@ -91,7 +91,7 @@ class LedgerState:
 
     schema: Schema
     max_rows: int | None
-    mandates: Invariants
+    figures: Invariants
     budget: Budget | None = None
     entries: tuple[Entry, ...] = ()
     roles: dict[str, Role] = field(default_factory=dict)
@@ -113,11 +113,11 @@ class LedgerState:
     def adjacency(self) -> Adjacency:
         """The pairs everything is priced over: databases that agree with all published figures."""
         if self.max_rows is None:
-            return SemiAdjacent(self.mandates)
+            return SemiAdjacent(self.figures)
         if self.figures_kept:
             from congenial.pairs.several_rows import SeveralRows
 
-            return SeveralRows(self.mandates, self.max_rows)
+            return SeveralRows(self.figures, self.max_rows)
         return AddRemove(self.schema, self.max_rows)
 
     @property
@@ -138,7 +138,7 @@ class LedgerState:
         descriptions = [with_sampler_error(one) for one in descriptions]
         if reading == "robust":
             return joint_loss(descriptions, self.adjacency)
-        return joint_loss(descriptions, SemiAdjacent(self.mandates, reading))
+        return joint_loss(descriptions, SemiAdjacent(self.figures, reading))
 
     def with_release(self, description: AnyDescription) -> Loss:
         """Joint loss of all counted releases and one more."""
@@ -230,7 +230,7 @@ def check_step(entry: Entry, kind: str) -> None:
         )
 
 
-def join_mandates(known: Invariants, new: Invariants) -> Invariants:
+def join_figures(known: Invariants, new: Invariants) -> Invariants:
     """All figures as one set; MandateError when two of them contradict each other."""
     if not known.statements:
         return new
@@ -336,7 +336,7 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
         return replace(state, budget=Budget.from_dict(payload))
     if event.kind == "mandates":
         new = Invariants.from_dict(state.schema, payload)
-        return replace(state, mandates=join_mandates(state.mandates, new))
+        return replace(state, figures=join_figures(state.figures, new))
     if event.kind == "grant":
         who = payload["who"]
         role = check_grant(state.roles, who, payload["role"])
@@ -368,7 +368,7 @@ def _follow(releases: dict[str, Entry], state: LedgerState, event: Event) -> Non
 
 def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entry:
     description = read_description(state.schema, payload["description"])
-    if not set(description.support.statements) <= set(state.mandates.statements):
+    if not set(description.support.statements) <= set(state.figures.statements):
         raise ValueError("noise given figures that are not published has no price")
     return Entry(
         id=_text(event.release),
@@ -379,7 +379,7 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
         description=description,
         guarantee=_promised(payload["guarantee"]),
         plan_digest=_text(payload["plan_digest"]),
-        published=state.mandates,
+        published=state.figures,
     )
 
 

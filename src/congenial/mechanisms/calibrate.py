@@ -75,7 +75,7 @@ def _is_mechanism(given: object) -> bool:
 
 def _choose(target: Guarantee) -> type[Mechanism]:
     """The first preferred mechanism that takes the target and keeps what figures there are."""
-    mandated = bool(target.adjacency.mandates.equalities)
+    mandated = bool(target.adjacency.figures.equalities)
     for name in PREFERRED:
         mechanism = REGISTRY[name]
         if isinstance(target.tradeoff, mechanism.targets) and mechanism.conditions == mandated:

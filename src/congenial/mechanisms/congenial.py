@@ -204,7 +204,7 @@ class CongenialCounts(Conditioned):
         """The largest eps per cell whose two prices together stay within epsilon per person."""
         assert isinstance(target, Pure)
         distance, replaced = int(adjacency.l1(table).value), adjacency.metric == "replace-one"
-        given = Conditions.of(adjacency.mandates, table, distance, replaced)
+        given = Conditions.of(adjacency.figures, table, distance, replaced)
         rate = _on_grid(Fraction(target.eps), given)
         H = Fraction(ConditionedCounts.public_error(given.support, rate))
         return rate if not H else _on_grid(Fraction(target.eps) - 2 * H, given)

@@ -108,7 +108,7 @@ class CongenialHierarchy(Conditioned):
         rates = cls.rates(target.tradeoff, adjacency, names, given, shares)
         made = tuple(zip(given, rates[:-1], strict=True))
         description = Description(
-            cls.name, names, cls.family, rates[-1], adjacency.mandates, levels=made
+            cls.name, names, cls.family, rates[-1], adjacency.figures, levels=made
         )
         return cls(adjacency, description)
 

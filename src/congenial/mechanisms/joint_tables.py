@@ -67,7 +67,7 @@ class JointTables:
         laws = []
         for names, scale in zip(tables, scales, strict=True):
             if scale is not None:
-                told = described(adjacency.mandates, tuple(names), family, scale)
+                told = described(adjacency.figures, tuple(names), family, scale)
                 laws.append(_drawable(told, adjacency).priced)
         told_together = TablesDescription(tuple(laws), tuple(tables), tuple(keep), design or {})
         return cls(adjacency, told_together)

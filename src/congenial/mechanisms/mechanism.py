@@ -123,7 +123,7 @@ class Mechanism(ABC):
         names = texts(table, "the table")
         adjacency = cls._fitting(target, names)
         parameter = cls.parameter_for(target.tradeoff, adjacency, names)
-        support = adjacency.mandates if cls.conditions else Invariants(adjacency.schema)
+        support = adjacency.figures if cls.conditions else Invariants(adjacency.schema)
         signs = cls.nonnegative
         told = Description(cls.name, names, cls.family, parameter, support, nonnegative=signs)
         made = cls(adjacency, told)
@@ -216,7 +216,7 @@ class Mechanism(ABC):
     def check(self, table: Table) -> None:
         """Refuse data that do not agree with the published figures, before anything is drawn."""
         expect(table, Table, "the table", "Give what tabulate(data, schema) returns.")
-        figures = self.adjacency.mandates
+        figures = self.adjacency.figures
         if figures.values is not None:
             figures.refuse_other_data(table)
 

@@ -72,7 +72,7 @@ class PartHolds:
 def says(part: PublishedPart) -> PartSays:
     """Going up."""
     values, share = part.drawn(), part.share
-    keeps = all(support(share.mandates, share.tables[at]).agrees(values[at]) for at in share.drawn)
+    keeps = all(support(share.figures, share.tables[at]).agrees(values[at]) for at in share.drawn)
     return PartSays(part.number, share.part.below(share.part.upward(values)), keeps)
 
 

@@ -74,7 +74,7 @@ class Share:
     """
 
     geography: str
-    mandates: Invariants
+    figures: Invariants
     tables: tuple[Names, ...]
     scales: tuple[Fraction | None, ...]
     family: Family
@@ -84,7 +84,7 @@ class Share:
     @property
     def schema(self) -> Schema:
         """The schema of this place."""
-        return self.mandates.schema
+        return self.figures.schema
 
     @cached_property
     def tree(self) -> int:
@@ -94,18 +94,18 @@ class Share:
     @cached_property
     def work(self) -> Measurements:
         """The tables with precisions."""
-        return measurements(self.mandates, self.tables, self.scales, self.family)
+        return measurements(self.figures, self.tables, self.scales, self.family)
 
     def draw(self, at: int, truth: Any, randomness: Randomness) -> Ints:
         """CONFIDENTIAL truth in, one table with its noise out."""
         scale, names = self.scales[at], self.tables[at]
         assert scale is not None
-        law = ConditionedNoise(cell_law(self.family, scale), support(self.mandates, names))
+        law = ConditionedNoise(cell_law(self.family, scale), support(self.figures, names))
         return np.asarray(truth + law.draw_many(randomness, 1)[0].reshape(np.shape(truth)))
 
     def check(self, counts: Table) -> None:
         """Refuse counts that do not agree with the figures."""
-        if self.mandates.statements and not self.mandates.holds_for(counts):
+        if self.figures.statements and not self.figures.holds_for(counts):
             raise MandateError(
                 "the data do not agree with the published figures.",
                 remedy="Release from the data the figures were computed from.",
@@ -127,15 +127,15 @@ class Share:
 
 
 def measurements(
-    mandates: Invariants,
+    figures: Invariants,
     tables: Sequence[Names],
     scales: Sequence[Fraction | None],
     family: Family,
 ) -> Measurements:
     """Tables with the precision of their noise given figures; 0 where nothing is drawn."""
     assert family in ("discrete_gaussian", "double_geometric")
-    workload = Workload.of(mandates.schema, tables)
-    seen = summed_out(mandates, workload.axes)
+    workload = Workload.of(figures.schema, tables)
+    seen = summed_out(figures, workload.axes)
     precisions = tuple(
         0.0 if scale is None else 1 / noise_variance(family, scale, support(seen, names)).value
         for names, scale in zip(tables, scales, strict=True)
@@ -180,7 +180,7 @@ class PartedTables:
                 remedy="Give one scale per table, None where nothing is drawn.",
             )
         laws = [
-            described(adjacency.mandates, tuple(names), family, scale)
+            described(adjacency.figures, tuple(names), family, scale)
             for names, scale in zip(tables, scales, strict=True)
             if scale is not None
         ]
@@ -190,8 +190,8 @@ class PartedTables:
     def __post_init__(self) -> None:
         told = {"adjacency": Adjacency, "description": TablesDescription}
         check_fields(self, StructureError, **told)
-        self.parts.chain([*self.tables, *(one.by for one in self.mandates.equalities)])
-        refuse_across(self.mandates, self.parts)
+        self.parts.chain([*self.tables, *(one.by for one in self.figures.equalities)])
+        refuse_across(self.figures, self.parts)
         self._refuse_tables()
 
     def _refuse_tables(self) -> None:
@@ -214,7 +214,7 @@ class PartedTables:
         return self.adjacency.schema
 
     @property
-    def mandates(self) -> Invariants:
+    def figures(self) -> Invariants:
         """The figures published exactly."""
         return self.description.support
 
@@ -251,7 +251,7 @@ class PartedTables:
 
         Which attributes separate, and which sums are fitted, is a matter of names and conditions.
         """
-        by = [one.by for one in self.mandates.equalities]
+        by = [one.by for one in self.figures.equalities]
         chain = self.parts.chain([*self.tables, *by])
         areas = range(2 ** len(chain))
         coarser = {
@@ -264,7 +264,7 @@ class PartedTables:
         schema = Schema(
             tuple(geography if a.name == chain[0] else a for a in self.schema.attributes)
         )
-        figures = Invariants(schema, self.mandates.statements)
+        figures = Invariants(schema, self.figures.statements)
         return measurements(figures, self.tables, self.scales, self.description.family)
 
     @cached_property
@@ -278,7 +278,7 @@ class PartedTables:
 
     def part(self, number: int) -> Share:
         """What is drawn and estimated in one part."""
-        figures = of_part(self.mandates, self.parts, number)
+        figures = of_part(self.figures, self.parts, number)
         refuse_emptier_areas(figures, number, self.parts)
         scales = [scale if at in self.below else None for at, scale in enumerate(self.scales)]
         return self._share(self.parts.attribute.name, figures, self.tables, scales)
@@ -292,13 +292,13 @@ class PartedTables:
                 scales.setdefault(self.summed(names))
             else:
                 scales[names] = scale
-        figures = above_parts(self.mandates, self.parts)
+        figures = above_parts(self.figures, self.parts)
         return self._share(self.parts.parts, figures, tuple(scales), list(scales.values()))
 
     @property
     def counted(self) -> Names:
         """The attributes over which records are counted, in the order of the schema."""
-        seen = {*self.mandates.bases}
+        seen = {*self.figures.bases}
         seen |= {self.schema.axis(name).base for names in self.tables for name in names}
         return tuple(name for name in self.schema.names if name in seen)
 

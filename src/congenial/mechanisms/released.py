@@ -110,7 +110,7 @@ class Released(ABC):
     @property
     def published(self) -> Invariants:
         """The figures published exactly, with their values."""
-        return self.guarantee.adjacency.mandates
+        return self.guarantee.adjacency.figures
 
     @property
     def part_files(self) -> Mapping[str, PartFile]:

@@ -97,7 +97,7 @@ class Release(Released):
         The promise may be about other pairs (secrets, distributions) of the same population.
         """
         pairs = self.guarantee.adjacency
-        return pairs if isinstance(pairs, Adjacency) else SemiAdjacent(pairs.mandates)
+        return pairs if isinstance(pairs, Adjacency) else SemiAdjacent(pairs.figures)
 
     @property
     def drawn(self) -> Any:

@@ -66,7 +66,7 @@ class Adjacency(Pairs):
             and self.schema.digest == other.schema.digest
             and self.metric == other.metric
             and other.records <= self.records
-            and other.mandates.implies(self.mandates)
+            and other.figures.implies(self.figures)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,11 +115,11 @@ class AddRemove(Adjacency):
             )
 
     @classmethod
-    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> Adjacency:
+    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> Adjacency:
         """Inverse of `to_dict`, also of what `SemiAdjacent` writes under this metric."""
-        if mandates.statements:
-            return SemiAdjacent.from_dict(mandates, data)
-        return cls(mandates.schema, data["records"])
+        if figures.statements:
+            return SemiAdjacent.from_dict(figures, data)
+        return cls(figures.schema, data["records"])
 
     @property
     def metric(self) -> str:
@@ -199,9 +199,9 @@ class SemiAdjacent(PublishedPairs, Adjacency):
             )
 
     @classmethod
-    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SemiAdjacent:
+    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SemiAdjacent:
         """Inverse of `to_dict`."""
-        return cls(mandates, data["reading"], data["metric"], data.get("within"))
+        return cls(figures, data["reading"], data["metric"], data.get("within"))
 
     def to_dict(self) -> dict[str, Any]:
         """Metric, records, reading and words; the selector and a wider reach where there is one."""
@@ -283,7 +283,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         closed = self._in_closed_form(releases, square)
         if closed.exact:
             return closed
-        open_values = self.mandates.values is None and self._moves.nested
+        open_values = self.figures.values is None and self._moves.nested
         listed = None if open_values else self._by_listing(releases, square)
         if listed is not None:
             return listed
@@ -322,13 +322,13 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def _as_bound(self, found: Supremum) -> Supremum:
         """Closed forms do not know of bounds and selectors, which leave fewer pairs."""
-        fewer = bool(self.mandates.bounds) or self.reading == "existential"
+        fewer = bool(self.figures.bounds) or self.reading == "existential"
         return replace(found, exact=found.exact and not fewer)
 
     @property
     def _free(self) -> bool:
         """Whether some people are in no figure at all."""
-        return self._moves.groups.loose and not self.mandates.bounds
+        return self._moves.groups.loose and not self.figures.bounds
 
     @cached_property
     def _moves(self) -> Moves:
@@ -338,7 +338,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     @cached_property
     def people_kept(self) -> bool:
         """Whether the figures fix the number of people."""
-        if self.mandates.structure != "general":
+        if self.figures.structure != "general":
             return not self._moves.groups.loose
         of = self._atoms
         return lattice.rank(of.with_sum) == lattice.rank(of.equal)

@@ -94,7 +94,7 @@ def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceType
     if moves is None:
         return _rows(adjacency, workload)
     names = _domain(adjacency, workload)
-    figures = figure_margins(adjacency.mandates, names, people_kept=True)
+    figures = figure_margins(adjacency.figures, names, people_kept=True)
     tables = [widened(margin, workload.axes, names, workload) for margin in workload.margins]
     norms = list_types(figures, tables, moves)
     if norms is not None:
@@ -125,7 +125,7 @@ def _moves(adjacency: Adjacency) -> int | None:
 
 def _domain(adjacency: Adjacency, workload: Workload) -> tuple[str, ...]:
     """Attributes that tables or figures mention, in schema order."""
-    mentioned = {*workload.axes, *adjacency.mandates.bases}
+    mentioned = {*workload.axes, *adjacency.figures.bases}
     return tuple(name for name in workload.schema.names if name in mentioned)
 
 
@@ -180,24 +180,24 @@ def _uniform(
 
 def _doubt(
     adjacency: Adjacency,
-    figures: FigureMargins,
+    margins: FigureMargins,
     norms: TypeNorms,
     tables: Sequence[Margin],
     a: int,
 ) -> str:
     """Why a listed type may not occur between conforming databases; empty if all do."""
-    mandates = adjacency.mandates
-    if mandates.bounds:
+    figures = adjacency.figures
+    if figures.bounds:
         return "published bounds leave fewer pairs than listed"
     if getattr(adjacency, "reading", "robust") == "existential":
         return "the stored rule selects fewer pairs than listed"
     top = maximal(norms.squares)
     if len(top) == 1 and set(top[0]) <= {0, 2 * a * a}:
         open_ = [table for table, square in zip(tables, top[0], strict=True) if square]
-        if not open_ or occurs(mandates, figures.names, open_, a):
+        if not open_ or occurs(figures, margins.names, open_, a):
             return ""
-    if figures.others:
-        named = ", ".join(repr(label) for label in figures.others)
+    if margins.others:
+        named = ", ".join(repr(label) for label in margins.others)
         return f"{named}: no full margin, left out of the list of types"
     return "groups of known size and levels enough for every type were not found"
 
@@ -206,14 +206,14 @@ def _occurring(
     adjacency: Adjacency, figures: FigureMargins, found: DifferenceTypes, tables: Sequence[Margin]
 ) -> frozenset[tuple[int, ...]]:
     """Maximal vectors of one replacement that several people of one group make."""
-    if adjacency.mandates.bounds or getattr(adjacency, "reading", "robust") == "existential":
+    if adjacency.figures.bounds or getattr(adjacency, "reading", "robust") == "existential":
         return frozenset()
     a, known = _moves(adjacency) or 0, set()
     for top, vectors in ((2 * a * a, found.squares), (2 * a, found.absolutes)):
         for norms in vectors:
             moved = [table for table, norm in zip(tables, norms, strict=True) if norm]
             same = set(norms) <= {0, top} and any(norms)
-            if same and occurs(adjacency.mandates, figures.names, moved, a):
+            if same and occurs(adjacency.figures, figures.names, moved, a):
                 known.add(norms)
     return frozenset(known)
 

@@ -61,7 +61,7 @@ def list_differences(
     of: Merged, queries: Sequence[Statement], norm: int, *, sum_kept: bool
 ) -> Differences | None:
     """All u of norm at most `norm` between conforming tables, or None if they are too many."""
-    figures = of.mandates
+    figures = of.figures
     cells = _domain(figures, queries)
     if cells is None:
         return None
@@ -150,7 +150,7 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
         listed = ListedDistances(of.tables, of.several)
         if listed.manageable:
             return rows[_between(listed.tables, left, rows @ inside, bool(len(of.bounds)))], True
-    figures = of.mandates
+    figures = of.figures
     if figures.bounds or figures.structure == "general" or figures.values is None:
         return rows, False
     groups = occupancy(figures)

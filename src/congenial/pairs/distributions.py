@@ -262,11 +262,11 @@ class DistributionPairs(Pairs):
         }
 
     @classmethod
-    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> DistributionPairs:
+    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> DistributionPairs:
         """Inverse of `to_dict`, given the schema."""
         try:
             return cls(
-                mandates.schema,
+                figures.schema,
                 tuple(data["statistics"]),
                 tuple(Law.from_dict(one) for one in data["laws"]),
                 tuple((int(i), int(j)) for i, j in data["pairs"]),

@@ -84,7 +84,7 @@ class Moves:
         half = self._largest_norm(names) // 2
         if not self._shown_apart(names):
             return Supremum(Fraction(half), False)
-        if self.groups.mandates.structure == "general":
+        if self.groups.figures.structure == "general":
             return Supremum(Fraction(max(half - 1, 0)), False)
         entry = half * (self.groups.margins - 1) // max(self.groups.margins, 1)
         return Supremum(Fraction(entry), self._few and self._attained(names))
@@ -94,7 +94,7 @@ class Moves:
     @cached_property
     def nested(self) -> bool:
         """Whether every atom's total is known, so that people move inside atoms only."""
-        return self.groups.mandates.structure in ("none", "laminar")
+        return self.groups.figures.structure in ("none", "laminar")
 
     def _largest_norm(self, names: tuple[str, ...]) -> int:
         """Largest ||phi u||_1, where atom totals are only tied to each other.
@@ -103,7 +103,7 @@ class Moves:
         of two margins have a norm divisible by 4 unless three levels meet on both sides (hexagons);
         other kernels are taken to reach every even norm.
         """
-        figures = self.groups.mandates
+        figures = self.groups.figures
         if np.any(self._varies(names) & (self.groups.people > 0)):
             return 2 * self.moves
         if figures.structure == "general":
@@ -138,7 +138,7 @@ class Moves:
     @cached_property
     def _few(self) -> bool:
         """Whether swaps and hexagons between two margins are all there is."""
-        return self.groups.mandates.structure == "two-way" and self.moves <= 3
+        return self.groups.figures.structure == "two-way" and self.moves <= 3
 
     def _attained(self, names: tuple[str, ...]) -> bool:
         """Whether the largest norm of a kernel vector of margins occurs between conforming tables.
@@ -147,7 +147,7 @@ class Moves:
         Three margins of two levels have a hexagon too: 2 (000) + (111) - (100) - (010) - (001).
         Everything happens on the largest levels; the people needed there are those who leave.
         """
-        if self.groups.mandates.structure == "general":
+        if self.groups.figures.structure == "general":
             return False
         if self._inside_one_atom(names):
             return True
@@ -195,7 +195,7 @@ class Moves:
 
         Only then is phi u the kernel vector itself; cells of several atoms add up and can double.
         """
-        figures = self.groups.mandates
+        figures = self.groups.figures
         if not np.all(figures.matrix.data == 1) or np.any(self._varies(names)):
             return False
         seen = images(figures, names)
@@ -245,7 +245,7 @@ class Moves:
 
     def _varies(self, names: tuple[str, ...]) -> Any:
         """Which atoms show two or more different cells of the table over `names`."""
-        return _shows_several(self.groups.mandates, names)
+        return _shows_several(self.groups.figures, names)
 
     def _at_once(self, atom: int, releases: Sequence[Weighted]) -> bool:
         """Whether one move inside the atom is seen by every release that can see any (sufficient
@@ -254,7 +254,7 @@ class Moves:
         Attributes outside the figures can all change at once; of the cells inside, the first is
         compared with every other one.
         """
-        figures = self.groups.mandates
+        figures = self.groups.figures
         cells = np.flatnonzero(figures.atoms == atom)
         together = np.ones(len(cells), dtype=bool)
         for names, _ in releases:

@@ -71,32 +71,32 @@ def _rarest(level: Ints) -> Ints:
 class Occupancy:
     """Atoms of figures that are nested, or cross as margins do, and who is known to be in them."""
 
-    mandates: Invariants
+    figures: Invariants
 
     @cached_property
     def people(self) -> Any:
         """People in each atom (0 is the loose one), `inf` where unknown."""
-        atoms = self.mandates.atoms
+        atoms = self.figures.atoms
         present = np.zeros(int(atoms.max(initial=0)) + 1, dtype=bool)
         present[atoms[atoms >= 0]] = True
         people = np.where(present, np.inf, 0.0)
-        known = self.mandates.atom_totals
+        known = self.figures.atom_totals
         if known is not None:
             people[1:] = np.where(present[1:], known, 0)
-        elif self.mandates.values is not None:  # atoms outside crossing margins have known totals
+        elif self.figures.values is not None:  # atoms outside crossing margins have known totals
             alone = np.ones(len(people), dtype=bool)
             alone[0] = False
-            for kind in self.mandates.blocks.kinds:
+            for kind in self.figures.blocks.kinds:
                 alone[kind.atoms] = False
             if alone.any():
-                people[alone] = np.rint(self.mandates.some_solution[np.flatnonzero(alone) - 1])
+                people[alone] = np.rint(self.figures.some_solution[np.flatnonzero(alone) - 1])
         return people
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
         """The blocks of crossing margins, kind by kind."""
-        kinds = self.mandates.blocks.kinds
-        return tuple(Crossing(kind, self.mandates.level_totals(kind)) for kind in kinds)
+        kinds = self.figures.blocks.kinds
+        return tuple(Crossing(kind, self.figures.level_totals(kind)) for kind in kinds)
 
     @cached_property
     def margins(self) -> int:
@@ -111,7 +111,7 @@ class Occupancy:
     @cached_property
     def known(self) -> bool:
         """Whether the sizes of all groups are published."""
-        return not self.loose and self.mandates.values is not None
+        return not self.loose and self.figures.values is not None
 
     @cached_property
     def crossed(self) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
+from congenial._exports import Renamed
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
@@ -59,9 +60,11 @@ class Pairs(ABC):
         """The pairs that must look alike, as a clause of the promise after "take"."""
 
     @property
-    def mandates(self) -> Invariants:
+    def figures(self) -> Invariants:
         """The figures both sides agree with; none unless the relation says so."""
         return Invariants(self.schema)
+
+    mandates = Renamed("figures")
 
     @property
     def subject(self) -> str:
@@ -98,7 +101,7 @@ class Pairs(ABC):
 
     def same(self, other: Pairs) -> bool:
         """Whether `other` relates exactly the same pairs."""
-        return self.to_dict() == other.to_dict() and self.mandates == other.mandates
+        return self.to_dict() == other.to_dict() and self.figures == other.figures
 
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these; by default only when they are the same."""
@@ -120,7 +123,7 @@ class PublishedPairs(Pairs):
         return self.published.schema
 
     @property
-    def mandates(self) -> Invariants:
+    def figures(self) -> Invariants:
         """The figures both datasets agree with."""
         return self.published
 
@@ -128,7 +131,7 @@ class PublishedPairs(Pairs):
 class KindOfPairs(Protocol):
     """A class of pairs that reads its own plain data."""
 
-    def from_dict(self, mandates: Invariants, data: Mapping[str, Any], /) -> Pairs:
+    def from_dict(self, figures: Invariants, data: Mapping[str, Any], /) -> Pairs:
         """The pairs that `Pairs.to_dict` wrote."""
 
     def composes_as_written(self, data: Mapping[str, Any], /) -> bool:

@@ -37,7 +37,7 @@ def search(of: Merged, reading: Reading, metric: Metric) -> Reach:
             return _programmed(of, reading)
         except integer_programme.GaveUp:
             pass
-    what = "; ".join(s.label for s in (*of.mandates.bounds, *of.mandates.equalities))
+    what = "; ".join(s.label for s in (*of.figures.bounds, *of.figures.equalities))
     raise StructureError(
         f"no proved adjacency for these figures ({what}): {of.atoms} groups of cells that they "
         "tell apart are too many for enumeration, a Graver bound or integer programming.",

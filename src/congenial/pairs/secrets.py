@@ -86,7 +86,7 @@ class SecretPairs(Pairs):
         Records that are independent stay so given their number (where people are not added or
         removed), but given no other figure: one answer then moves somebody else's.
         """
-        figures = [*self.mandates.equalities, *self.mandates.bounds]
+        figures = [*self.figures.equalities, *self.figures.bounds]
         if self.secrets == "replace-one":
             figures = [s for s in figures if s.terms != PEOPLE or s.by]
         if figures and not all(one.conditioned for one in self.scenarios):
@@ -104,7 +104,7 @@ class SecretPairs(Pairs):
         return "secret pairs"
 
     @property
-    def mandates(self) -> Invariants:
+    def figures(self) -> Invariants:
         """Public figures that are exact statistics of the table, if there are any."""
         return self.published if self.published is not None else Invariants(self.schema)
 
@@ -136,7 +136,7 @@ class SecretPairs(Pairs):
     @property
     def facts(self) -> tuple[str, ...]:
         """Everything public that the promise takes as known."""
-        told = [s.label for s in (*self.mandates.equalities, *self.mandates.bounds)]
+        told = [s.label for s in (*self.figures.equalities, *self.figures.bounds)]
         told += [fact for one in self.scenarios for fact in one.facts]
         return tuple(dict.fromkeys([*self.given, *told]))
 
@@ -184,11 +184,11 @@ class SecretPairs(Pairs):
         }
 
     @classmethod
-    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SecretPairs:
+    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SecretPairs:
         """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
         scenarios = tuple(read_scenarios(one) for one in data["scenarios"])
-        published = mandates if mandates.statements else None
-        return cls(mandates.schema, scenarios, tuple(data["given"]), data["level"], published)
+        published = figures if figures.statements else None
+        return cls(figures.schema, scenarios, tuple(data["given"]), data["level"], published)
 
 
 # --- what a promise over secret pairs means ------------------------------------------------------
@@ -249,7 +249,7 @@ def may_add(
     """
     for pairs in (one, other):
         expect(pairs, SecretPairs, "what is compared", "Give SecretPairs.", GuaranteeError)
-    if any(getattr(one, x) != getattr(other, x) for x in ("scenarios", "facts", "mandates")):
+    if any(getattr(one, x) != getattr(other, x) for x in ("scenarios", "facts", "figures")):
         return Joint("refuse", "they are about different beliefs or different public figures.")
     kind: Independence = "none"
     if blocks is not None:

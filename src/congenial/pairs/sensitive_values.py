@@ -94,9 +94,9 @@ class SensitiveValues(PublishedPairs):
         }
 
     @classmethod
-    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SensitiveValues:
+    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SensitiveValues:
         """Inverse of `to_dict`."""
-        return cls(mandates, tuple(data["public"]))
+        return cls(figures, tuple(data["public"]))
 
 
 def refuse_unpublished(figures: Invariants, public: tuple[str, ...]) -> None:

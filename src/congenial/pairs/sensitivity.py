@@ -144,7 +144,7 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
 def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
     """S_DP, S_Group and S_Semi of a query (Proposition 24), over cells that are possible at all."""
     expect(adjacency, SemiAdjacent, "the adjacency", "Give SemiAdjacent(published).")
-    free = Invariants(adjacency.schema, adjacency.mandates.zeros)
+    free = Invariants(adjacency.schema, adjacency.figures.zeros)
     group = SemiAdjacent(free, metric=adjacency.metric, within=adjacency.records)
     return Spaces(
         adjacency.records,
@@ -184,7 +184,7 @@ def _farthest(
     adjacency: Adjacency, statements: tuple[Statement, ...]
 ) -> tuple[Supremum, Supremum, Supremum]:
     """Each record that differs moves the query by at most the two largest columns together."""
-    cells, first = _classes(adjacency.mandates, statements)
+    cells, first = _classes(adjacency.figures, statements)
     matrix = cells.matrix(statements, first)
     sizes = np.sort(np.asarray(abs(matrix).sum(axis=0)).reshape(-1))[-2:]
     squares = np.sort(np.asarray(matrix.power(2).sum(axis=0)).reshape(-1))[-2:]
@@ -207,7 +207,7 @@ def _classes(figures: Invariants, statements: tuple[Statement, ...]) -> tuple[Ce
 
 def _rank(adjacency: Adjacency, statements: tuple[Statement, ...], dimension: int) -> int:
     """Rank of figures, people and query together, less that of figures and people."""
-    figures = adjacency.mandates
+    figures = adjacency.figures
     cells, first = _classes(figures, statements)
     fixed = cells.matrix(figures.equalities, first)
     told = any(np.all(cells.column(one)[1][first] == 1) for one in figures.equalities)

@@ -90,9 +90,9 @@ class SeveralRows(PublishedPairs, Adjacency):
             )
 
     @classmethod
-    def from_dict(cls, mandates: Invariants, data: Mapping[str, Any]) -> SeveralRows:
+    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SeveralRows:
         """Inverse of `to_dict`."""
-        return cls(mandates, data["max_rows"], data["never_empty"])
+        return cls(figures, data["max_rows"], data["never_empty"])
 
     def to_dict(self) -> dict[str, Any]:
         """Metric, rows and units apart, rows of one unit, whether a unit may be empty; words."""

@@ -32,24 +32,24 @@ LARGEST_ENUMERATION = 200_000  # tables, before the figures select among them
 class Universe:
     """All databases of n people over the schema, or those that conform to published figures."""
 
-    mandates: Invariants
+    figures: Invariants
 
     @property
     def words(self) -> str:
         """In words, for a guarantee."""
-        figures = "; ".join(s.label for s in self.mandates.equalities)
-        zeros = "; ".join(s.label for s in self.mandates.zeros)
+        figures = "; ".join(s.label for s in self.figures.equalities)
+        zeros = "; ".join(s.label for s in self.figures.zeros)
         words = "all datasets over the schema"
         if figures:
             words = f"all datasets that agree with the published figures ({figures})"
-        bounds = "; ".join(f"{s.label} {s.limit}" for s in self.mandates.bounds)
+        bounds = "; ".join(f"{s.label} {s.limit}" for s in self.figures.bounds)
         if bounds:
             words += f"{' and' if figures else ' that'} keep the public bounds ({bounds})"
         return f"{words}, without what is impossible by definition ({zeros})" if zeros else words
 
     def tables(self, n: int) -> Iterator[Table]:
         """Every table of n people over the whole schema that agrees with the published figures."""
-        schema = self.mandates.schema
+        schema = self.figures.schema
         cells = schema.size(schema.names)
         if comb(n + cells - 1, n) > LARGEST_ENUMERATION:
             raise StructureError(
@@ -61,7 +61,7 @@ class Universe:
         for people in combinations_with_replacement(range(cells), n):
             counts = np.bincount(np.asarray(people, dtype=np.int64), minlength=cells)
             table = Table(schema, schema.names, counts.reshape(shape).astype(np.int64))
-            if self.mandates.values is None or self.mandates.holds_for(table):
+            if self.figures.values is None or self.figures.holds_for(table):
                 yield table
 
 

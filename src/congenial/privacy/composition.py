@@ -105,7 +105,7 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     expect(descriptions, Sequence, "the releases", "Give a list of descriptions.", GuaranteeError)
     for d in descriptions:
         expect(d, get_args(AnyDescription), "a release", "Give its description.", GuaranteeError)
-        known = adjacency.mandates.statements
+        known = adjacency.figures.statements
         for statement in d.support.statements:
             if statement not in known:
                 raise GuaranteeError(
@@ -201,7 +201,7 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
     # On a grid of 10^-9, upwards: the promise is a number people can read.
     rounded = Fraction(ceil(value * 10**9), 10**9)
     alone = len(l1) == 1 and getattr(adjacency, "reading", "robust") == "robust"
-    attained = alone and signed[0][1].exact and adjacency.mandates == signed[0][0].support
+    attained = alone and signed[0][1].exact and adjacency.figures == signed[0][0].support
     return Supremum(rounded, attained, "enumeration" if attained else "closed form")
 
 

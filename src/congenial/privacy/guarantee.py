@@ -120,7 +120,7 @@ class Guarantee:
     @property
     def universe(self) -> Universe:
         """The databases among which the promise holds."""
-        return Universe(self.adjacency.mandates)
+        return Universe(self.adjacency.figures)
 
     def __le__(self, other: Guarantee) -> bool:
         """Weaker than or equal to `other` in the partial order of semi-dp, Definition 20."""
@@ -181,7 +181,7 @@ class Guarantee:
         own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
         if self.adjacency.side != "dataset":
             return tuple(own)
-        public = self.adjacency.mandates
+        public = self.adjacency.figures
         told = self._counts_people or bool(public.equalities or public.bounds)
         return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *own)
 
@@ -192,14 +192,14 @@ class Guarantee:
 
     def published_clause(self) -> str:
         """What is out, exactly, and so not protected."""
-        figures = [s.told for s in self.adjacency.mandates.equalities]
-        if self._counts_people and not self.adjacency.mandates.tells_total:
+        figures = [s.told for s in self.adjacency.figures.equalities]
+        if self._counts_people and not self.adjacency.figures.tells_total:
             figures.append("the number of people")
         published = f"Published exactly: {'; '.join(figures) or 'nothing'}."
-        bounds = "; ".join(s.told for s in self.adjacency.mandates.bounds)
+        bounds = "; ".join(s.told for s in self.adjacency.figures.bounds)
         if bounds:
             published += f" Public bounds: {bounds}."
-        impossible = "; ".join(s.label for s in self.adjacency.mandates.zeros)
+        impossible = "; ".join(s.label for s in self.adjacency.figures.zeros)
         if impossible:
             published += f" Impossible by definition: {impossible}."
         if figures or bounds or impossible:
@@ -274,10 +274,10 @@ class Guarantee:
         }
 
     @classmethod
-    def from_dict(cls, mandates: Any, data: dict[str, Any]) -> Guarantee:
+    def from_dict(cls, figures: Any, data: dict[str, Any]) -> Guarantee:
         """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
         return cls(
-            read_pairs(mandates, data["adjacency"]),
+            read_pairs(figures, data["adjacency"]),
             Tradeoff.from_dict(data["tradeoff"]),
             data["basis"],
             tuple(data["assumptions"]),

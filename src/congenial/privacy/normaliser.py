@@ -108,17 +108,17 @@ class Conditions:
         )
 
     @classmethod
-    @takes(GuaranteeError, mandates=Invariants, table=PLAIN_NAMES, distance=COUNT, replaced=FLAG)
+    @takes(GuaranteeError, figures=Invariants, table=PLAIN_NAMES, distance=COUNT, replaced=FLAG)
     def of(
-        cls, mandates: Invariants, table: tuple[str, ...], distance: int, replaced: bool = True
+        cls, figures: Invariants, table: tuple[str, ...], distance: int, replaced: bool = True
     ) -> Conditions:
         """Those of counts over `table` given the figures and m >= 0."""
         return cls(
-            support(mandates, table),
-            limits(mandates, table),
+            support(figures, table),
+            limits(figures, table),
             distance,
             replaced,
-            enumerate_pairs(mandates, table, replaced),
+            enumerate_pairs(figures, table, replaced),
         )
 
     @property

@@ -67,7 +67,7 @@ def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
             "Read as beliefs: someone who guesses from which of two such datasets the release was "
             f"drawn is right at most {percent(right)} of the time (50 % is chance)."
         )
-    alone = adjacency.metric == "replace-one" and not adjacency.mandates.statements
+    alone = adjacency.metric == "replace-one" and not adjacency.figures.statements
     person = (
         " This holds for one person's answer too, if beliefs about different people are "
         "independent."

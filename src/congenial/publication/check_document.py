@@ -25,8 +25,8 @@ def of_check(result: PlanCheck, want: str | None, suppose: Sequence[str]) -> Doc
     from congenial.kinds.registry import of_section
     from congenial.privacy.semantics import neighbourhood
 
-    plan, mandates = result.plan, result.mandates
-    adjacency = plan.adjacency(mandates)
+    plan, figures = result.plan, result.figures
+    adjacency = plan.adjacency(figures)
     return {
         "mandates": [
             {
@@ -36,12 +36,12 @@ def of_check(result: PlanCheck, want: str | None, suppose: Sequence[str]) -> Doc
                 "relation": statement.relation,
                 "figures": plan.schema.size(statement.by) if statement.relation == "=" else 0,
                 "bound": statement.limit or None,
-                "redundant": statement.label in mandates.redundant,
+                "redundant": statement.label in figures.redundant,
             }
-            for statement in mandates.statements
+            for statement in figures.statements
         ],
-        "structure": mandates.structure,
-        "independent_figures": mandates.rank,
+        "structure": figures.structure,
+        "independent_figures": figures.rank,
         "adjacency": {
             "metric": adjacency.metric,
             "records": _apart(adjacency),
@@ -77,7 +77,7 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
             "rows that come and go keep no count exact.",
             remedy="Use --suppose beside [publish], or with one row per person.",
         )
-    known = suppose(result.mandates, *(count(one) for one in conditions))
+    known = suppose(result.figures, *(count(one) for one in conditions))
     adjacency = result.plan.adjacency(known)
     return {
         "known": list(conditions),
@@ -103,7 +103,7 @@ def _budget(result: PlanCheck) -> Document:
     done = {entry.name for entry in before}
     open_now = [one for one in result.releases if one.section.name not in done]
     asked = [one.mechanism.description for one in open_now]
-    adjacency = plan.adjacency(result.mandates)
+    adjacency = plan.adjacency(result.figures)
     together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
     spent = Loss() if result.spent is None else result.spent
     return {

@@ -80,7 +80,7 @@ def show(document: Document, screen: Screen) -> None:
     """Everything."""
     kinds = [by_name(one["kind"]) for one in document["releases"]]
     if not kinds or any(kind.given_figures for kind in kinds):
-        _show_mandates(document, screen)
+        _show_figures(document, screen)
     _say_done(document, screen)
     for kind, one in zip(kinds, document["releases"], strict=True):
         kind.show(one, screen, document["want"])
@@ -115,7 +115,7 @@ def _show_budget(budget: Document, screen: Screen) -> None:
         screen.paragraph(refused, style="red")
 
 
-def _show_mandates(document: Document, screen: Screen) -> None:
+def _show_figures(document: Document, screen: Screen) -> None:
     screen.heading("Published exactly")
     adjacency = document["adjacency"]
     if not document["mandates"]:

@@ -288,10 +288,10 @@ class Plan(Section):
         return "several rows" if self.publish else "add-remove"
 
     def adjacency(
-        self, mandates: Invariants | None = None, reading: Reading = "robust"
+        self, figures: Invariants | None = None, reading: Reading = "robust"
     ) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
-        figures = self.invariants if mandates is None else mandates
+        known = self.invariants if figures is None else figures
         if self.data.max_rows is not None:
             if not self.publish:
                 return AddRemove(self.schema, self.data.max_rows)
@@ -302,8 +302,8 @@ class Plan(Section):
                 )
             from congenial.pairs.several_rows import SeveralRows
 
-            return SeveralRows(figures, self.data.max_rows)
-        return SemiAdjacent(figures, reading)
+            return SeveralRows(known, self.data.max_rows)
+        return SemiAdjacent(known, reading)
 
     @property
     def source(self) -> PlannedSource:

@@ -53,7 +53,7 @@ class PublishPreview:
     `repricing` is None where there is no ledger yet.
     """
 
-    mandates: Invariants
+    figures: Invariants
     new: tuple[Statement, ...]
     warnings: tuple[PublishWarning, ...]
     repricing: Repricing | None

@@ -60,7 +60,7 @@ class PlanCheck:
     """Result of `check`: structure of the figures, adjacency, and every release."""
 
     plan: Plan
-    mandates: Invariants
+    figures: Invariants
     published: bool
     releases: list[Checked]
     ledger: Ledger | None
@@ -74,7 +74,7 @@ class PlanCheck:
     @property
     def basis(self) -> str:
         """On what the figures rest."""
-        if not self.mandates.equalities:
+        if not self.figures.equalities:
             return "exact for every dataset"
         if self.published:
             return "exact for the figures as published"
@@ -87,18 +87,18 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
     What was drawn already is named and not worked out, unless `again`.
     """
     ledger = open_ledger(plan, create=False)
-    mandates = exact_figures(plan, ledger)
-    published = bool(plan.statements) and mandates.values is not None
+    figures = exact_figures(plan, ledger)
+    published = bool(plan.statements) and figures.values is not None
     wish = None if want is None else _wish(want, plan)
     done = () if again or wish is not None else _made(plan, ledger)
     open_sections = [one for one in plan.release if one.name not in done]
-    rows = [of_section(one).check(plan, one, mandates, wish) for one in open_sections]
+    rows = [of_section(one).check(plan, one, figures, wish) for one in open_sections]
     if wish is not None and not any(of_section(one.section).answers(one) for one in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows that.",
             remedy="Ask about the axes of a released table, or coarser ones.",
         )
-    return PlanCheck(plan, mandates, published, rows, ledger, done)
+    return PlanCheck(plan, figures, published, rows, ledger, done)
 
 
 def _wish(text: str, plan: Plan) -> Want:
@@ -149,16 +149,16 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     """
     if ledger is None:
         return plan.invariants
-    known = ledger.mandates
+    known = ledger.figures
     if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
         known = replace(known, schema=plan.schema)  # the same population in other words
     return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
 
 
-def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], mandates: Invariants) -> None:
+def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], figures: Invariants) -> None:
     """What cannot work under these figures says so, before anything is recorded or drawn."""
     for section in sections:
-        of_section(section).build(plan, section, mandates)
+        of_section(section).build(plan, section, figures)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class PublishResult:
     and which statements were not public before.
     """
 
-    mandates: Invariants
+    figures: Invariants
     folder: Path
     repricing: Repricing
     new: tuple[Statement, ...]
@@ -193,7 +193,7 @@ def publish(
     figures, table = _compute(plan, before, progress)
     if confirm is not None:
         confirm(_preview(figures, table, before, FEWER_THAN))
-    known = Invariants(plan.schema) if before is None else before.mandates
+    known = Invariants(plan.schema) if before is None else before.figures
     ledger = _now_open(plan, before, who)
     repricing = ledger.publish(
         figures, accept_weaker=accept_weaker, plan_digest=plan.digest_with_files
@@ -222,7 +222,7 @@ def _preview(
 ) -> PublishPreview:
     from congenial.publication.publish_preview import PublishPreview, warnings
 
-    known = () if ledger is None else ledger.mandates.statements
+    known = () if ledger is None else ledger.figures.statements
     new = tuple(one for one in figures.statements if one not in known)
     repricing = None if ledger is None else ledger.repriced_with(figures)
     return PublishPreview(figures, new, warnings(figures, table, fewer_than), repricing)
@@ -239,7 +239,7 @@ def _compute(
             "the plan publishes nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
-    known = Invariants(plan.schema) if before is None else before.mandates
+    known = Invariants(plan.schema) if before is None else before.figures
     done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
     to_come = [section for section in plan.release if section.name not in done]
     with suppress(StructureError):  # what does not fit yet may fit once values are known
@@ -297,14 +297,14 @@ def published_so_far(plan: Plan) -> Invariants:
 
 
 def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
-    mandates = Invariants(plan.schema) if ledger is None else ledger.mandates
-    missing = [s.label for s in plan.statements if s not in mandates.statements]
+    figures = Invariants(plan.schema) if ledger is None else ledger.figures
+    missing = [s.label for s in plan.statements if s not in figures.statements]
     if missing:
         raise MandateError(
             f"in the plan but not yet published: {'; '.join(missing)}.",
             remedy="Run `congenial publish` first.",
         )
-    return mandates
+    return figures
 
 
 def release(
@@ -383,11 +383,11 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     sections = [plan.named(name) for name in names]
     ledger = open_ledger(plan, create=False)
     _refuse_unfit(plan, sections, exact_figures(plan, ledger))
-    mandates = _published(plan, ledger)
-    checks = [of_section(one).check(plan, one, mandates) for one in sections]
+    figures = _published(plan, ledger)
+    checks = [of_section(one).check(plan, one, figures) for one in sections]
     asked = [one.mechanism.description for one in checks]
     before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]
-    adjacency, budget = plan.adjacency(mandates), plan.budget.budget()
+    adjacency, budget = plan.adjacency(figures), plan.budget.budget()
     together = joint_loss([*before, *asked], adjacency)
     if not budget.allows(together):
         raise BudgetError(
@@ -439,7 +439,7 @@ def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
         figures = Invariants.from_dict(ledger.schema, recorded)
     except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
         return False
-    return set(figures.statements) <= set(ledger.mandates.statements)
+    return set(figures.statements) <= set(ledger.figures.statements)
 
 
 def _file(plan: Plan) -> Path:

@@ -132,7 +132,7 @@ def _records_words(release: Release) -> str:
         "The two datasets compared by the promise differ in at most "
         f"{counted(adjacency.records, 'record')} (a* in the papers)"
     )
-    if adjacency.records > 1 and adjacency.mandates.equalities:
+    if adjacency.records > 1 and adjacency.figures.equalities:
         others = "another person's answer" if adjacency.records == 2 else "other people's answers"
         words += (
             f", because giving one person another answer may force {others} to change too, so that "

@@ -125,14 +125,14 @@ class Synthesizer:
         _ = self.kernels
 
     def _check_size(self) -> None:
-        mandates = self.adjacency.mandates
-        refuse_unpublished(mandates, self.public)
+        figures = self.adjacency.figures
+        refuse_unpublished(figures, self.public)
         if not isinstance(self.adjacency, (Adjacency, SensitiveValues)):
             raise GuaranteeError(
                 f"'{self.name}' protects records, not {self.adjacency.metric}.",
                 remedy="Use ReplaceOne, SemiAdjacent, SensitiveValues or AddRemove.",
             )
-        if self.adds and mandates.equalities:
+        if self.adds and figures.equalities:
             raise GuaranteeError(
                 "synthetic records given published figures are priced for replaced records only.",
                 remedy="Replace records (unit without max_rows), or publish nothing.",
@@ -143,8 +143,8 @@ class Synthesizer:
                 "when rows are added or removed.",
                 remedy="Give records a public number, or replace records (unit without max_rows).",
             )
-        figures = self.shown.bases or self.public
-        if self.records is not None and figures:
+        told = self.shown.bases or self.public
+        if self.records is not None and told:
             raise GuaranteeError(
                 f"{self.records} records cannot agree with figures published of all people.",
                 remedy="Leave records out: a copy then has n of them.",
@@ -231,29 +231,29 @@ class Synthesizer:
     @cached_property
     def shown(self) -> Invariants:
         """Published figures about columns that the files have, which their records keep."""
-        return shown(self.adjacency.mandates, self.names)
+        return shown(self.adjacency.figures, self.names)
 
     @property
     def given(self) -> Invariants | None:
         """Figures of which the files show something and rules they keep; None if there is none."""
-        mandates, labels = self.adjacency.mandates, {s.label for s in self.shown.statements}
+        figures, labels = self.adjacency.figures, {s.label for s in self.shown.statements}
         kept = [
             not set(Cells(self.schema, (s,)).bases).isdisjoint(self.names)
             if s.relation == "zero"
             else self.records is None and s.label in labels
-            for s in mandates.statements
+            for s in figures.statements
         ]
         if not any(kept):
             return None
-        statements = tuple(compress(mandates.statements, kept))
-        values = None if mandates.values is None else tuple(compress(mandates.values, kept))
+        statements = tuple(compress(figures.statements, kept))
+        values = None if figures.values is None else tuple(compress(figures.values, kept))
         return Invariants(self.schema, statements, values)
 
     @cached_property
     def kernels(self) -> list[ColumnKernel]:
         """One kernel per column."""
-        mandates = self.adjacency.mandates
-        return build_kernels(self.columns, self.public, mandates, self.bound, self.totals)
+        figures = self.adjacency.figures
+        return build_kernels(self.columns, self.public, figures, self.bound, self.totals)
 
     @property
     def settled(self) -> tuple[str, ...]:
@@ -267,7 +267,7 @@ class Synthesizer:
     @cached_property
     def totals(self) -> FixedTotals | None:
         """Published totals the first column is drawn given."""
-        return fixed_totals(self.columns, self.public, self.adjacency.mandates)
+        return fixed_totals(self.columns, self.public, self.adjacency.figures)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -339,7 +339,7 @@ class Synthesizer:
     def fetch(self, data: Table | Microdata) -> tuple[list[Ints], int]:
         """CONFIDENTIAL: each column's counts (contexts, levels), and n; checks the figures."""
         expect(data, (Table, Microdata), "the data", "Give a Table or Microdata.", DataError)
-        figures = self.adjacency.mandates
+        figures = self.adjacency.figures
         if figures.statements:
             figures.refuse_other_data(_margin(data, figures.bases))
         counts = [

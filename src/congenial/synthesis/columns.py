@@ -138,7 +138,7 @@ def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema
 def build_kernels(
     columns: Sequence[Column],
     public: Sequence[str],
-    mandates: Invariants,
+    figures: Invariants,
     bound: Fraction,
     totals: FixedTotals | None = None,
 ) -> list[ColumnKernel]:
@@ -148,7 +148,7 @@ def build_kernels(
     """
     held = [*public, *(column.name for column in columns)]
     allowed = [
-        _allowed(column, held[:at], held, mandates)
+        _allowed(column, held[:at], held, figures)
         for at, column in enumerate(columns, start=len(public) + 1)
     ]
     free = [at for at in range(len(columns)) if at or not settled(totals, allowed[0])]
@@ -157,12 +157,12 @@ def build_kernels(
     for at, (column, possible) in enumerate(zip(columns, allowed, strict=True)):
         made = kernel_of(
             column.model,
-            attribute=mandates.schema.attribute(column.name),
+            attribute=figures.schema.attribute(column.name),
             allowed=possible,
             bound=bound * column.share / (whole if at in free else column.share),
             weighting=column.weighting,
             correct=column.correct,
-            predictors=_predictors(column, mandates.schema),
+            predictors=_predictors(column, figures.schema),
         )
         if at not in free:  # built all the same: a model that makes no sense is refused
             made = SettledKernel(column.model, made.attribute, possible, Fraction(0))
@@ -190,17 +190,17 @@ def _predictors(column: Column, schema: Schema) -> Floats | None:
 
 
 def _allowed(
-    column: Column, known: Sequence[str], held: Sequence[str], mandates: Invariants
+    column: Column, known: Sequence[str], held: Sequence[str], figures: Invariants
 ) -> Bools:
     """Which levels are possible in each context, (contexts, levels).
 
     A rule is kept by the last of its columns, which must be given all the others in full. Columns
     that no file holds are left open: impossible is what is so for all their levels.
     """
-    schema, names = mandates.schema, column.table
+    schema, names = figures.schema, column.table
     shape = tuple(axis.size for axis in schema.axes(names))
     allowed = np.ones(shape, dtype=bool)
-    for rule in mandates.zeros:
+    for rule in figures.zeros:
         cells = Cells(schema, (rule,))
         told = [base for base in cells.bases if base in held]
         if column.name not in told or any(base not in known for base in told):
@@ -249,15 +249,15 @@ class FixedTotals:
         return np.concatenate([[n - int(self.figures.sum())], self.figures])
 
 
-def shown(mandates: Invariants, names: Collection[str]) -> Invariants:
+def shown(figures: Invariants, names: Collection[str]) -> Invariants:
     """The figures and bounds that a file with these columns shows, under their own labels.
 
     Those about a column that the file lacks are no part of it, except that a table of people by
     more columns than the file has fixes its margin over the ones it has.
     """
-    schema, found = mandates.schema, []
-    figures = mandates.values or (None,) * len(mandates.statements)
-    for statement, figure in zip(mandates.statements, figures, strict=True):
+    schema, found = figures.schema, []
+    known = figures.values or (None,) * len(figures.statements)
+    for statement, figure in zip(figures.statements, known, strict=True):
         if statement.relation == "zero":
             continue
         if set(Cells(schema, (statement,)).bases) <= set(names):
@@ -271,18 +271,18 @@ def shown(mandates: Invariants, names: Collection[str]) -> Invariants:
             found.append((replace(statement, by=axes), told))
     values = tuple(figure for _, figure in found)
     return Invariants(
-        schema, tuple(s for s, _ in found), None if mandates.values is None else values
+        schema, tuple(s for s, _ in found), None if figures.values is None else values
     )
 
 
 def fixed_totals(
-    columns: Sequence[Column], public: Sequence[str], mandates: Invariants
+    columns: Sequence[Column], public: Sequence[str], figures: Invariants
 ) -> FixedTotals | None:
     """The published figures that drawing must respect; None if predictors keep them all.
 
     Figures about columns that the files do not have need not be kept; they only enter the price.
     """
-    seen = shown(mandates, {*public, *(column.name for column in columns)})
+    seen = shown(figures, {*public, *(column.name for column in columns)})
     kept = [s for s in seen.statements if set(Cells(seen.schema, (s,)).bases) - set(public)]
     if not kept:
         return None

@@ -245,7 +245,7 @@ def _key(synthesizer: Synthesizer, measure: Measure, replicates: int) -> str:
     told = synthesizer.to_dict()
     plain = [{k: v for k, v in one.items() if k != "weighting"} for one in told["columns"]]
     pairs = synthesizer.adjacency
-    parts = [plain, told["public"], told["records"], pairs.to_dict(), pairs.mandates.digest]
+    parts = [plain, told["public"], told["records"], pairs.to_dict(), pairs.figures.digest]
     parts += [synthesizer.settled, list(summary([0.0]))]  # whose share goes where; what is kept
     text = json.dumps([*parts, measure.words, replicates, DRAWS], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

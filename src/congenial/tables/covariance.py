@@ -60,7 +60,7 @@ class Covariance:
         return "bound" if "bound" in found else "exact"
 
     def _support(self, b: int) -> Support:
-        return support(self.measurements.mandates, self.measurements.workload.tables[b])
+        return support(self.measurements.figures, self.measurements.workload.tables[b])
 
     # ---- tables ------------------------------------------------------------------------------
 
@@ -136,8 +136,8 @@ def separable_part(measurements: Measurements) -> Measurements:
     Leaving out information cannot lower a variance. Starts from the finest measured tables; leaves
     out the figures only if no table separates beside them.
     """
-    for mandates in (measurements.mandates, Invariants(measurements.workload.schema)):
-        found = _greedy(measurements, mandates)
+    for figures in (measurements.figures, Invariants(measurements.workload.schema)):
+        found = _greedy(measurements, figures)
         if found is not None:
             return found
     raise StructureError(
@@ -145,20 +145,20 @@ def separable_part(measurements: Measurements) -> Measurements:
     )
 
 
-def _greedy(measurements: Measurements, mandates: Invariants) -> Measurements | None:
+def _greedy(measurements: Measurements, figures: Invariants) -> Measurements | None:
     """Tables added from fine to coarse, as long as what is measured separates."""
     by_size = sorted(measurements.measured, key=lambda b: -measurements.margins[b].size)
     kept: list[int] = []
     found = None
     for b in by_size:
         trial = [*kept, b]
-        one = _only(measurements, trial, mandates)
+        one = _only(measurements, trial, figures)
         if not isinstance(choose_inverse(one), GradientInverse):
             kept, found = trial, one
     return found
 
 
-def _only(measurements: Measurements, kept: Sequence[int], mandates: Invariants) -> Measurements:
+def _only(measurements: Measurements, kept: Sequence[int], figures: Invariants) -> Measurements:
     tables = tuple(measurements.workload.tables[b] for b in kept)
     work = Workload(measurements.workload.schema, measurements.workload.axes, tables)
-    return Measurements(work, tuple(measurements.precisions[b] for b in kept), mandates)
+    return Measurements(work, tuple(measurements.precisions[b] for b in kept), figures)

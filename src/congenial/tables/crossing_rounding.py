@@ -97,7 +97,7 @@ class _Moves:
 def figure_classes(work: Measurements) -> tuple[Ints, np.ndarray]:
     """Classes of cells that no figure tells apart, and whether any figure counts the cell."""
     labels, counted = [np.zeros(work.size)], np.zeros(work.size, dtype=bool)
-    for figure in work.figures:
+    for figure in work.figure_rows:
         along = [n if at in figure.mentions else 1 for at, n in enumerate(work.shape)]
         weight = np.broadcast_to(figure.weight.reshape(along), work.shape).reshape(-1)
         labels += [weight, np.where(weight != 0, cell_numbers(figure.by), -1)]

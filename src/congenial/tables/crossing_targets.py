@@ -101,11 +101,12 @@ def _onto(number: Ints, size: int, sums: KnownSums) -> KnownSums | None:
 
 def _counted(work: Measurements) -> list[tuple[FigureRows, Floats, Measurements]]:
     """Exact figures with their values, and structural zeros."""
-    equal = len(work.mandates.equalities)
+    equal = len(work.figures.equalities)
     found = [
-        (one, work.published(i).astype(float), work) for i, one in enumerate(work.figures[:equal])
+        (one, work.published(i).astype(float), work)
+        for i, one in enumerate(work.figure_rows[:equal])
     ]
-    return found + [(one, np.zeros(one.by.shape), work) for one in work.figures[equal:]]
+    return found + [(one, np.zeros(one.by.shape), work) for one in work.figure_rows[equal:]]
 
 
 def _figure(known: tuple[FigureRows, Floats, Measurements]) -> KnownSums | None:

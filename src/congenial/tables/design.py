@@ -151,14 +151,14 @@ class Design:
         invert = self.law == "gaussian"
         return tuple((1 / p if invert else p) if p else None for p in self.parameters)
 
-    def measurements(self, mandates: Invariants) -> Measurements:
+    def measurements(self, figures: Invariants) -> Measurements:
         """The tables with the precision of their noise given exact figures."""
         pairs = zip(self.workload.tables, self.scales, strict=True)
         precisions = (
-            1 / noise_variance(self.family, scale, support(mandates, names)).value if scale else 0.0
+            1 / noise_variance(self.family, scale, support(figures, names)).value if scale else 0.0
             for names, scale in pairs
         )
-        return Measurements(self.workload, tuple(precisions), mandates)
+        return Measurements(self.workload, tuple(precisions), figures)
 
     @property
     def words(self) -> str:

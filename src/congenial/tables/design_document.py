@@ -34,14 +34,14 @@ APPROXIMATED = (
 )
 
 
-def variance_model(workload: Workload, mandates: Invariants) -> Information:
+def variance_model(workload: Workload, figures: Invariants) -> Information:
     """The variances that a design makes small; `approximate` where they have no closed form."""
-    mandates = summed_out(mandates, workload.axes)
-    kept = mandates.tells_total
+    figures = summed_out(figures, workload.axes)
+    kept = figures.tells_total
     try:
-        return Information.of(workload, mandates, people_kept=kept)
+        return Information.of(workload, figures, people_kept=kept)
     except StructureError:
-        return nested_information(workload, mandates, people_kept=kept)
+        return nested_information(workload, figures, people_kept=kept)
 
 
 def document(found: Design, model: Information, aim: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _recheck(
     told: Mapping[str, Any], workload: Workload, adjacency: Adjacency, drawn: Sequence[Fraction]
 ) -> DesignChecks:
     types, law = difference_types(adjacency, workload), told["law"]
-    model = variance_model(workload, adjacency.mandates)
+    model = variance_model(workload, adjacency.figures)
     found = Design(
         workload,
         types,

@@ -31,27 +31,27 @@ def design_for_cells(
     types: DifferenceTypes,
     model: Information,
     limits: Mapping[int, float],
-    mandates: Invariants,
+    figures: Invariants,
     law: Law = "gaussian",
 ) -> Design:
     """A design whose worst cell of table b has a variance of at most `limits[b]`."""
     aims = dict(limits)
     for _ in range(ROUNDS):
         found = design_for_accuracy(workload, types, model, aims, law)
-        excess = _excess(found, limits, mandates)
+        excess = _excess(found, limits, figures)
         if max(excess.values()) <= ENOUGH:
             break
         aims = {b: aim / max(1.0, excess[b]) for b, aim in aims.items()}
     if law == "geometric":
-        return _least(found, limits, mandates)
-    return _more(found, max(1.0, *_excess(found, limits, mandates).values()))
+        return _least(found, limits, figures)
+    return _more(found, max(1.0, *_excess(found, limits, figures).values()))
 
 
-def _least(found: Design, limits: Mapping[int, float], mandates: Invariants) -> Design:
+def _least(found: Design, limits: Mapping[int, float], figures: Invariants) -> Design:
     """The same with the least multiple of its parameters that meets the limits, nearly."""
 
     def enough(factor: float) -> bool:
-        return max(_excess(_more(found, factor), limits, mandates).values()) <= 1
+        return max(_excess(_more(found, factor), limits, figures).values()) <= 1
 
     high = 1.0
     while not enough(high):
@@ -65,9 +65,9 @@ def _least(found: Design, limits: Mapping[int, float], mandates: Invariants) -> 
     return _more(found, high)
 
 
-def _excess(found: Design, limits: Mapping[int, float], mandates: Invariants) -> dict[int, float]:
+def _excess(found: Design, limits: Mapping[int, float], figures: Invariants) -> dict[int, float]:
     """Worst variance of each table, relative to its limit."""
-    together = JointEstimator(found.workload, found.family, found.scales, mandates)
+    together = JointEstimator(found.workload, found.family, found.scales, figures)
     tables = found.workload.tables
     return {
         b: float(together.deviations(tables[b]).values.max(initial=0.0)) ** 2 / limit

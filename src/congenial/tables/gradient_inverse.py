@@ -45,7 +45,7 @@ class GradientInverse:
 
     @cached_property
     def _kernel(self) -> RowSpace:
-        return RowSpace(figure_matrix(self.measurements.figures, self.measurements.shape))
+        return RowSpace(figure_matrix(self.measurements.figure_rows, self.measurements.shape))
 
     def project(self, vectors: Floats) -> Floats:
         """The part of vectors (batch, *shape) in the kernel of the figures."""

@@ -143,7 +143,7 @@ class Information:
     def of(
         cls,
         workload: Workload,
-        mandates: Invariants,
+        figures: Invariants,
         *,
         people_kept: bool = True,
         approximate: bool = False,
@@ -153,11 +153,11 @@ class Information:
         StructureError where it does not decouple, unless an approximation will do. Figures that
         are no full margins are left out, which can only enlarge variances.
         """
-        names = [n for n in workload.schema.names if n in {*workload.axes, *mandates.bases}]
-        known = figure_margins(mandates, names, people_kept=people_kept).margins
+        names = [n for n in workload.schema.names if n in {*workload.axes, *figures.bases}]
+        known = figure_margins(figures, names, people_kept=people_kept).margins
         at = [names.index(name) for name in workload.axes]
-        figures = tuple(Margin(tuple(one.partitions[k] for k in at)) for one in known)
-        chains = tuple(_chain(workload, figures, k) for k in range(len(at)))
+        margins = tuple(Margin(tuple(one.partitions[k] for k in at)) for one in known)
+        chains = tuple(_chain(workload, margins, k) for k in range(len(at)))
         unequal = _unequal(workload)
         if len(unequal) > 1 and not approximate:
             named = " and ".join(repr(workload.axes[axis]) for axis in unequal)
@@ -166,7 +166,7 @@ class Information:
                 remedy="Use a model of variances that solves for them.",
             )
         tree = max(unequal, key=lambda axis: workload.finest[axis], default=None)
-        return cls(workload, figures, chains, tree, len(unequal) > 1)
+        return cls(workload, margins, chains, tree, len(unequal) > 1)
 
     # ---- steps ---------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class JointEstimator:
     workload: Workload
     family: Family
     scales: tuple[Fraction | None, ...]
-    mandates: Invariants
+    figures: Invariants
     keep: tuple[str, ...] = ()
 
     @cached_property
@@ -57,10 +57,10 @@ class JointEstimator:
         """The same with precisions."""
         pairs = zip(self.workload.tables, self.scales, strict=True)
         precisions = tuple(0.0 if s is None else 1 / self._variance(n, s) for n, s in pairs)
-        return Measurements(self.workload, precisions, self.mandates)
+        return Measurements(self.workload, precisions, self.figures)
 
     def _variance(self, names: tuple[str, ...], scale: Fraction) -> float:
-        return noise_variance(self.family, scale, support(self.mandates, names)).value
+        return noise_variance(self.family, scale, support(self.figures, names)).value
 
     @cached_property
     def covariance(self) -> Covariance:
@@ -101,7 +101,7 @@ class JointEstimator:
         """Whole counts of made-up people, spread as evenly as the figures allow, fitted to tables
         without noise; or why there are none.
         """
-        if self.mandates.equalities and self.mandates.values is None:
+        if self.figures.equalities and self.figures.values is None:
             return NOT_YET
         if self.measurements.size > LARGEST_WHOLE:
             return (

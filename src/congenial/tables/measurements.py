@@ -50,10 +50,10 @@ class Measurements:
 
     workload: Workload
     precisions: tuple[float, ...]
-    mandates: Invariants
+    figures: Invariants
 
     def __post_init__(self) -> None:
-        check_fields(self, PlanError, workload=Workload, precisions=NUMBERS, mandates=Invariants)
+        check_fields(self, PlanError, workload=Workload, precisions=NUMBERS, figures=Invariants)
         tables = self.workload.tables
         if len(self.precisions) != len(tables):
             raise PlanError(
@@ -68,7 +68,7 @@ class Measurements:
                 )
         if not any(self.precisions):
             raise PlanError("no table is measured.", remedy="Give some table a precision above 0.")
-        if self.mandates.schema.digest != self.workload.schema.digest:
+        if self.figures.schema.digest != self.workload.schema.digest:
             raise MandateError(
                 "the figures are about another schema than the tables.", remedy="Use one schema."
             )
@@ -78,7 +78,7 @@ class Measurements:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Attributes of the cells: those of the tables and those of the figures."""
-        used = {*self.workload.axes, *self.mandates.bases}
+        used = {*self.workload.axes, *self.figures.bases}
         return tuple(name for name in self.workload.schema.names if name in used)
 
     @cached_property
@@ -93,7 +93,7 @@ class Measurements:
         for margin in self._domain.margins:
             for seen, partition in zip(told, margin.partitions, strict=True):
                 seen.append(partition)
-        for statement in self.mandates.statements:
+        for statement in self.figures.statements:
             for seen, partition in zip(told, self._seen_by(statement), strict=True):
                 seen.append(partition)
         return tuple(common_refinement(seen) for seen in told)
@@ -145,10 +145,10 @@ class Measurements:
     # ---- the figures -------------------------------------------------------------------------
 
     @cached_property
-    def figures(self) -> tuple[FigureRows, ...]:
+    def figure_rows(self) -> tuple[FigureRows, ...]:
         """Exact figures and structural zeros as rows over the cells."""
-        rows = [self.rows_of(s) for s in self.mandates.equalities]
-        rows += [self._zero_rows(s) for s in self.mandates.zeros]
+        rows = [self.rows_of(s) for s in self.figures.equalities]
+        rows += [self._zero_rows(s) for s in self.figures.zeros]
         return tuple(rows)
 
     def rows_of(self, statement: Statement) -> FigureRows:
@@ -179,42 +179,42 @@ class Measurements:
 
     def published(self, i: int) -> Ints:
         """The i-th exact figure's values, with one axis per attribute of the cells."""
-        mandates = self.mandates
-        if mandates.values is None:
+        figures = self.figures
+        if figures.values is None:
             raise MandateError("the figures have no values yet.", remedy="Publish them first.")
-        statement = mandates.equalities[i]
-        values = mandates.values[mandates.statements.index(statement)]
+        statement = figures.equalities[i]
+        values = figures.values[figures.statements.index(statement)]
         assert values is not None
         schema = self.workload.schema
         places = [self.names.index(schema.axis(name).base) for name in statement.by]
         order = sorted(range(len(places)), key=places.__getitem__)
-        return np.asarray(values.transpose(order).reshape(self.figures[i].by.shape))
+        return np.asarray(values.transpose(order).reshape(self.figure_rows[i].by.shape))
 
     # ---- a table that has the figures --------------------------------------------------------
 
     @cached_property
     def start(self) -> Floats:
-        """Real cells over the figures' attributes (`mandates.bases`) that have every figure."""
-        mandates = self.mandates
-        if not mandates.equalities:
-            return np.zeros((1,) * len(mandates.bases))
-        if mandates.values is None:
+        """Real cells over the figures' attributes (`figures.bases`) that have every figure."""
+        figures = self.figures
+        if not figures.equalities:
+            return np.zeros((1,) * len(figures.bases))
+        if figures.values is None:
             raise MandateError("the figures have no values yet.", remedy="Publish them first.")
-        atoms = mandates.atoms
+        atoms = figures.atoms
         sizes = np.bincount(atoms[atoms > 0], minlength=int(atoms.max(initial=0)) + 1)[1:]
         scale = sp.diags(np.sqrt(sizes))
-        inside = RowSpace(mandates.matrix @ scale).solution(mandates.flat_values.astype(float))
+        inside = RowSpace(figures.matrix @ scale).solution(figures.flat_values.astype(float))
         per_cell = np.concatenate([[0.0], inside / np.sqrt(np.maximum(sizes, 1))])
-        return per_cell[np.maximum(atoms, 0)].reshape(mandates.cells.shape)
+        return per_cell[np.maximum(atoms, 0)].reshape(figures.cells.shape)
 
     def start_totals(self, margin: Margin) -> Floats:
         """T x of some real cells x that have every exact figure."""
-        if not self.mandates.equalities:
+        if not self.figures.equalities:
             return np.zeros(margin.shape)
         totals = self.start
         for at, name in enumerate(self.names):
             of_level = margin.partitions[at].array[self.cells[at].array]
-            if name in self.mandates.bases:
+            if name in self.figures.bases:
                 totals = _sum_axis(totals, Partition.of(of_level), at)
             else:  # the figures do not see it: evenly over its levels
                 share = np.bincount(of_level) / len(of_level)

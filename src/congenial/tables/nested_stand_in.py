@@ -63,15 +63,15 @@ def _shares(levels: Ints, size: int) -> Ints:
 
 
 def nested_information(
-    workload: Workload, mandates: Invariants, *, people_kept: bool
+    workload: Workload, figures: Invariants, *, people_kept: bool
 ) -> Information:
     """The variance model of tables and figures with stand-ins that nest; it is approximate."""
-    names = [n for n in workload.schema.names if n in {*workload.axes, *mandates.bases}]
+    names = [n for n in workload.schema.names if n in {*workload.axes, *figures.bases}]
     at = [names.index(name) for name in workload.axes]
-    known = figure_margins(mandates, names, people_kept=people_kept).margins
-    figures = [Margin(tuple(one.partitions[k] for k in at)) for one in known]
+    known = figure_margins(figures, names, people_kept=people_kept).margins
+    margins = [Margin(tuple(one.partitions[k] for k in at)) for one in known]
     chains = [
-        stand_ins(one.partitions[k] for one in (*figures, *workload.margins))
+        stand_ins(one.partitions[k] for one in (*margins, *workload.margins))
         for k in range(len(at))
     ]
     nested = Workload(workload.schema, workload.axes, workload.tables)
@@ -79,7 +79,7 @@ def nested_information(
     ordered = tuple(tuple(sorted(set(c.values()), key=lambda one: one.size)) for c in chains)
     unequal = [k for k, chain in enumerate(ordered) if any(map(_uneven, chain))]
     tree = max(unequal, key=lambda axis: workload.finest[axis], default=None)
-    shown = tuple(_replaced(one, chains) for one in figures)
+    shown = tuple(_replaced(one, chains) for one in margins)
     return Information(nested, shown, ordered, tree, approximate=True)
 
 

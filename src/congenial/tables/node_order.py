@@ -156,11 +156,11 @@ def groups_of(measurements: Measurements, tree: int) -> Ints:
 
 def _order_at(measurements: Measurements, tree: int, keep: Sequence[str]) -> NodeOrder | str:
     name = measurements.names[tree]
-    figures = measurements.figures
+    figures = measurements.figure_rows
     for axis in keep:
         if measurements.workload.schema.axis(axis).base != name:
             return f"'{axis}' is to be kept and is no partition of {name}"
-    if measurements.mandates.bounds:
+    if measurements.figures.bounds:
         return "there are public bounds"
     if any(tree in figure.mentions for figure in figures):
         return f"{CONCERNS} some levels of {name} only"
@@ -184,7 +184,7 @@ def _order_at(measurements: Measurements, tree: int, keep: Sequence[str]) -> Nod
 def _chain(measurements: Measurements, tree: int) -> tuple[Partition, ...] | None:
     """From one block to levels, with every partition of figures and of tables that nests."""
     levels = measurements.shape[tree]
-    figures = [figure.by.partitions[tree] for figure in measurements.figures]
+    figures = [figure.by.partitions[tree] for figure in measurements.figure_rows]
     chain = {Partition.whole(levels), Partition.levels(levels), *figures}
     if not _nested(chain):
         return None
@@ -215,7 +215,7 @@ def _with_kept(
 def _possible(measurements: Measurements, rest: Sequence[int]) -> Any:
     cells = prod(measurements.shape[at] for at in rest)
     possible = np.ones(cells, dtype=bool)
-    for figure in measurements.figures[len(measurements.mandates.equalities) :]:
+    for figure in measurements.figure_rows[len(measurements.figures.equalities) :]:
         along = [measurements.shape[at] if at in figure.mentions else 1 for at in rest]
         shape = [measurements.shape[at] for at in rest]
         possible &= (np.broadcast_to(figure.weight.reshape(along), shape) == 0).reshape(-1)
@@ -251,7 +251,7 @@ def _known(
     """Rows over a node's cells that figures fix, and their values at every node of a level."""
     cells = prod(measurements.shape[at] for at in rest)
     rows, values = [np.zeros((0, cells))], [np.zeros((partition.size, 0), dtype=np.int64)]
-    for i, figure in enumerate(measurements.figures[: len(measurements.mandates.equalities)]):
+    for i, figure in enumerate(measurements.figure_rows[: len(measurements.figures.equalities)]):
         finer = figure.by.partitions[tree]
         if not finer.refines(partition):
             continue

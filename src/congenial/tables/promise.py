@@ -138,8 +138,8 @@ class Measured:
         """Noise was drawn given figures: a pair that differs in one is told apart for sure."""
         missing = [
             one.label
-            for one in self.adjacency.mandates.equalities
-            if one not in under.mandates.equalities
+            for one in self.adjacency.figures.equalities
+            if one not in under.figures.equalities
         ]
         if missing:
             raise GuaranteeError(

@@ -155,7 +155,7 @@ def _separate_at(
     measurements: Measurements, tree: int, given: Sequence[int] | None = None
 ) -> Separation | str:
     name = measurements.names[tree]
-    figures, margins = measurements.figures, measurements.margins
+    figures, margins = measurements.figure_rows, measurements.margins
     if any(tree in figure.mentions for figure in figures):
         return f"a figure counts some levels of {name} only"
     used = [margin.partitions[tree] for margin in (*margins, *(f.by for f in figures))]
@@ -205,7 +205,7 @@ def _spaces(
     rows = np.zeros((0, cells))
     spaces = []
     for partition in chain:
-        here = [f for f in measurements.figures if f.by.partitions[tree] == partition]
+        here = [f for f in measurements.figure_rows if f.by.partitions[tree] == partition]
         stacked = [figure_rows(f, mentioned, measurements.shape) for f in here]
         rows = orthonormal(np.vstack([rows, *stacked]))
         spaces.append(rows)

@@ -115,10 +115,10 @@ def search(
 def public_rows(measurements: Measurements) -> Rows:
     """Figures, structural zeros and public bounds over the cells."""
     rows = Rows(sp.csr_matrix((0, measurements.size)), np.zeros(0), np.zeros(0))
-    zeros = measurements.figures[len(measurements.mandates.equalities) :]
+    zeros = measurements.figure_rows[len(measurements.figures.equalities) :]
     impossible = figure_matrix(zeros, measurements.shape)
     rows = rows.plus(impossible, np.zeros(impossible.shape[0]))
-    for statement in (*measurements.mandates.equalities, *measurements.mandates.bounds):
+    for statement in (*measurements.figures.equalities, *measurements.figures.bounds):
         rows = _with_statement(rows, measurements, statement)
     return rows
 
@@ -136,7 +136,7 @@ def _with_statement(rows: Rows, measurements: Measurements, statement: Statement
 
 def _values(measurements: Measurements, statement: Statement, figure: FigureRows) -> Floats:
     """Published values of the rows that touch some cell."""
-    at = measurements.mandates.equalities.index(statement)
+    at = measurements.figures.equalities.index(statement)
     values = measurements.published(at).reshape(-1)
     touched = figure_matrix((figure,), measurements.shape, every=True)
     return np.asarray(values[np.diff(touched.indptr) > 0], dtype=float)

@@ -161,7 +161,7 @@ def test_closed_forms_are_refused_beside_other_figures(scenarios, published):
 def test_the_number_of_records_may_be_public():
     assert delta_z(independent(PEOPLE)).value == 1
     assert SecretPairs(SCHEMA, (BoundedCounts(5, k_anonymity(1)),), (), "query", PEOPLE).facts
-    assert stated(BY_A).mandates == BY_A  # stated laws are laws given what is public
+    assert stated(BY_A).figures == BY_A  # stated laws are laws given what is public
 
 
 def test_blocks_are_dependent_given_somebody_elses_secret():

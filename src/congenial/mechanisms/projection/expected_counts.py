@@ -53,8 +53,8 @@ class ExpectedCounts:
 
 def expected_counts(mechanism: Mechanism) -> ExpectedCounts:
     """What `nonnegative = "project"` will do to a mechanism's draws, from public figures alone."""
-    description, mandates = mechanism.description, mechanism.adjacency.mandates
-    order = None if mandates.bounds else node_order_of(description.support, description.table)
+    description, figures = mechanism.description, mechanism.adjacency.figures
+    order = None if figures.bounds else node_order_of(description.support, description.table)
     fit: Fit = "cells" if order is None else "nodes"
     tables = (description.table,) if order is None else node_tables(order, description.table)
     why = _unknown(mechanism)
@@ -64,12 +64,12 @@ def expected_counts(mechanism: Mechanism) -> ExpectedCounts:
 
 
 def _unknown(mechanism: Mechanism) -> str:
-    mandates = mechanism.adjacency.mandates
-    if mandates.statements and mandates.values is None:
+    figures = mechanism.adjacency.figures
+    if figures.statements and figures.values is None:
         return "simulated once the figures are published"
     if int(np.prod(mechanism.shape)) > MOST_CELLS:
         return f"not simulated beyond {MOST_CELLS:,} cells"
-    if mechanism.description.norm == "gauge" or mandates.bounds:
+    if mechanism.description.norm == "gauge" or figures.bounds:
         return "not simulated for this law or under public bounds, where draws or fits take long"
     return ""
 

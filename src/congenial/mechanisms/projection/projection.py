@@ -138,12 +138,12 @@ def rehearse(mechanism: Mechanism, randomness: Randomness | None = None) -> Fit:
     and the table is made up from the published figures alone: nothing here depends on the data.
     """
     randomness = SystemRandomness() if randomness is None else randomness
-    description, mandates = mechanism.description, mechanism.adjacency.mandates
-    order = _order(description, mandates)
+    description, figures = mechanism.description, mechanism.adjacency.figures
+    order = _order(description, figures)
     if order is not None and _fits_nodes(mechanism, order, randomness):
         return "nodes"
     groups = support(description.support, description.table)
-    if mandates.values is not None and (groups.ties or mandates.bounds):
+    if figures.values is not None and (groups.ties or figures.bounds):
         _rehearse_ties(groups, randomness)
         table = made_up_table(mechanism, randomness)
         drawn = around(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
@@ -192,7 +192,7 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
     Everybody of a known sum in one of its cells and nobody elsewhere; with `loose`, known sums are
     spread evenly, and cells of none have this count.
     """
-    mandates = mechanism.adjacency.mandates
+    figures = mechanism.adjacency.figures
     groups = support(mechanism.description.support, mechanism.description.table)
     labels = groups.labels.reshape(-1)
     order, start = _by_group(labels, groups.groups)
@@ -219,7 +219,7 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
             table[cells] = nearest(
                 table[cells], _of_cells(tie, groups), tie.values, lower=0, randomness=randomness
             )
-    bounded = _bounded(mandates, groups)
+    bounded = _bounded(figures, groups)
     table = table if bounded is None else nearest_in(table, bounded, randomness)
     return table.reshape(mechanism.shape)
 
@@ -275,9 +275,9 @@ def _of_cells(tie: Tie, groups: Support) -> sp.csr_matrix:
     return sp.csr_matrix(tie.equations[:, of_cell])
 
 
-def _bounded(mandates: Invariants, groups: Support) -> ConformingTables | None:
+def _bounded(figures: Invariants, groups: Support) -> ConformingTables | None:
     """The nonnegative tables that keep every published bound the table can show; None for none."""
-    rows, low, high = bound_rows(mandates, groups.names)
+    rows, low, high = bound_rows(figures, groups.names)
     if not rows.shape[0]:
         return None
     exact = ConformingTables.given(groups)

@@ -298,13 +298,13 @@ class WassersteinExponential:
             law,
             epsilon=loss,
             persons=bool(loss),
-            given=self.pairs.mandates if self.base.totals and self._sums_published else None,
+            given=self.pairs.figures if self.base.totals and self._sums_published else None,
         )
 
     @cached_property
     def _sums_published(self) -> bool:
         """Whether the sums of the base measure are those that published figures fix."""
-        return bool(self.table) and sums_published(self.base, self.pairs.mandates, self.table)
+        return bool(self.table) and sums_published(self.base, self.pairs.figures, self.table)
 
     # ---- law -----------------------------------------------------------------------------------
 

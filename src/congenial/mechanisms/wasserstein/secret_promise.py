@@ -100,7 +100,7 @@ def promise(
     return Guarantee(pairs, Pure(epsilon), basis, tuple(assumed), open_, CITATION)
 
 
-def person_promise(description: RecordDescription, mandates: Invariants) -> Guarantee | None:
+def person_promise(description: RecordDescription, figures: Invariants) -> Guarantee | None:
     """What the same release promises about single persons to anybody, whatever is believed.
 
     The ordinary promise over databases that agree with the published figures: a* records apart, a*
@@ -108,7 +108,7 @@ def person_promise(description: RecordDescription, mandates: Invariants) -> Guar
     """
     if not description.persons:
         return None
-    pairs = SemiAdjacent(mandates)
+    pairs = SemiAdjacent(figures)
     basis: Basis = "theorem"
     if description.law.get("sampler", EXACT) != EXACT:
         basis = "uncertified chain"

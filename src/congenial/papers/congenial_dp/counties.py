@@ -1,4 +1,4 @@
-"""Sex by age of all 3,143 counties of 2010, under three sets of mandates; and TopDown's own output.
+"""Sex by age of all 3,143 counties of 2010, under three sets of figures; and TopDown's own output.
 
 The published SF1 counts play the confidential table (they were themselves swapped, which is not
 our concern here). All methods make one promise: epsilon per person over the conforming universe.
@@ -84,11 +84,11 @@ def county_table(counts: dict[str, Any]) -> Table:
 
 
 def settings(table: Table, statements: Sequence[Statement]) -> dict[str, MethodSetting]:
-    """Each method under the mandates, calibrated to EPSILON per person."""
-    mandates = publish(table, *statements)
-    known = support(mandates, table.names)
-    delta = SemiAdjacent(mandates).l1(table.names).value
-    signed = largest_eps_cell(EPSILON, Conditions.of(mandates, table.names, int(delta)))
+    """Each method under the figures, calibrated to EPSILON per person."""
+    figures = publish(table, *statements)
+    known = support(figures, table.names)
+    delta = SemiAdjacent(figures).l1(table.names).value
+    signed = largest_eps_cell(EPSILON, Conditions.of(figures, table.names, int(delta)))
     return {
         name: MethodSetting(
             table.counts, known, signed if name == "condition_nonnegative" else EPSILON / delta
@@ -99,7 +99,7 @@ def settings(table: Table, statements: Sequence[Statement]) -> dict[str, MethodS
 
 @lru_cache(maxsize=1)
 def _errors(study: Study) -> list[tuple[str, str, MethodSetting, Any]]:
-    """(mandates, method, setting, one draw) for every pair; cached, since two items show it."""
+    """(figures, method, setting, one draw) for every pair; cached, since two items show it."""
     counts = read_p12(study.file(SF1), "fips")
     if study.quick:
         kept = ("10", "15", "44")  # three small states

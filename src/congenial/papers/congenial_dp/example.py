@@ -1,6 +1,6 @@
 """The paper's table: 2 sexes by 23 ages, with total, female and voting-age counts mandated.
 
-Table 1's counts, and simulated ones like those of Figure 1; the mandates as statements of the
+Table 1's counts, and simulated ones like those of Figure 1; the figures as statements of the
 product; and the exact samplers that stand where the paper has its chain.
 """
 
@@ -39,8 +39,8 @@ SCHEMA = Schema.from_dict(
 def published(counts: Any) -> tuple[Table, Support]:
     """A table of the paper's shape, and what its three mandated figures make known of it."""
     table = Table(SCHEMA, SCHEMA.names, np.asarray(counts).reshape(2, 23))
-    mandates = publish(table, total(), count("sex = 'female'"), count("age >= 18"))
-    return table, support(mandates, SCHEMA.names)
+    figures = publish(table, total(), count("sex = 'female'"), count("age >= 18"))
+    return table, support(figures, SCHEMA.names)
 
 
 def conditional(counts: Any, eps_cell: Fraction = EPS_CELL) -> ConditionedCounts:

@@ -1,4 +1,4 @@
-"""Condition or project: every method on Table 1, at one promise, under more and more mandates."""
+"""Condition or project: every method on Table 1, at one promise, under more and more figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("eps_cell", "l1", "l2", "negative_share", "figures_kept")
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Mean distances from the truth at epsilon = 1 per person given each set of mandates."""
+    """Mean distances from the truth at epsilon = 1 per person given each set of figures."""
     table, randomness, rows = published(TABLE1)[0], SeededRandomness(study.seed), []
     draws = 10 if study.quick else 200
     for words, statements in MANDATES.items():
@@ -36,7 +36,7 @@ def run(study: Study) -> dict[str, Any]:
         "notes": [
             f"{draws} draws each; epsilon = 1 per person over the databases that agree with the "
             "mandates, for every method. Noise is paid for by eps_cell x Delta_1, which grows with "
-            "the mandates (2, 4, 6); only conditioning on signs pays more.",
+            "the figures (2, 4, 6); only conditioning on signs pays more.",
         ],
         "chart": {
             "kind": "bar",

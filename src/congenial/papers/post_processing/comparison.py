@@ -83,15 +83,15 @@ class Comparison:
 
 def compare(
     table: Table,
-    mandates: Invariants,
+    figures: Invariants,
     epsilon: Fraction | int | float,
     methods: Sequence[str] = ("plain", "project", "condition", "condition_project"),
     draws: int = 100,
     randomness: Randomness | None = None,
 ) -> Comparison:
-    """Errors of each method on `table` at `epsilon` per person given the mandates.
+    """Errors of each method on `table` at `epsilon` per person given the figures.
 
-    mandates are published (they have values). methods: any of METHODS. StructureError for mandates
+    figures are published (they have values). methods: any of METHODS. StructureError for figures
     without a proved adjacency, and for conditioning where no exact sampler is built.
     """
     unknown = [name for name in methods if name not in METHODS]
@@ -100,10 +100,10 @@ def compare(
             f"no method is called '{unknown[0]}'.", remedy=f"Use any of {', '.join(METHODS)}."
         )
     randomness = SystemRandomness() if randomness is None else randomness
-    known, budget = support(mandates, table.names), Fraction(epsilon)
-    delta = SemiAdjacent(mandates).l1(table.names).value
+    known, budget = support(figures, table.names), Fraction(epsilon)
+    delta = SemiAdjacent(figures).l1(table.names).value
     eps_cell = {
-        name: largest_eps_cell(budget, Conditions.of(mandates, table.names, int(delta)))
+        name: largest_eps_cell(budget, Conditions.of(figures, table.names, int(delta)))
         if name == "condition_nonnegative"
         else budget / delta
         for name in methods

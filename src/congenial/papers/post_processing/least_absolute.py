@@ -2,7 +2,7 @@
 
 The minimiser of ||m - y||_1 over S* is not unique. The paper's two bins keep the first as drawn
 (beta = 1), or the second (beta = 0), or mix: m_1 = s_1 + beta u_1 - (1 - beta) u_2 (erratum: the
-printed sign of the last term is wrong, which leaves its law as it is). For any mandates we take the
+printed sign of the last term is wrong, which leaves its law as it is). For any figures we take the
 two minimisers that put the correction as far back (beta = 1) and as far forward (beta = 0) in the
 order of cells as an optimum allows, and mix those: minimisers form a convex set, so the mixture is
 one too, and two bins give the paper's family.

@@ -1,6 +1,6 @@
-"""Ways to publish a table under mandates, by name, each a sampler of released tables.
+"""Ways to publish a table under figures, by name, each a sampler of released tables.
 
-All start from double geometric noise at some eps_cell. "plain" ignores the mandates; "project",
+All start from double geometric noise at some eps_cell. "plain" ignores the figures; "project",
 "least_squares", "least_absolute" and "topdown" move a plain draw into the conforming set;
 "condition" draws noise given the figures, "condition_project" then makes that nonnegative, and
 "condition_nonnegative" conditions on the signs as well.

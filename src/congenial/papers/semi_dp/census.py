@@ -78,9 +78,9 @@ def section6(study: Study) -> dict[str, Any]:  # noqa: ARG001
 
 
 def allocation(study: Study) -> dict[str, Any]:
-    """The production allocation by geographic level and query, advertised and given the mandates.
+    """The production allocation by geographic level and query, advertised and given the figures.
 
-    What the mandates do is worked out on a stand-in schema: a* depends on there being two or more
+    What the figures do is worked out on a stand-in schema: a* depends on there being two or more
     states with people who differ otherwise, not on how many there are.
     """
     queries = _queries(study)
@@ -131,7 +131,7 @@ def _queries(study: Study) -> list[Query]:
         return [(r["geolevel"], r["query"], Fraction(r["rho"])) for r in csv.DictReader(file)]
 
 
-def _mandates(place: str) -> Invariants:
+def _figures(place: str) -> Invariants:
     schema = Schema.from_dict({place: {"levels": ["A", "B"]}, "answer": {"levels": ["x", "y"]}})
     return Invariants(schema, (total(by=place),))
 
@@ -140,7 +140,7 @@ def _changing(level: str, query: str, rho: Fraction) -> Fraction:
     """The rho of a query as far as look-alikes can differ in it: none of it for the figure."""
     if query != TOTAL or level not in MANDATED:
         return rho
-    return rho if SemiAdjacent(_mandates("state")).l2_squared(("state",)).value else Fraction(0)
+    return rho if SemiAdjacent(_figures("state")).l2_squared(("state",)).value else Fraction(0)
 
 
 def _all(name: str, queries: list[Query]) -> list[Any]:
@@ -152,7 +152,7 @@ def _all(name: str, queries: list[Query]) -> list[Any]:
 
 def _given(place: str, mandate: str, name: str, rho: Fraction, changing: Fraction) -> list[Any]:
     """One line: advertised rho, what is left of it in both readings, epsilon before and after."""
-    (found,) = reassess({name: ZeroConcentrated(changing)}, _mandates(place))
+    (found,) = reassess({name: ZeroConcentrated(changing)}, _figures(place))
     now = [float(one.tradeoff.rho) for one in (found.robust, found.existential)]  # type: ignore[attr-defined]
     epsilons = [zcdp_epsilon(value, DELTA) if value else 0.0 for value in (float(rho), now[0])]
     printed = zcdp_epsilon_bun_steinke(now[0], DELTA) if now[0] else 0.0

@@ -1,7 +1,7 @@
 """Baselines: l1, l2 and l_infinity noise on real vectors (semi-dp, Algorithms 4 to 6).
 
 Density ~ exp(-(epsilon / Delta) ||v||) with Delta the sensitivity in the same norm: epsilon-private
-by the triangle inequality (Proposition 7), with idealised numerics. They know nothing of mandates;
+by the triangle inequality (Proposition 7), with idealised numerics. They know nothing of figures;
 `KernelProjection.apply` takes the noise that published sums do not need (Proposition 26). They are
 here to be compared with; a release takes a registered mechanism.
 """

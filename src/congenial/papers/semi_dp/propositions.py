@@ -78,9 +78,9 @@ def proposition25(study: Study) -> dict[str, Any]:  # noqa: ARG001
     """Rank of the sensitivity space against the number of cells and the rank of the figures."""
     rows = []
     for words, schema, statements in _cases():
-        mandates = Invariants(schema, statements)
-        found = sensitivity(SemiAdjacent(mandates), schema.names)
-        rank = int(np.linalg.matrix_rank(mandates.matrix.toarray()))
+        figures = Invariants(schema, statements)
+        found = sensitivity(SemiAdjacent(figures), schema.names)
+        rank = int(np.linalg.matrix_rank(figures.matrix.toarray()))
         rows.append([words, found.dimension, rank, int(found.rank.value)])
     return {
         "columns": ["figures", "cells", "rank of the figures", "rank of S"],

@@ -54,8 +54,8 @@ def projection(k: int) -> KernelProjection:
     """The projection on k x k tables with zero margins."""
     levels = [str(i) for i in range(k)]
     schema = Schema.from_dict({"a": {"levels": levels}, "b": {"levels": levels}})
-    mandates = Invariants(schema, (margin("a"), margin("b")))
-    return KernelProjection(support(mandates, ("a", "b")))
+    figures = Invariants(schema, (margin("a"), margin("b")))
+    return KernelProjection(support(figures, ("a", "b")))
 
 
 def mean_length(d: int, sigma: float) -> float:

@@ -147,7 +147,7 @@ class TableRecords:
     @cached_property
     def kept(self) -> KeptFigures:
         """The figures that records keep."""
-        return KeptFigures(self.adjacency.mandates, self.names)
+        return KeptFigures(self.adjacency.figures, self.names)
 
     @property
     def first_variance(self) -> Fraction:
@@ -165,7 +165,7 @@ class TableRecords:
     def not_kept(self) -> list[str]:
         """Figures about columns that the records do not have."""
         kept = {statement.label for statement in self.kept.statements}
-        told = [*self.adjacency.mandates.equalities, *self.adjacency.mandates.zeros]
+        told = [*self.adjacency.figures.equalities, *self.adjacency.figures.zeros]
         return [statement.label for statement in told if statement.label not in kept]
 
     @property
@@ -201,7 +201,7 @@ class TableRecords:
     @property
     def description(self) -> RecordDescription:
         """The procedure as plain data, and what replacing one record does to it."""
-        figures = self.adjacency.mandates
+        figures = self.adjacency.figures
         return RecordDescription(
             mechanism=self.name,
             schema=self.schema,
@@ -236,7 +236,7 @@ class TableRecords:
 
     def law(self, axes: Axes) -> Mechanism | None:
         """What draws one table; None where the figures settle it or no exact sampler is known."""
-        figures = self.adjacency.mandates
+        figures = self.adjacency.figures
         if self.adjacency.l1(axes).value == 0:
             return None
         kept = bool(figures.equalities or figures.zeros)
@@ -255,7 +255,7 @@ class TableRecords:
 
     def fetch(self, data: Table | Microdata) -> tuple[Truths, int]:
         """CONFIDENTIAL: all one- and two-way tables, and n; the figures are checked."""
-        figures = self.adjacency.mandates
+        figures = self.adjacency.figures
         if figures.statements:
             figures.refuse_other_data(_margin(data, figures.bases))
         wanted = [*((name,) for name in self.names), *(self.pairs if self.rounds else ())]
