@@ -36,19 +36,4 @@ __all__ = [
     "suppose",
 ]
 
-_HOMES = {
-    "Approvals": "ledger.approvals",
-    "Budget": "ledger.budget",
-    "Entry": "ledger.state",
-    "Ledger": "ledger.ledger",
-    "Old": "ledger.reassessment",
-    "PlanReview": "ledger.plan_review",
-    "Preview": "ledger.pricing",
-    "Reassessed": "ledger.reassessment",
-    "Reservation": "ledger.reservation",
-    "Upgrade": "ledger.stores.store",
-    "reassess": "ledger.reassessment",
-    "suppose": "ledger.reassessment",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)
