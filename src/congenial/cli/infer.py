@@ -10,13 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from congenial.cli.options import BundleFolder, Json, examples
 from congenial.cli.output import (
-    BundleFolder,
     Document,
-    Json,
     complain,
     emit,
-    examples,
     heading,
     line,
     paragraph,

@@ -41,7 +41,8 @@ from congenial.cli import (
     utility,
     verify,
 )
-from congenial.cli.output import complain, examples
+from congenial.cli.options import examples
+from congenial.cli.output import complain
 from congenial.errors import CongenialError, SpentNote
 
 UNEXPECTED = 70

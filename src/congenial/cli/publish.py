@@ -12,18 +12,8 @@ import typer
 
 from congenial.cli import output
 from congenial.cli.check import say_next
-from congenial.cli.output import (
-    Document,
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    table,
-    working,
-)
+from congenial.cli.options import Json, PlanFile, examples
+from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants

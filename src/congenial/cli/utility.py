@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli.curve import section_of
+from congenial.cli.options import Json, SyntheticName, examples
 from congenial.cli.output import (
     Document,
-    Json,
-    SyntheticName,
     emit,
-    examples,
     facts,
     heading,
     line,
