@@ -23,7 +23,7 @@ from congenial.cli.output import (
     working,
 )
 from congenial.errors import InferenceError
-from congenial.kinds.inference_words import duration
+from congenial.kinds.shared_words import duration
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due

@@ -8,11 +8,8 @@ from __future__ import annotations
 from math import sqrt
 
 from congenial.privacy.numbers import number
-from congenial.privacy.semantics import belief_words
-from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
-from congenial.report.promise_section import promise_facts
-from congenial.report.render import page
+from congenial.report.release_page import promise_facts, release_page
 from congenial.synthesis.from_tables.records_release import MEASUREMENTS, TableRecordsRelease
 from congenial.synthesis.synthetic_release import DICTIONARY, dictionary_rows
 
@@ -26,13 +23,11 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
         ("Numerics", "none to add: choices and noise are drawn exactly"),
     )
-    return page(
+    return release_page(
         "table_records.html",
-        release=release,
-        promise=promise,
+        release,
+        promise,
         rows=counted(release.records.num_rows, "synthetic record"),
-        exact=exact_section(release),
-        belief=belief_words(release.guarantee),
         promise_facts=facts,
         measured=_measured(release),
         pairs=sum(len(one.axes) == 2 for one in release.measured),

@@ -23,7 +23,7 @@ from congenial.report import pictures
 from congenial.report.exact_section import exact_section
 from congenial.report.page import counted
 from congenial.report.pictures import Pen
-from congenial.report.promise_section import Facts
+from congenial.report.release_page import Facts
 from congenial.report.render import page
 from congenial.report.usage_section import fitted_tables, usage_section
 from congenial.report.values_section import values_section
