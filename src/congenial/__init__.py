@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.calibrate import calibrate
     from congenial.mechanisms.congenial import Congenial
     from congenial.mechanisms.projection.projection import project
-    from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.single_table_release import Release
     from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
     from congenial.privacy.guarantee import Guarantee
     from congenial.publication.bundle import read

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from congenial.cli.options import Json, examples
+from congenial.cli.command_options import Json, examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 from congenial.errors import PlanError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli import output
-from congenial.cli.options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, examples
 from congenial.cli.output import Document, emit, line, paragraph, working
 
 if TYPE_CHECKING:

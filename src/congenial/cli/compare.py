@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.options import Json, examples
+from congenial.cli.command_options import Json, examples
 from congenial.cli.output import emit, heading, paragraph, table, working
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from congenial.cli.options import BundleFolder, Json, examples
+from congenial.cli.command_options import BundleFolder, Json, examples
 from congenial.cli.output import (
     Document,
     complain,

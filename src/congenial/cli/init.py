@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.options import Json, examples
+from congenial.cli.command_options import Json, examples
 from congenial.cli.output import emit, line, paragraph, warn, working
 
 DISCLOSURE = (

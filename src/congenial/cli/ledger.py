@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from congenial.cli import ledger_documents as documents
-from congenial.cli.options import Json, examples
+from congenial.cli.command_options import Json, examples
 from congenial.cli.output import emit, facts, heading, line, paragraph, table
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from congenial.cli.options import examples
+from congenial.cli.command_options import examples
 from congenial.cli.output import emit
 
 

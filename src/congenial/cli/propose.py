@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from congenial.cli.options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, examples
 from congenial.cli.output import Document, emit, line, paragraph, table
 
 if TYPE_CHECKING:

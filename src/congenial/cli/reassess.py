@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.options import Json, examples
+from congenial.cli.command_options import Json, examples
 from congenial.cli.output import Document, emit, paragraph, table, working
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError

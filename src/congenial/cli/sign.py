@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.options import BundleFolder, Json, examples
+from congenial.cli.command_options import BundleFolder, Json, examples
 from congenial.cli.output import emit, line
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.options import BundleFolder, Json, examples
+from congenial.cli.command_options import BundleFolder, Json, examples
 from congenial.cli.output import Document, emit, paragraph, table, working
 
 FAILED = 1

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from congenial.ledger.budget import Budget
     from congenial.ledger.ledger import Ledger
     from congenial.ledger.plan_review import PlanReview
-    from congenial.ledger.pricing import Preview
     from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
     from congenial.ledger.reservation import Reservation
+    from congenial.ledger.spent_and_left import Preview
     from congenial.ledger.state import Entry
     from congenial.ledger.stores.store import Upgrade
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
-    from congenial.mechanisms.parted_release import PartedRelease
     from congenial.mechanisms.parted_tables import PartedTables
     from congenial.mechanisms.plain import (
         PlainDiscreteGaussian,
@@ -32,17 +31,18 @@ if TYPE_CHECKING:
     )
     from congenial.mechanisms.projection.projection import project
     from congenial.mechanisms.released import Interval, Released
-    from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.several_tables_release import TablesRelease
+    from congenial.mechanisms.single_table_release import Release
+    from congenial.mechanisms.tables_by_parts_release import PartedRelease
     from congenial.mechanisms.tables_calibration import calibrate_tables
-    from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
     from congenial.mechanisms.wasserstein.finite_range import FiniteRange
+    from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
     from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
     from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
-    from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 
 __all__ = [
     "Congenial",

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Self
 
-from congenial.mechanisms.wasserstein.values_release import VALUES, ValuesRelease
+from congenial.mechanisms.wasserstein.given_public_release import VALUES, ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from congenial.synthesis.models.normal_columns import LinearRegression, NormalColumn
     from congenial.synthesis.raw import certified_law
     from congenial.synthesis.record_model import Grid, LevelModel, RecordModel
+    from congenial.synthesis.records_from_models_release import SyntheticRelease
     from congenial.synthesis.risk import RecordRisk, record_risk
     from congenial.synthesis.risk_utility import Measure, risk_utility_curve
-    from congenial.synthesis.synthetic_release import SyntheticRelease
     from congenial.synthesis.utility_report import UtilityReport, utility_report
 
 __all__ = [

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_steps import LEVEL, part_folder
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.report.page import PageTable
 from congenial.report.release_page import Facts, release_page
-from congenial.report.tables_report import measured_tables, said, table_rows, worst_errors
+from congenial.report.several_tables_report import measured_tables, said, table_rows, worst_errors
 
 
 def render(release: PartedRelease, promise: str) -> str:
     """The report as one HTML document."""
     return release_page(
-        "parted.html",
+        "tables_by_parts.html",
         release,
         promise,
         design=_design(release),

@@ -10,8 +10,11 @@ from math import sqrt
 from congenial.privacy.numbers import number
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
 from congenial.report.release_page import promise_facts, release_page
-from congenial.synthesis.from_tables.records_release import MEASUREMENTS, TableRecordsRelease
-from congenial.synthesis.synthetic_release import DICTIONARY, dictionary_rows
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MEASUREMENTS,
+    TableRecordsRelease,
+)
+from congenial.synthesis.records_from_models_release import DICTIONARY, dictionary_rows
 
 
 def render(release: TableRecordsRelease, promise: str) -> str:
@@ -24,7 +27,7 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         ("Numerics", "none to add: choices and noise are drawn exactly"),
     )
     return release_page(
-        "table_records.html",
+        "records_from_tables.html",
         release,
         promise,
         rows=counted(release.records.num_rows, "synthetic record"),

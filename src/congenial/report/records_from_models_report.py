@@ -14,7 +14,7 @@ from congenial.privacy.numbers import number
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
 from congenial.report.release_page import promise_facts, release_page
 from congenial.synthesis.certified import Synthesizer
-from congenial.synthesis.synthetic_release import (
+from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     SyntheticRelease,
     dictionary_rows,
@@ -56,7 +56,7 @@ def render(release: SyntheticRelease, promise: str) -> str:
         ("Numerics", "none to add: the parameters are drawn exactly"),
     )
     return release_page(
-        "model_records.html",
+        "records_from_models.html",
         release,
         promise,
         rows=counted(release.copies[0].num_rows, "synthetic record"),

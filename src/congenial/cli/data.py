@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, examples
 from congenial.cli.output import emit, heading, line, paragraph, table, warn, working
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from congenial.figures.support import support
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_gauge
 from congenial.privacy.description import HULLS
@@ -55,7 +55,7 @@ def render(release: Release, promise: str, pen: Pen = pictures) -> str:
     bundle's files.
     """
     return page(
-        "table.html",
+        "single_table.html",
         release=release,
         promise=promise,
         axes=_axes(release),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
+from congenial.mechanisms.several_tables_release import LEVEL, TablesRelease
 from congenial.mechanisms.tables_files import file_name
-from congenial.mechanisms.tables_release import LEVEL, TablesRelease
 from congenial.report.error_bars import error_bars
 from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, Picture, folded_table
@@ -21,7 +21,7 @@ from congenial.tables.joint_estimator import ends
 def render(release: TablesRelease, promise: str) -> str:
     """The report as one HTML document."""
     return release_page(
-        "tables.html",
+        "several_tables.html",
         release,
         promise,
         design=_design(release),

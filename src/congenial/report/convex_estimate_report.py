@@ -12,7 +12,7 @@ from congenial.report.release_page import release_page
 
 def render(release: EstimateRelease, promise: str) -> str:
     """The report as one HTML document; `promise` is the paragraph printed at release time."""
-    return release_page("estimate.html", release, promise, values=_values(release))
+    return release_page("convex_estimate.html", release, promise, values=_values(release))
 
 
 def _values(release: EstimateRelease) -> PageTable:
