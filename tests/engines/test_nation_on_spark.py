@@ -52,9 +52,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return released(plan_on(tmp_path_factory.mktemp("embedded"), "people.csv"))
 
 
-def test_source_is_all_that_changes(
-    spark: Any, embedded: dict[str, Any], tmp_path: Path
-) -> None:
+def test_source_is_all_that_changes(spark: Any, embedded: dict[str, Any], tmp_path: Path) -> None:
     """Cell by cell, and digest by digest: the same words give the same files."""
     found = released(plan_on(tmp_path, "spark:./people.csv"))
     for file in ("report.html", "README.md"):  # they name no engine
@@ -109,9 +107,7 @@ def test_a_step_that_ends_after_its_run_leaves_nothing_behind(tmp_path: Path) ->
 # ---- what is refused ---------------------------------------------------------------------------
 
 
-def test_figures_that_the_data_lack_are_refused_by_the_workers(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_figures_that_the_data_lack_are_refused_by_the_workers(spark: Any, tmp_path: Path) -> None:
     plan = plan_on(tmp_path, "spark:./people.csv")
     people = (tmp_path / "people.csv").read_text().splitlines()
     (tmp_path / "people.csv").write_text("\n".join(people[:-1]) + "\n")
@@ -153,7 +149,7 @@ def test_workers_that_write_elsewhere_are_found_out(
 
 def test_a_database_is_refused_before_anything_is_published(tmp_path: Path) -> None:
     plan = plan_on(tmp_path, "postgresql://curator@db/census?table=people", publish=False)
-    with pytest.raises(PlanError, match="parts.*PostgreSQL"):
+    with pytest.raises(PlanError, match=r"parts.*PostgreSQL"):
         workflow.check(plan)
 
 

@@ -109,7 +109,10 @@ def problem_of(visit: Visit, text: str) -> dict[str, str]:
         _refuse_unknown_names(plan)
     except CongenialError as error:
         return {"state": "problem", "words": sentence(str(error))}
-    return {"state": "fine", "words": "The plan can be read, and its figures go together. What it costs is under Price."}
+    return {
+        "state": "fine",
+        "words": "The plan can be read, and its figures go together. What it costs is under Price.",
+    }
 
 
 def _refuse_unknown_names(plan: Plan) -> None:
@@ -141,7 +144,9 @@ def edit_plan(visit: Visit) -> Response:
     try:
         text = edit(text, *(visit.form.get(field, "") for field in names))
     except CongenialError as error:
-        return as_json({"state": "problem", "words": sentence(str(error)), "text": None, "form": None})
+        return as_json(
+            {"state": "problem", "words": sentence(str(error)), "text": None, "form": None}
+        )
     return as_json(problem_of(visit, text) | {"text": text, "form": _form_html(visit, text)})
 
 
