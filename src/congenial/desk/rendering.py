@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
 @cache
 def _environment() -> Environment:
-    return environment("congenial.desk", address=address, number=number)
+    made = environment("congenial.desk", address=address, number=number)
+    made.filters["sentence"] = sentence
+    return made
+
+
+def sentence(words: str) -> str:
+    """Words of an error as a sentence of a page; a key of the plan at their start stays as it is.
+
+    >>> sentence("the plan has no release."), sentence("schema.age: has no levels.")
+    ('The plan has no release.', 'schema.age: has no levels.')
+    """
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words
 
 
 def address(*parts: str) -> str:
