@@ -27,7 +27,8 @@ from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.estimate import Estimates, estimate
-from congenial.tables.joint_estimator import JointEstimator, ends
+from congenial.tables.intervals import ends
+from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.measurements import Floats
 
 LEVEL = 0.9  # of the intervals in the files

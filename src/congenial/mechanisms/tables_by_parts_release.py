@@ -25,7 +25,7 @@ from congenial.mechanisms.several_tables_release import BASES
 from congenial.mechanisms.tables_files import TableFile
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.tables.joint_estimator import ends
+from congenial.tables.intervals import ends
 
 SUMMARY = "parts.json"
 
