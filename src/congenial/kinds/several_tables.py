@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Document,
-    Files,
-    NamedSection,
-    Positive,
-    Screen,
-    Setting,
-)
+from congenial.kinds.kind import Check, Document, Files, NamedSection, Positive, Screen, Setting
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Document,
-    Files,
-    NamedSection,
-    Positive,
-    Screen,
-    Setting,
-)
+from congenial.kinds.kind import Check, Document, Files, NamedSection, Positive, Screen, Setting
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee

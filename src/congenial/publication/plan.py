@@ -26,9 +26,7 @@ from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.statements import (
-    Statement,
-)
+from congenial.figures.statements import Statement
 from congenial.kinds import registry
 from congenial.kinds.kind import Kind, NamedSection, Section
 from congenial.pairs.a_star import Reading
