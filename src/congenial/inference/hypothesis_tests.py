@@ -21,7 +21,7 @@ import numpy as np
 from congenial.data.argument_rules import FINITE, SHARE, TEXT, takes
 from congenial.data.table import select
 from congenial.errors import InferenceError
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.sampling.sums import Pmf
 
 Alternative = Literal["greater", "less"]

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.want_words import show_want
+from congenial.kinds.shared_words import show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.several_tables_offer import TablesCheck

@@ -34,14 +34,14 @@ from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
 from congenial.mechanisms.projection.projection import project, rehearse
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Supremum
 from congenial.privacy.composition import largest_gauge
 from congenial.privacy.description import HULLS
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.normaliser import Price
 from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from congenial.kinds import inference_words
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.want_words import show_want
+from congenial.kinds.shared_words import examine_inference, inference_words, show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.single_table_offer import ReleaseCheck
@@ -130,7 +129,7 @@ def _inference(one: ReleaseCheck) -> Document:
     from congenial.inference.feasibility import expected_minutes, outlook
 
     found = outlook(one.mechanism)
-    return inference_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
+    return examine_inference(found, expected_minutes(one.mechanism) if found.slow else None)
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:
@@ -172,7 +171,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
-            "Inference": inference_words.words(one["inference"]),
+            "Inference": inference_words(one["inference"]),
         }
     )
     screen.paragraph("")

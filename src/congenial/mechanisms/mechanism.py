@@ -22,7 +22,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError, UnansweredError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.families import NoiseFamily
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family, Fit

@@ -1,15 +1,19 @@
-"""What `congenial check` says about inference from a bundle to come."""
+"""What `congenial check` says of several kinds alike: whether inference will work, and the promise
+that a wished accuracy needs.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from congenial.privacy.numbers import number
+
 if TYPE_CHECKING:
     from congenial.inference.feasibility import Outlook
-    from congenial.kinds.kind import Document
+    from congenial.kinds.kind import Document, Screen
 
 
-def examine(found: Outlook, minutes: float | None = None) -> Document:
+def examine_inference(found: Outlook, minutes: float | None = None) -> Document:
     """Whether `congenial infer` will work, as plain data."""
     return {
         "works": found.works,
@@ -20,7 +24,7 @@ def examine(found: Outlook, minutes: float | None = None) -> Document:
     }
 
 
-def words(one: Document) -> str:
+def inference_words(one: Document) -> str:
     """The same for people."""
     if not one["works"]:
         return f"congenial infer will not work: {one['why']}. {one['remedy']}"
@@ -35,3 +39,15 @@ def duration(minutes: float) -> str:
     if minutes < 1.5:
         return "a minute"
     return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.0f} hours"
+
+
+def show_want(one: Document, screen: Screen, want: str | None) -> None:
+    """What a wished accuracy needs, where one was asked for."""
+    if want is not None:
+        needs = "this table does not show it"
+        if one["unanswered"]:
+            needs = f"no answer for '{one['name']}': {one['unanswered'].rstrip('.')}"
+        for parameter, value in (one["wanted"] or {}).items():
+            exact = "published exactly"
+            needs = f"needs {parameter} = {number(value)} per person" if value else exact
+        screen.paragraph(f"{want}: {needs}.", style="bold")

@@ -15,7 +15,7 @@ from congenial.data.rational import fraction
 from congenial.errors import BundleError
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
-from congenial.synthesis.synthetic_release import (
+from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     agrees,
     as_parquet,
