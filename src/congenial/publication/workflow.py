@@ -69,7 +69,7 @@ class PlanCheck:
             return "exact for every dataset"
         if self.published:
             return "exact for the figures as published"
-        return "bounds valid for every value the mandated figures may take"
+        return "bounds valid for every value the exact figures may take"
 
 
 def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCheck:
