@@ -101,11 +101,10 @@ class Description:
     the figures on which u is conditioned (none: every cell is free). `nonnegative`: conditioned on
     y >= 0 too, and on every bound in `support` that the table can show, which makes the law of u
     depend on x and has a price. `fit`: how counts were made nonnegative afterwards
-    (`post_processing`): cell by cell, or at the nodes of an order from coarse to fine. `levels`: coarser tables C_l with an
-    eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l
-    u||_1). `log_ratio_error` (H) bounds
-    |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
-    for exact samplers.
+    (`post_processing`): cell by cell, or at the nodes of an order from coarse to fine. `levels`:
+    coarser tables C_l with an eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell
+    ||u||_1 - sum_l eps_l ||C_l u||_1). `log_ratio_error` (H) bounds |log p~/p| of a whole draw and
+    `mass_lost` (tau) the total variation lost to windows; both are 0 for exact samplers.
     """
 
     mechanism: str
