@@ -10,6 +10,7 @@ from congenial.kinds.shared_words import examine_inference, inference_words, sho
 
 if TYPE_CHECKING:
     from congenial.kinds.single_table_offer import ReleaseCheck
+    from congenial.privacy.description import Norm
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _PRINTED = ("what", "sums", "drawn", "sparse", "even")
@@ -17,6 +18,15 @@ _COST = (
     *("label", "loss", "loss_without", "deviation", "deviation_without", "trivial"),
     "told_by_others",
 )
+
+
+_NORM_WORDS: dict[Norm, str] = {
+    "l1": "l1",
+    "l2": "l2 squared",
+    "gauge": "gauge of the hull",
+    "length": "l2 squared",
+    "linf": "largest entry",
+}
 
 
 def examine(one: ReleaseCheck) -> Document:
@@ -32,7 +42,7 @@ def examine(one: ReleaseCheck) -> Document:
         "cells": int(one.support.labels.size),
         "degrees_of_freedom": one.support.degrees_of_freedom,
         "sensitivity": {
-            "norm": {"l1": "l1", "l2": "l2 squared", "gauge": "gauge of the hull"}[norm],
+            "norm": _NORM_WORDS[norm],
             "value": one.sensitivity.value,
             "footing": one.sensitivity.footing,
         },
@@ -44,6 +54,8 @@ def examine(one: ReleaseCheck) -> Document:
         "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
         "sigma_squared": description.variance if norm == "l2" else None,
         "epsilon_per_gauge": description.rate if norm == "gauge" else None,
+        **({"rate_squared": description.scale} if norm == "length" else {}),
+        **({"rate": description.rate} if norm == "linf" else {}),
         "per_person": one.guarantee.tradeoff.words,
         "nonnegative": one.section.nonnegative,
         "structure": one.support.structure,
