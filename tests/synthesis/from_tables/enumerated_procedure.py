@@ -20,8 +20,9 @@ from scipy.special import logsumexp
 
 from congenial.data.table import Table
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.from_tables import maximum_entropy, table_records
-from congenial.synthesis.from_tables.table_records import TableRecords, Truths
+from congenial.synthesis.from_tables import maximum_entropy, records_run
+from congenial.synthesis.from_tables.records_run import Truths
+from congenial.synthesis.from_tables.table_records import TableRecords
 
 Axes = tuple[str, ...]
 
@@ -61,12 +62,11 @@ class Procedure:
         self.script = Script(())
         self.truths = [made.fetch(one) for one in databases]
         self._options: dict[Axes, tuple[Any, dict[bytes, Any]]] = {}
-        self._laws = {axes: made.law(axes) for axes in ((n,) for n in made.names)}
-        self._laws |= {axes: made.law(axes) for axes in made.pairs}
+        self._laws = {axes: made.law(axes) for axes in made.scales}
         self._fits: dict[Any, Any] = {}
-        self._fit = table_records.fit
-        patch.setattr(table_records, "choose", self._choose)
-        patch.setattr(table_records, "fit", self._remembered)
+        self._fit = records_run.fit
+        patch.setattr(records_run, "choose", self._choose)
+        patch.setattr(records_run, "fit", self._remembered)
         patch.setattr(TableRecords, "law", lambda _, axes: self._scripted(axes))
 
     # ---- what takes the place of chance --------------------------------------------------------
@@ -131,8 +131,8 @@ class Procedure:
     def results(self, database: int, outcomes: Sequence[int]) -> tuple[Any, ...]:
         """Everything that such a run publishes."""
         release = self.run(database, outcomes)
-        measured = [(one.axes, one.variance, one.values.tobytes()) for one in release.measured]
-        return release.records.to_pydict(), measured, release.moved
+        measured = [(one.axes, one.scale, one.values.tobytes()) for one in release.measured]
+        return [one.to_pydict() for one in release.copies], measured, release.moved
 
     def ahead(self, outcomes: Sequence[int]) -> tuple[Axes | None, Any] | None:
         """What comes after these outcomes, with log probabilities by database; None: nothing."""
@@ -156,10 +156,9 @@ class Procedure:
         """For all outcomes before the last table: their log probabilities, and those of the table's
         outcomes, by database.
         """
-        drawn = sum(law is not None for law in self._laws.values())
-        yield from self._paths(
-            (), np.zeros(len(self.databases)), self.made.rounds if self.made.chooses else drawn - 1
-        )
+        drawn, budget = sum(law is not None for law in self._laws.values()), self.made.budget
+        steps = budget.rounds if budget.chooses else drawn - 1
+        yield from self._paths((), np.zeros(len(self.databases)), steps)
 
     def _paths(self, outcomes: tuple[int, ...], so_far: Any, left: int) -> Iterator[Any]:
         """`left`: choices to come, or tables before the last one where nothing is chosen."""
@@ -171,7 +170,7 @@ class Procedure:
         if axes is not None and left == 0:
             yield so_far, logs
             return
-        fewer = left - int((axes is None) == self.made.chooses)
+        fewer = left - int((axes is None) == self.made.budget.chooses)
         for one in range(logs.shape[1]):
             yield from self._paths((*outcomes, one), so_far + logs[:, one], fewer)
 
@@ -189,3 +188,12 @@ class Procedure:
         return np.array(
             [one / (alpha - 1) / alpha for one, alpha in zip(sums, alphas, strict=True)]
         )
+
+    def largest_ratios(self) -> Any:
+        """The largest log ratio of any outcome, for every ordered pair of databases."""
+        k = len(self.databases)
+        found = np.zeros((k, k))
+        for head, last in self.paths():
+            logs = head[:, None] + last
+            found = np.maximum(found, (logs[:, None] - logs[None]).max(axis=2))
+        return found

@@ -5,6 +5,7 @@ the promise, and defects that would do so are caught.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from congenial import AddRemove, Invariants, Schema, SemiAdjacent, Table, margin, total
 from congenial.errors import GuaranteeError
-from congenial.synthesis.from_tables import maximum_entropy, table_records
+from congenial.synthesis.from_tables import maximum_entropy, records_run
 from congenial.synthesis.from_tables.table_records import TableRecords
 from tests.synthesis.from_tables.enumerated_procedure import Procedure
 
@@ -88,19 +89,41 @@ def margins(patch: pytest.MonkeyPatch, rho: Fraction | None = None) -> Procedure
     pairs = SemiAdjacent(MARGINS)
     made = TableRecords.calibrate(pairs, TWO.names, PROMISE)
     if rho is not None:
-        made = TableRecords(pairs, TWO.names, rho, made.rounds)
+        made = replace(made, budget=replace(made.budget, amount=rho))
     return Procedure(made, CONFORMING, 1, patch)
 
 
 def test_losses_with_choices_stay_below_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair of three is chosen; x is published, and a* = 2."""
     made = TableRecords.calibrate(SemiAdjacent(BY_X), THREE.names, PROMISE, rounds=1)
-    assert made.chooses
+    assert made.budget.chooses
     assert made.adjacency.records == 2
     databases = [NOBODY_MOVED, BOTH_MOVED, ONE_MOVED]
     found = worst(Procedure(made, databases, 1, monkeypatch), 2)
     assert found <= PROMISE
     assert found > 0.8 * PROMISE  # the bound is nearly reached
+
+
+@pytest.mark.parametrize("weights", [{}, {"w": Fraction(4)}], ids=["even", "weighted"])
+def test_pure_losses_stay_below_the_promise(
+    monkeypatch: pytest.MonkeyPatch, weights: dict[str, Fraction]
+) -> None:
+    """Double geometric noise: no outcome at all has a log ratio above epsilon."""
+    epsilon = Fraction(40)
+    made = TableRecords.calibrate(
+        SemiAdjacent(BY_X), THREE.names, rounds=1, epsilon=epsilon, weights=weights
+    )
+    assert made.budget.chooses
+    found = Procedure(made, [NOBODY_MOVED, BOTH_MOVED], 0, monkeypatch).largest_ratios()
+    assert 0.6 * epsilon < found.max() <= epsilon
+
+
+def test_planted_pure_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 in place of 2 a* again, for epsilon."""
+    made = TableRecords.calibrate(SemiAdjacent(BY_X), ("x", "w"), epsilon=Fraction(10))
+    made = replace(made, budget=replace(made.budget, amount=Fraction(10)))
+    found = Procedure(made, [NOBODY_MOVED, BOTH_MOVED], 1, monkeypatch).largest_ratios()
+    assert found.max() > 10
 
 
 def test_losses_with_both_margins_stay_below_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,11 +166,11 @@ def test_choices_cost_what_they_are_said_to(monkeypatch: pytest.MonkeyPatch, pla
     made = TableRecords.calibrate(SemiAdjacent(BY_X), THREE.names, PROMISE, rounds=1)
     procedure = Procedure(made, [NOBODY_MOVED, BOTH_MOVED, ONE_MOVED], 1, monkeypatch)
     if planted:
-        true_choice = table_records.choose
+        true_choice = records_run.choose
         monkeypatch.setattr(
-            table_records, "choose", lambda s, e, moves, r: true_choice(s, e, moves // 2, r)
+            records_run, "choose", lambda s, e, moves, r: true_choice(s, e, moves // 2, r)
         )
-    found, epsilon = choice_losses(procedure), float(made.epsilon)
+    found, epsilon = choice_losses(procedure), float(made.budget.choice_epsilon)
     assert (found[0, 1] > 2 * epsilon or found[0, 2] > epsilon) == planted
 
 
@@ -160,7 +183,7 @@ def test_planted_figure_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_planted_lambda_chosen_by_looking(monkeypatch: pytest.MonkeyPatch) -> None:
-    fit = table_records._Run.fit
+    fit = records_run.RecordsRun.fit
 
     def looks(run: Any, *more: Any, **named: Any) -> Any:
         first = run.truths["x", "y"][0, 0] > 0
@@ -168,7 +191,7 @@ def test_planted_lambda_chosen_by_looking(monkeypatch: pytest.MonkeyPatch) -> No
             patch.setattr(maximum_entropy, "LAMBDA", 1e6 if first else 0.003)
             return fit(run, *more, **named)
 
-    monkeypatch.setattr(table_records._Run, "fit", looks)
+    monkeypatch.setattr(records_run.RecordsRun, "fit", looks)
     assert not follows_from_outcomes(margins(monkeypatch))
 
 
