@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.shared_words import examine_inference, inference_words
+from congenial.kinds.shared_words import examine_inference, inference_words, show_promise
 
 if TYPE_CHECKING:
     from congenial.kinds.given_public_offer import ScenariosCheck
@@ -69,11 +69,7 @@ def show(one: Document, screen: Screen) -> None:
             "Inference": inference_words(one["inference"]),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     screen.paragraph(f"Whatever anybody believes. {one['persons']}")
     screen.paragraph("")
     screen.paragraph(

@@ -1,5 +1,5 @@
-"""What `congenial check` says of several kinds alike: whether inference will work, and the promise
-that a wished accuracy needs.
+"""What `congenial check` says of several kinds alike: the promise, whether inference will work, and
+what a wished accuracy needs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,12 @@ from congenial.privacy.numbers import number
 if TYPE_CHECKING:
     from congenial.inference.feasibility import Outlook
     from congenial.kinds.kind import Document, Screen
+
+
+def show_promise(one: Document, screen: Screen) -> None:
+    """The promise and what it means for beliefs, with space around them."""
+    for text in ("", one["promise"], "", one["belief"], ""):
+        screen.paragraph(text)
 
 
 def examine_inference(found: Outlook, minutes: float | None = None) -> Document:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.shared_words import examine_inference, inference_words, show_want
+from congenial.kinds.shared_words import examine_inference, inference_words, show_promise, show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.single_table_offer import ReleaseCheck
@@ -186,11 +186,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Inference": inference_words(one["inference"]),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     if one["instead"]:
         screen.paragraph(one["instead"])
         screen.paragraph("")

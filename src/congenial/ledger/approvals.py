@@ -55,7 +55,14 @@ class Review:
 
 @dataclass(frozen=True)
 class Approvals:
-    """What the events about approval add up to."""
+    """What the events about approval add up to: which plans were proposed, by whom, and what
+    reviewers said of them last.
+
+    A plan is known by its digest with files. It is approved by somebody who neither proposed it nor
+    releases it; a word that is withdrawn counts no more. `required` is whether releases and
+    publications of plans without an approval are refused. `Ledger.approvals` gives one,
+    `PlanReview` adds to it.
+    """
 
     required: bool = False
     proposals: tuple[ProposedPlan, ...] = ()

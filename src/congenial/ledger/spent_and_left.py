@@ -23,7 +23,11 @@ from congenial.privacy.composition import Loss
 
 
 class Preview(NamedTuple):
-    """What a release would do to the total, without doing it."""
+    """What a release would do to the total, without doing it.
+
+    `before` and `after` are joint losses of everything counted, over the databases that agree with
+    all published figures; `allowed` is whether the budget has room, always true without a budget.
+    """
 
     before: Loss
     after: Loss

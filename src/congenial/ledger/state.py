@@ -51,7 +51,13 @@ _NEXT = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One release as the ledger knows it; `guarantee` is what was promised when it was reserved."""
+    """One release as the ledger knows it; `guarantee` is what was promised when it was reserved.
+
+    `status` goes from reserved to drawn to committed, or to cancelled (nothing was drawn: refunded)
+    or abandoned (drawn and not published: spent). What it costs now follows from `description` and
+    everything published since; `Ledger.prices` compares both. `published`: the exact figures when
+    it was reserved.
+    """
 
     id: str
     name: str

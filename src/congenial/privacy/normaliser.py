@@ -190,7 +190,20 @@ def _rounded(eps_cell: Fraction, given: Conditions, found: tuple[Decimal, str]) 
 
 @takes(GuaranteeError, epsilon=EXACT, given=Conditions)
 def largest_eps_cell(epsilon: Fraction, given: Conditions) -> Fraction:
-    """The largest eps_cell (to 2^-40 of epsilon, rounded down) whose prices sum to <= epsilon."""
+    """The largest eps_cell (to 2^-40 of epsilon, rounded down) whose prices sum to <= epsilon.
+
+    Counts given that they are not negative, p(m) ~ exp(-eps_cell ||m - s||_1), cost eps_cell times
+    the distance of look-alikes for the exponents, and what the normalisers Z(s) differ by on top:
+    at most as much again. The result lies between epsilon / (2 distance) and epsilon / distance.
+
+    >>> from congenial import Schema, Table, publish, total
+    >>> schema = Schema.from_dict({"bin": {"levels": ["a", "b", "c"]}})
+    >>> figures = publish(Table(schema, ["bin"], [40, 30, 30]), total())
+    >>> given = Conditions.of(figures, ("bin",), distance=2)
+    >>> scale = largest_eps_cell(Fraction(1), given)
+    >>> given.loss(scale) <= 1, scale > Fraction(1, 4)
+    (True, True)
+    """
     # Enumerated losses are computed in doubles: keep away from the edge, where machines may differ.
     aim = epsilon if given.enumerated is None else epsilon - Fraction(1, 2**34)
     low, high = epsilon / (2 * given.distance), epsilon / given.distance
