@@ -186,6 +186,11 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def __post_init__(self) -> None:
         expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
+        if self.published.of_units is not None:
+            raise MandateError(
+                "some of the figures count units, and these pairs are of units with one row each.",
+                remedy="Use SeveralRows, or count rows.",
+            )
         for one in (self.reading, self.metric):
             expect(one, str, "reading or metric", "Give text, or leave it out.", StructureError)
         if self.within is not None:
