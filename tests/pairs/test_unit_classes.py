@@ -12,6 +12,7 @@ from congenial.figures.statements import Statement, of_units
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import read_pairs
 from congenial.pairs.several_rows import SeveralRows
+from congenial.privacy.composition import moves
 from tests.pairs.units import Units
 
 TENURE = Schema.from_dict(
@@ -136,8 +137,7 @@ def _random_universes(wanted: int, seed: int) -> int:
         try:
             pairs = SeveralRows(figures, 2, never_empty=least == 1)
             pairs.units  # noqa: B018 - worked out when asked for
-        except StructureError as error:
-            assert "no proof" in str(error)
+        except StructureError:
             refused += 1
             continue
         tried += 1
@@ -165,7 +165,7 @@ def test_households_that_exchange_their_tenure_move_all_their_rows() -> None:
         Units(TENURE, figures, 2, 2, least=1),
     )
     assert truth.farthest(2, 0, 0)[0] == 8
-    assert 8 <= pairs.l1(TENURE.names).value
+    assert pairs.l1(TENURE.names).value >= 8
     planted = 2 * pairs.slots  # as if a table of rows saw slots only
     three = Units(TENURE, figures, 3, 2, least=1)
     assert three.farthest(*_apart(pairs))[0] > planted
@@ -244,3 +244,10 @@ def test_the_promise_names_what_a_unit_may_be_given() -> None:
     free = SeveralRows(Invariants(TENURE, (total(),)), 3)
     assert "same number" not in free.words
     assert "any 0 to 3 rows" in free.words
+
+
+def test_moves_of_a_table_that_shows_a_unit_attribute() -> None:
+    """Gauges count the rows of all units that differ, too."""
+    pairs = SeveralRows(Invariants.of(TENURE, (total(), BY_TENURE)), 3, never_empty=True)
+    assert moves(pairs, ("x",)) == pairs.records
+    assert moves(pairs, TENURE.names) == 3 * pairs.units

@@ -417,9 +417,10 @@ class Invariants:
         """Whether every statement of `other` is among these, with the same figures."""
         mine = dict(zip(self.statements, self.to_dict()["statements"], strict=True))
         told = zip(other.statements, other.to_dict()["statements"], strict=True)
-        if other.of_units is not None:
-            if self.of_units is None or not self.of_units.implies(other.of_units):
-                return False
+        if other.of_units is not None and not (
+            self.of_units is not None and self.of_units.implies(other.of_units)
+        ):
+            return False
         return all(statement in mine and mine[statement] == one for statement, one in told)
 
     def to_dict(self) -> dict[str, Any]:

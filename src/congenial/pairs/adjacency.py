@@ -12,7 +12,7 @@ How many records that takes is worked out in `readings`; how far tables move, in
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -46,6 +46,10 @@ class Adjacency(Pairs):
     @abstractmethod
     def records(self) -> int:
         """The largest number of records in which adjacent databases differ (a)."""
+
+    def rows_apart(self, names: Iterable[str]) -> int:  # noqa: ARG002 - for units with several rows
+        """The largest number of records in which tables over these axes differ."""
+        return self.records
 
     @abstractmethod
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:

@@ -96,6 +96,11 @@ class SeveralRows(PublishedPairs, Adjacency):
             )
 
     @classmethod
+    def given(cls, figures: Invariants, max_rows: int) -> SeveralRows:
+        """The pairs of rows counted from a file of rows: units that are counted have a row."""
+        return cls(figures, max_rows, never_empty=figures.of_units is not None)
+
+    @classmethod
     def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SeveralRows:
         """Inverse of `to_dict`."""
         return cls(figures, data["max_rows"], data["never_empty"])

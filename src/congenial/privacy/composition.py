@@ -121,7 +121,9 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
     gauges = [
-        (d.rate, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
+        (d.rate, largest_gauge(adjacency, d.table, HULLS[d.family]))
+        for d in tables
+        if d.norm == "gauge"
     ]
     each = [_record_loss(d, adjacency) for d in records]
     return Loss(
@@ -140,7 +142,7 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     )
 
 
-def largest_gauge(adjacency: Adjacency, hull: int) -> Supremum:
+def largest_gauge(adjacency: Adjacency, table: Sequence[str], hull: int) -> Supremum:
     """A bound of the gauge of the hull of swaps (2) or of swaps and hexagons (3) over the pairs.
 
     A two-way table with zero margins and l1 norm at most 2 a splits into circuits of half-lengths
@@ -148,16 +150,16 @@ def largest_gauge(adjacency: Adjacency, hull: int) -> Supremum:
     half-length b and one of m - b + 1, so its gauge is at most ceil((m - 1) / (b - 1)); for b = 2
     and 3 one circuit of half-length a is the worst. Attained by a swap when a <= b.
     """
-    a = moves(adjacency)
+    a = moves(adjacency, table)
     return Supremum(Fraction(-(-(a - 1) // (hull - 1))), a <= hull)
 
 
-def moves(adjacency: Adjacency) -> int:
-    """Half the largest l1 norm of a difference when n is kept: records, or half the rows that come
-    and go.
+def moves(adjacency: Adjacency, table: Sequence[str]) -> int:
+    """Half the largest l1 norm of a table's difference when n is kept: records, or half the rows
+    that come and go.
     """
-    rows = adjacency.metric == "symmetric difference"
-    return adjacency.records // 2 if rows else adjacency.records
+    apart = adjacency.rows_apart(table)
+    return apart // 2 if adjacency.metric == "symmetric difference" else apart
 
 
 def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[Fraction, Fraction]:

@@ -30,7 +30,7 @@ from congenial.errors import (
 )
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.kinds.kind import Checked, NamedSection, tabulate
+from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.pricing import Repricing, uncountable
@@ -152,7 +152,7 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     known = ledger.figures
     if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
         known = replace(known, schema=plan.schema)  # the same population in other words
-    return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
+    return known if set(plan.statements) <= set(known.told) else known.join(plan.invariants)
 
 
 def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], figures: Invariants) -> None:
@@ -199,7 +199,7 @@ def publish(
         figures, accept_weaker=accept_weaker, plan_digest=plan.digest_with_files
     )
     _write_published(figures, folder, note(plan, ledger))
-    new = tuple(one for one in figures.statements if one not in known.statements)
+    new = tuple(one for one in figures.told if one not in known.told)
     return PublishResult(figures, folder, repricing, new)
 
 
@@ -222,8 +222,8 @@ def _preview(
 ) -> PublishPreview:
     from congenial.publication.publish_preview import PublishPreview, warnings
 
-    known = () if ledger is None else ledger.figures.statements
-    new = tuple(one for one in figures.statements if one not in known)
+    known = () if ledger is None else ledger.figures.told
+    new = tuple(one for one in figures.told if one not in known)
     repricing = None if ledger is None else ledger.repriced_with(figures)
     return PublishPreview(figures, new, warnings(figures, table, fewer_than), repricing)
 
@@ -247,14 +247,15 @@ def _compute(
     named = {*plan.invariants.bases, *known.bases}
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = tabulate(plan, data, [n for n in plan.schema.names if n in named], progress)
-        if known.statements and not known.holds_for(table):
+        units = units_for(known.join(plan.invariants), data)
+        if known.told and not known.holds_for(table, units):
             raise MandateError(
                 "the data do not agree with figures that this ledger holds already.",
                 remedy="The data changed since: use a new ledger for a new population.",
             )
         for name in _released_bases(plan) - set(plan.invariants.bases):
             data.tabulate([name])  # a column that does not fit is found while nothing is public
-    figures = plan.invariants.evaluate(table)
+    figures = plan.invariants.evaluate(table, units)
     # a figure cannot be taken back: refuse what cannot work first
     _refuse_unfit(plan, to_come, known.join(figures))
     return figures, table
@@ -298,7 +299,7 @@ def published_so_far(plan: Plan) -> Invariants:
 
 def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     figures = Invariants(plan.schema) if ledger is None else ledger.figures
-    missing = [s.label for s in plan.statements if s not in figures.statements]
+    missing = [s.label for s in plan.statements if s not in figures.told]
     if missing:
         raise MandateError(
             f"in the plan but not yet published: {'; '.join(missing)}.",
@@ -439,7 +440,7 @@ def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
         figures = Invariants.from_dict(ledger.schema, recorded)
     except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
         return False
-    return set(figures.statements) <= set(ledger.figures.statements)
+    return set(figures.told) <= set(ledger.figures.told)
 
 
 def _file(plan: Plan) -> Path:

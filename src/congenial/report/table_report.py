@@ -179,7 +179,7 @@ def _parameters(release: Release) -> Facts:
         rows.append(("How they go together", _arithmetic(release)))
     elif description.norm == "gauge":
         rows.append(("Per unit of gauge (the noise)", f"epsilon = {_exactly(scale)}"))
-        most = largest_gauge(release.adjacency, HULLS[description.family])
+        most = largest_gauge(release.adjacency, description.table, HULLS[description.family])
         moved = f"{number(most.value)} ({most.footing})"
         rows.append(("Most that a compared pair differs by", f"{moved}, in the gauge of the hull"))
     else:
