@@ -29,7 +29,6 @@ from congenial.figures.blocks import blocks as find_blocks
 from congenial.figures.cells import Cells, first_places
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, without_repeats
-from congenial.figures.unit_statements import given_units, joined_units, refuse_misplaced
 
 Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
 
@@ -65,7 +64,7 @@ class Invariants:
         statements, values = without_repeats(self.statements, self.values)
         object.__setattr__(self, "statements", statements)
         object.__setattr__(self, "values", values)
-        refuse_misplaced(self)
+        self._refuse_misplaced()
         for label, times in Counter(s.label for s in self.told).items():
             if times > 1:
                 raise MandateError(
@@ -73,6 +72,13 @@ class Invariants:
                 )
         if self.values is not None:
             self._check_values(self.values)
+
+    def _refuse_misplaced(self) -> None:
+        if self.of_units is None and not any(one.units for one in self.statements):
+            return
+        from congenial.figures.unit_statements import refuse_misplaced  # few plans need it
+
+        refuse_misplaced(self)
 
     @classmethod
     def of(cls, schema: Schema, statements: Sequence[Statement]) -> Invariants:
@@ -239,8 +245,17 @@ class Invariants:
                     remedy=f"Correct the data{bound} or drop the statement.",
                 )
             values.append(figures if statement.relation == "=" else None)
-        counted = None if self.of_units is None else self.of_units.evaluate(given_units(units))
-        return Invariants(self.schema, self.statements, tuple(values), counted)
+        return Invariants(self.schema, self.statements, tuple(values), self._evaluate_units(units))
+
+    def _evaluate_units(self, units: Table | None) -> Invariants | None:
+        if self.of_units is None:
+            return None
+        if units is None:
+            raise MandateError(
+                "figures about units need a table of units.",
+                remedy="Give what Microdata.tabulate_units returns, as units=.",
+            )
+        return self.of_units.evaluate(units)
 
     def holds_for(self, table: Table, units: Table | None = None) -> bool:
         """Whether the table agrees with every published figure, bound and structural zero.
@@ -409,7 +424,9 @@ class Invariants:
         published = bool(statements) and all(
             one.values is not None or not one.statements for one in (self, other)
         )
-        units = joined_units(self.of_units, other.of_units)
+        units = self.of_units or other.of_units
+        if self.of_units is not None and other.of_units is not None:
+            units = self.of_units.join(other.of_units)
         kept = tuple(values) if published else None
         return Invariants(self.schema, tuple(statements), kept, units)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from congenial.data.table import Table
 from congenial.errors import MandateError
 from congenial.figures.cells import Cells
 
@@ -41,20 +40,3 @@ def refuse_misplaced(figures: Invariants) -> None:
                 remedy=f'Say of = "unit" in the schema of {name!r} if they share it, or count '
                 "rows (leave units out).",
             )
-
-
-def given_units(units: Table | None) -> Table:
-    """The table of units; MandateError where figures need one and none is given."""
-    if units is None:
-        raise MandateError(
-            "figures about units need a table of units.",
-            remedy="Give what Microdata.tabulate_units returns, as units=.",
-        )
-    return units
-
-
-def joined_units(one: Invariants | None, other: Invariants | None) -> Invariants | None:
-    """Both sets of figures about units as one."""
-    if one is None or other is None:
-        return one or other
-    return one.join(other)
