@@ -24,7 +24,14 @@ from congenial.errors import (
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
 from congenial.kinds.group_refusals import refuse_groups
-from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
+from congenial.kinds.kind import (
+    Offer,
+    Setting,
+    Tell,
+    planned,
+    refuse_other_units,
+    tabulate,
+)
 from congenial.kinds.single_table import ReleaseSection
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.acceptance_pilot import refuse_hopeless
@@ -238,6 +245,7 @@ def _ready(
     progress: Tell,
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
+    refuse_other_units(mechanism.adjacency.figures, data)
     if _by_group(plan, section):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 
