@@ -69,7 +69,7 @@ def run(data: str | None = None) -> list[dict[str, Any]]:
             start = time.perf_counter()
             release = made.release((truths, n), SeededRandomness(SEED))
             seconds = time.perf_counter() - start
-            levels = level_numbers(schema, release.records)
+            levels = level_numbers(schema, release.to_arrow())
             rows.append(
                 {
                     "exact": name,

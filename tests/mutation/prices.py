@@ -31,8 +31,8 @@ PRICES: tuple[Mutation, ...] = (
     ),
     Mutation(
         "privacy/composition.py",
-        "+ sum((scale * reach.value for scale, reach in gauges), ZERO)",
-        "+ sum((Fraction(4, 5) * scale * reach.value for scale, reach in gauges), ZERO)",
+        "+ sum((one.value for one in others), ZERO)",
+        "+ sum((Fraction(4, 5) * one.value for one in others), ZERO)",
         "tests/privacy/test_composition.py tests/mechanisms/test_knorm.py",
     ),
     Mutation(

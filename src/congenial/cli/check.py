@@ -86,7 +86,7 @@ def check(
 
 def say_next(plan: Plan, path: Path, ledger: Ledger | None) -> None:
     """The command that comes next for a plan; nothing where all of it is done."""
-    public = () if ledger is None else ledger.figures.statements
+    public = () if ledger is None else ledger.figures.told
     done = set() if ledger is None else {e.name for e in ledger.entries() if e.counted}
     left = [section.name for section in plan.release if section.name not in done]
     words = ["congenial", "release", str(path)]

@@ -138,4 +138,4 @@ def _show_lines(found: DataCheck) -> None:
             if one.section == section and (shown_values or not one.shows_values):
                 paragraph(str(one))
             elif one.section == section:
-                paragraph(f"# {one.key}: a recoding; --examples 1 shows it, with its values")
+                paragraph(f"# {one.key}: a recoding, with values of the data: see lines.toml")

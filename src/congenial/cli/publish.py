@@ -150,7 +150,7 @@ def _public(plan: Plan, figures: Invariants, new: Sequence[Statement]) -> Docume
         "new": [statement.label for statement in new],
         "figures": [
             {"label": s.label, "because": s.because, "by": list(s.by), "cells": _cells(plan, s, v)}
-            for s, v in zip(figures.statements, figures.values or (), strict=True)
+            for s, v in zip(figures.told, figures.told_values, strict=True)
             if v is not None
         ],
         "bounds": [

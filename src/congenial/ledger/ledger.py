@@ -205,7 +205,7 @@ class Ledger(LedgerReading):
             refuse_unread(state)
             refuse_unapproved(state.approvals, plan_digest, log.who)
             check_schema(state, invariants.schema)
-            if state.max_rows is not None and not state.figures_kept and invariants.statements:
+            if state.max_rows is not None and not state.figures_kept and invariants.told:
                 raise LedgerError(
                     f"this ledger counts under {state.unit}: exact figures cannot be kept there.",
                     remedy="Use a ledger with adjacency 'replace-one' or 'several rows' to publish "
@@ -217,7 +217,7 @@ class Ledger(LedgerReading):
             check_figures(joined)
             new = replace(state, figures=joined)
             repricing = reprice(state, new)
-            if not set(invariants.statements) <= set(state.figures.statements):
+            if not set(invariants.told) <= set(state.figures.told):
                 if repricing.weaker and not accept_weaker:
                     raise too_weak(state, invariants, repricing)
                 payload = invariants.to_dict() | {"plan_digest": plan_digest}

@@ -111,9 +111,7 @@ def suppose(
     """
     expect(published, Invariants, "what is published", "Use publish(...).", GuaranteeError)
     if values is None:
-        return Invariants(published.schema, published.statements).join(
-            Invariants(published.schema, statements)
-        )
+        return replace(published, values=None).join(Invariants(published.schema, statements))
     known = tuple(np.asarray(v, dtype=np.int64) for v in values)
     return published.join(Invariants(published.schema, statements, known))
 

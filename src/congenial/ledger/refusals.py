@@ -45,7 +45,7 @@ def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: b
     """
     adds = composes and stored_pairs_compose(adjacency)
     _refuse_beside(state, [] if adds else [adjacency])
-    if state.figures.statements and not _given_figures(adjacency):
+    if state.figures.told and not _given_figures(adjacency):
         raise LedgerError(
             f"exact figures of these data are published; {_promise(adjacency)} does not take them "
             "into account.",
@@ -74,7 +74,7 @@ def refuse_figures(state: LedgerState, figures: Invariants, accepted: bool) -> N
                 remedy="Keep the figures, or their release, out of this ledger's data. "
                 "Other people's data need another ledger.",
             )
-    new = [s for s in figures.statements if s not in state.figures.statements]
+    new = [s for s in figures.told if s not in state.figures.told]
     if accepted or not new:
         return
     for entry in state.counted:

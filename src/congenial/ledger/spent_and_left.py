@@ -82,7 +82,7 @@ def reprice(old: LedgerState, new: LedgerState) -> Repricing:
 
 def too_weak(state: LedgerState, invariants: Invariants, repricing: Repricing) -> LedgerError:
     """The refusal to publish, with what every promise was and would be."""
-    labels = "; ".join(statement.label for statement in invariants.statements)
+    labels = "; ".join(statement.label for statement in invariants.told)
     each = "; ".join(
         f"'{one.name}' {say(state, one.before)} -> {say(state, one.after)}"
         for one in repricing.releases
@@ -182,7 +182,7 @@ def _priced(entry: Entry, before: LedgerState, state: LedgerState) -> Priced:
     reading = entry.pairs.get("reading")
     if reading not in (None, "robust") and not weaker:
         weaker = grows(before.price(law, reading), state.price(law, reading))
-    new = [s for s in state.figures.statements if s not in before.figures.statements]
+    new = [s for s in state.figures.told if s not in before.figures.told]
     return Priced(entry, then, now, weaker or ended(state, entry.pairs, new))
 
 

@@ -122,7 +122,7 @@ class LedgerState:
         if self.figures_kept:
             from congenial.pairs.several_rows import SeveralRows
 
-            return SeveralRows(self.figures, self.max_rows)
+            return SeveralRows.given(self.figures, self.max_rows)
         return AddRemove(self.schema, self.max_rows)
 
     @property
@@ -239,7 +239,7 @@ def check_step(entry: Entry, kind: str) -> None:
 
 def join_figures(known: Invariants, new: Invariants) -> Invariants:
     """All figures as one set; MandateError when two of them contradict each other."""
-    if not known.statements:
+    if not known.told:
         return new
     joined = known.join(new)
     if joined.values is None:
@@ -263,7 +263,8 @@ def check_figures(figures: Invariants) -> None:
 
     Beside an empty universe every release would cost nothing.
     """
-    if figures.values is None:
+    units = figures.of_units
+    if figures.values is None or (units is not None and units.values is None):
         raise MandateError("the figures have no values yet.", remedy="Publish them first.")
     if figures.clash:
         labels = "; ".join(figures.clash)

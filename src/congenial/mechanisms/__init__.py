@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
+    from congenial.mechanisms.norm_noise import CongenialLargest, CongenialLength
     from congenial.mechanisms.parted_tables import PartedTables
     from congenial.mechanisms.plain import (
         PlainDiscreteGaussian,
@@ -50,6 +51,8 @@ __all__ = [
     "CongenialCounts",
     "CongenialGaussian",
     "CongenialHierarchy",
+    "CongenialLargest",
+    "CongenialLength",
     "ErrorLaw",
     "EstimateRelease",
     "EstimateSpec",
