@@ -134,8 +134,9 @@ def set_table(text: str, release: str, value: str) -> str:
 def can_set(entry: Values) -> bool:
     """Whether `set_column` can change a column that is written like this."""
     listed = entry.get("levels", entry.get("edges", []))
-    plain = isinstance(listed, list) and not any("," in str(one) for one in listed)
-    return plain and len(listed) <= MOST_VALUES and not set(entry) - _COLUMN_KEYS
+    if not isinstance(listed, list) or len(listed) > MOST_VALUES:
+        return False
+    return not any("," in str(one) for one in listed) and not set(entry) - _COLUMN_KEYS
 
 
 def set_column(text: str, column: str, kind: str, values: str, missing: str = "") -> str:
