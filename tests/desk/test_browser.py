@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,10 @@ from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.server import link, listen, server_of
+from congenial.errors import PlanError
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.workflow import publish, release
 from tests.desk.desks import MARKER, ORIGIN, PLAN, SECRET, write_folder
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -270,6 +272,55 @@ def test_every_page_is_accessible_and_fits(desk: Served, scheme: str) -> None:
         found = Axe().run(page)
         assert found.violations_count == 0, (path, found.generate_report())
     desk.complaints[:] = [one for one in desk.complaints if "404" not in one]
+
+
+def check_page(page: Page, where: str) -> None:
+    """No finding of axe, and nothing too wide, on a screen and on a telephone."""
+    for width in (1200, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        wider = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert wider <= 0, (where, width)
+        found = Axe().run(page)
+        assert found.violations_count == 0, (where, width, found.generate_report())
+
+
+def test_job_and_bundle_are_accessible(desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that runs, one that failed, the page for a draft, and a bundle."""
+    page, go = desk.page, threading.Event()
+
+    def slow(*_: object, progress: Callable[[str], None], **__: object) -> None:
+        progress("reading: 10 of 40 rows")
+        go.wait(WAIT / 1000)
+        raise PlanError("the sea is rough.", remedy="Wait.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("congenial.desk.publication_screen.workflow.publish", slow)
+        desk.go("/plan/plan.toml/release")
+        page.get_by_label("I know that exact figures").check()
+        page.get_by_role("button", name="Publish the figures").click()
+        expect(page.get_by_role("progressbar")).to_have_attribute("value", "25")
+        expect(page.get_by_text("s left in this step")).to_be_visible()
+        check_page(page, "running job")
+        go.set()
+        expect(page.get_by_text("the sea is rough")).to_be_visible()
+        check_page(page, "failed job")
+    desk.go("/")
+    page.get_by_label("Name of the plan").fill("draft")
+    page.get_by_role("button", name="Draft a plan").click()
+    expect(page.get_by_role("button", name="Set county")).to_be_visible()
+    check_page(page, "draft")
+    plan = Plan.load(desk.folder / "plan.toml")
+    publish(plan)
+    release(plan, "people")
+    desk.go("/plan/plan.toml/bundle/people")
+    expect(page.get_by_text("Verified: all")).to_be_visible()
+    check_page(page, "bundle")
+    page.get_by_text("All checks").click()
+    check_page(page, "bundle, all checks")
+    desk.go("/plan/plan.toml/budget")
+    check_page(page, "budget with a release")
 
 
 def test_on_paper_the_content_is_left(desk: Served) -> None:
