@@ -110,8 +110,13 @@ def test_from_a_folder_to_a_published_bundle(desk: Served) -> None:
     page.get_by_role("link", name="plan.toml").click()
     check = page.locator("#check")
     text = page.get_by_label("Text of the plan")
-    text.fill(PLAN.replace("unit =", "units ="))
+    wrong = PLAN.replace("unit =", "units =")
+    text.fill(wrong)
     expect(check).to_contain_text("unknown key")
+    at = wrong.index("units")
+    text.evaluate(f"one => one.setSelectionRange({at}, {at})")
+    text.press("ArrowRight")
+    expect(page.locator("#keys")).to_contain_text("[data] has no key units. Keys of [data]: source")
     text.fill(PLAN)
     expect(check).to_contain_text("can be read")
     page.get_by_label("epsilon of people").fill("2")
@@ -233,6 +238,26 @@ def press_to(page: Page, name: str, most: int = 60) -> None:
             assert found[1], f"the focus on '{name}' is not seen"
             return
     raise AssertionError(f"'{name}' is not reached by the tab key")
+
+
+def test_a_draft_is_filled_in_by_the_form(desk: Served) -> None:
+    """By what the page says, without a line of TOML."""
+    page = desk.page
+    page.locator("select[name=data]").select_option("people.csv")
+    page.get_by_label("Name of the plan").fill("mine")
+    page.get_by_role("button", name="Draft a plan").click()
+    check = page.locator("#check")
+    expect(check).to_contain_text("placeholder")
+    page.get_by_label("Values of county").fill("A, B, C")
+    page.get_by_role("button", name="Set county").click()
+    page.get_by_label("Values of sex").fill("female, male")
+    page.get_by_role("button", name="Set sex").click()
+    expect(check).to_contain_text("can be read")
+    page.get_by_role("button", name="Save the plan").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    page.get_by_role("link", name="Next: check the data").click()
+    page.get_by_role("button", name="Check the records").click()
+    expect(page.get_by_text("every record fitted the plan")).to_be_visible()
 
 
 def test_by_keyboard_only(desk: Served) -> None:
