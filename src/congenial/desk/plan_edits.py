@@ -134,9 +134,9 @@ def set_table(text: str, release: str, value: str) -> str:
 def can_set(entry: Values) -> bool:
     """Whether `set_column` can change a column that is written like this."""
     listed = entry.get("levels", entry.get("edges", []))
-    if not isinstance(listed, list) or len(listed) > MOST_VALUES:
+    if not isinstance(listed, list) or any("," in str(one) for one in listed):
         return False
-    return not any("," in str(one) for one in listed) and not set(entry) - _COLUMN_KEYS
+    return len(listed) <= MOST_VALUES and not set(entry) - _COLUMN_KEYS
 
 
 def set_column(text: str, column: str, kind: str, values: str, missing: str = "") -> str:

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.output import (
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    table,
-    warn,
-    working,
-)
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import emit, heading, line, paragraph, table, warn, working
 
 if TYPE_CHECKING:
     from congenial.data.data_problems import DataCheck, DataProblem
