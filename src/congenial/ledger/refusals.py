@@ -26,7 +26,10 @@ VALUES = "replace-one value"
 
 
 # Kinds whose promises take published figures into account, or are void by the rules stated here.
-GIVEN_FIGURES = ("replace-one", "symmetric difference", "rows of one unit", VALUES, SECRETS)
+GIVEN_FIGURES = (
+    *("replace-one", "symmetric difference", "rows of one unit", "units with rows"),
+    *(VALUES, SECRETS),
+)
 
 
 def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:

@@ -293,8 +293,8 @@ def _drop_unused(plain: dict[str, Any]) -> None:
         for key in keys:
             if not _told(part[key]):
                 del part[key]
-    for entry in plain["publish"].values():
-        if not entry["units"]:
+    for entry in (*plain["publish"].values(), *plain["release"]):
+        if not entry.get("units", True):
             del entry["units"]
 
 
