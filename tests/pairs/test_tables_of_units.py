@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from congenial import Schema, total
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.statements import of_units
+from congenial.figures.statements import Statement, of_units
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import read_pairs
@@ -19,6 +20,7 @@ from congenial.pairs.tables_of_units import TablesOfUnits
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
+from tests.pairs.units import Units
 
 SCHEMA = Schema.from_dict(
     {
@@ -77,3 +79,59 @@ def test_refusals() -> None:
     free = SeveralRows(Invariants(SCHEMA, (total(),)), 3)
     with pytest.raises(StructureError, match="number of units"):
         _ = free.tables_of_units
+
+
+# ---- counts of counts ---------------------------------------------------------------------------
+
+SIZED = Schema.from_dict(
+    {
+        "tenure": {"levels": ["own", "rent"], "of": "unit"},
+        "size": {"integers": [1, 2], "of": "unit size"},
+        "x": {"levels": ["A"]},
+    }
+)
+PLAIN = Schema.from_dict({"tenure": SIZED.to_dict()["tenure"], "x": SIZED.to_dict()["x"]})
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (total(), of_units(total())),
+        (total(), of_units(total(by="tenure"))),
+        (total(by="tenure"), of_units(total(by="tenure"))),
+    ],
+)
+def test_counts_of_counts_never_move_further_over_whole_databases(
+    statements: tuple[Statement, ...],
+) -> None:
+    """Sizes are what the rows say; in the pairs they are free, which is more."""
+    pairs = SeveralRows(Invariants.of(SIZED, statements), 2, never_empty=True)
+    truth = Units(PLAIN, Invariants.of(PLAIN, statements), 4, 2, least=1)
+    l1, l2 = truth.farthest(pairs.units, pairs.slots, pairs.records, "sizes")
+    by_tenure = len(statements[0].by) > 0  # with two sizes, both totals then tell everything
+    assert (l1 == 0) == by_tenure
+    assert l1 <= pairs.tables_of_units.l1(["tenure", "size"]).value
+    assert l2 <= pairs.tables_of_units.l2_squared(["tenure", "size"]).value
+
+
+def test_figures_that_see_sizes_are_refused_by_name() -> None:
+    for statements in ((total(by="size"),), (total(), of_units(total(by="size")))):
+        figures = Invariants.of(SIZED, statements)
+        with pytest.raises(StructureError, match="sees 'size', the number of rows of a unit"):
+            SeveralRows.given(figures, 2).units  # noqa: B018
+
+
+def test_tables_of_rows_that_show_sizes_count_all_rows_of_the_units() -> None:
+    pairs = SeveralRows(Invariants.of(SIZED, (total(),)), 2)
+    assert pairs.rows_apart(["size", "x"]) == 2 * pairs.units
+    assert "size" not in pairs.words
+
+
+def test_several_tables_never_cost_more_than_one_by_one() -> None:
+    """Types of differences do not know published values that leave little; single tables do."""
+    counted = Invariants(SCHEMA, (total(by="block"),), (np.array([2, 1, 1]),))
+    figures = Invariants(SCHEMA, (total(),), (np.array(8),), counted)
+    pairs = SeveralRows(figures, 3, never_empty=True).tables_of_units
+    tables = [(("block", "tenure"), Fraction(1)), (("tenure",), Fraction(2))]
+    for joint in (pairs.joint_l1, pairs.joint_l2_squared):
+        assert joint(tables).value <= sum(joint([one]).value for one in tables)

@@ -10,6 +10,7 @@ import pytest
 import congenial
 from congenial.errors import CongenialError, MandateError
 from congenial.kinds.figure_costs import figure_costs
+from congenial.mechanisms.table_release import Release
 from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.tables_of_units import TablesOfUnits
 from congenial.privacy.composition import joint_loss
@@ -121,3 +122,24 @@ def test_units_need_several_rows_under_figures(tmp_path: Path) -> None:
 def test_plans_without_the_key_keep_their_digest(tmp_path: Path) -> None:
     said = PLAN.replace('name = "tenure"', 'name = "tenure"\nunits = false')
     assert Plan.parse(said, tmp_path).digest == Plan.parse(PLAN, tmp_path).digest
+
+
+def test_households_by_size(tmp_path: Path) -> None:
+    """Counts of counts: sizes are counted, not read, and add up to households by county."""
+    text = UNITS.replace('["block", "tenure"]', '["county", "size"]').replace(
+        "age = {", 'size = { integers = [1, 3], of = "unit size" }\nage = {'
+    )
+    plan = written(tmp_path, text)
+    workflow.publish(plan)
+    workflow.release(plan, "tenure")
+    bundle = tmp_path / "bundles" / "tenure"
+    assert [check.what for check in verification.verify(bundle) if not check.holds] == []
+    release = congenial.read(bundle)
+    assert isinstance(release, Release)
+    assert np.asarray(release.values).shape == (2, 3)
+    blocks = release.published.values
+    assert blocks is not None
+    assert np.asarray(release.values).sum(axis=1).tolist() == [
+        int(blocks[0][:2].sum()),
+        int(blocks[0][2]),
+    ]

@@ -216,8 +216,9 @@ class SeveralRows(PublishedPairs, Adjacency):
         same = "the same number of " if self.never_empty else ""
         least = "1" if self.never_empty else "0"
         content = f"any {least} to {self.max_rows} rows"
-        if self.schema.of_units:
-            content += f" and any {' and '.join(self.schema.of_units)}"
+        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
+        if shared:
+            content += f" and any {' and '.join(shared)}"
         return (
             f"any two datasets of {same}units with at most {self.max_rows} rows each that {agree}"
             f"differ in at most {self.units} {_plural(self.units, 'unit')} and in at most "
@@ -244,17 +245,28 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_1`: at most that of so many replaced rows."""
-        names = _axes(releases)
-        if self.people_kept:
-            return replace(self.replaced_rows(names).joint_l1(releases), exact=False)
-        return self._at_most(2 * self.rows_apart(names), releases)
+        return self._joint(releases, square=False)
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
-        names = _axes(releases)
+        return self._joint(releases, square=True)
+
+    def _joint(self, releases: Sequence[Weighted], *, square: bool) -> Supremum:
+        """Over all tables at once, and never above what they cost one by one."""
+        together = self._at_once(releases, square)
+        if len(releases) < 2:
+            return together
+        each = sum((self._at_once([one], square).value for one in releases), Fraction(0))
+        return replace(together, value=min(together.value, each))
+
+    def _at_once(self, releases: Sequence[Weighted], square: bool) -> Supremum:
+        names = {name for names, _ in releases for name in names}
         if self.people_kept:
-            return replace(self.replaced_rows(names).joint_l2_squared(releases), exact=False)
-        return self._at_most(2 * self.rows_apart(names) ** 2, releases)
+            rows = self.replaced_rows(names)
+            found = (rows.joint_l2_squared if square else rows.joint_l1)(releases)
+            return replace(found, exact=False)
+        apart = self.rows_apart(names)
+        return self._at_most(2 * apart**2 if square else 2 * apart, releases)
 
     def linf(self, names: Sequence[str]) -> Supremum:
         """sup over u of the largest entry of phi u."""
@@ -282,10 +294,6 @@ class SeveralRows(PublishedPairs, Adjacency):
 def replaced(figures: Invariants, rows: int) -> SemiAdjacent:
     """So many records replaced, given figures; prices ask for the same ones again and again."""
     return SemiAdjacent(figures, within=rows)
-
-
-def _axes(releases: Sequence[Weighted]) -> set[str]:
-    return {name for names, _ in releases for name in names}
 
 
 def uniform_reach(figures: Invariants) -> Supremum:

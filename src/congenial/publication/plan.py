@@ -157,9 +157,10 @@ class Plan(Section):
                     f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
                     remedy="Fill in its levels, or delete the line if no release shows it.",
                 )
-            if attribute.of == "unit" and self.data.max_rows is None:
+            if attribute.of != "row" and self.data.max_rows is None:
                 raise PlanError(
-                    f'schema.{attribute.name}: of = "unit" is for units that own several rows.',
+                    f'schema.{attribute.name}: of = "{attribute.of}" is for units that own several '
+                    "rows.",
                     remedy="Give data.unit and data.max_rows, or leave it out.",
                 )
         return replace(schema, about=About(**self.about.model_dump()))
