@@ -10,7 +10,7 @@ import pytest
 import congenial
 from congenial.errors import CongenialError, MandateError
 from congenial.kinds.figure_costs import figure_costs
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.tables_of_units import TablesOfUnits
 from congenial.privacy.composition import joint_loss

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli import output
-from congenial.cli.output import (
-    Document,
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    line,
-    paragraph,
-    working,
-)
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import Document, emit, line, paragraph, working
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger

@@ -12,23 +12,13 @@ import typer
 
 from congenial.cli import output
 from congenial.cli.check import say_next
-from congenial.cli.output import (
-    Document,
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    table,
-    working,
-)
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.figures.statements import Statement
-    from congenial.ledger.pricing import Repricing
+    from congenial.ledger.spent_and_left import Repricing
     from congenial.publication.plan import Plan
     from congenial.publication.publish_preview import PublishPreview
 

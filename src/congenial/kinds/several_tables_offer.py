@@ -25,7 +25,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
-from congenial.report.tables_report import render
+from congenial.report.several_tables_report import render
 from congenial.sampling.randomness import Randomness
 
 TOGETHER = 2**26  # common cells up to which all tables are counted at once

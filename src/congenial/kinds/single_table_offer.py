@@ -41,14 +41,13 @@ from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
 from congenial.mechanisms.projection.projection import project, rehearse
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Adjacency, Supremum
-from congenial.privacy.composition import largest_gauge
-from congenial.privacy.description import HULLS
+from congenial.privacy.composition import largest_change
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.normaliser import Price
 from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 
@@ -184,7 +183,7 @@ def check(
         section,
         mechanism,
         guarantee,
-        _sensitivity(mechanism),
+        largest_change(mechanism.description, mechanism.adjacency),
         support(mechanism.description.support, table),
         error_rows(mechanism),
         mechanism.price if isinstance(mechanism, CongenialCounts) else None,
@@ -192,16 +191,6 @@ def check(
         unanswered,
         expected_counts(mechanism) if section.nonnegative == "project" else None,
     )
-
-
-def _sensitivity(mechanism: Mechanism) -> Supremum:
-    """How far look-alikes are apart in the norm the loss is counted in."""
-    description, adjacency = mechanism.description, mechanism.adjacency
-    if description.norm == "gauge":
-        return largest_gauge(adjacency, description.table, HULLS[description.family])
-    if description.norm == "l1":
-        return adjacency.l1(description.table)
-    return adjacency.l2_squared(description.table)
 
 
 def _with(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from congenial.kinds import inference_words
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.want_words import show_want
+from congenial.kinds.shared_words import examine_inference, inference_words, show_promise, show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.single_table_offer import ReleaseCheck
+    from congenial.privacy.description import Norm
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _ROW = ("max_rows", "units", "slots", "noise")
@@ -19,6 +19,15 @@ _COST = (
     *("label", "loss", "loss_without", "deviation", "deviation_without", "trivial"),
     "told_by_others",
 )
+
+
+_NORM_WORDS: dict[Norm, str] = {
+    "l1": "l1",
+    "l2": "l2 squared",
+    "gauge": "gauge of the hull",
+    "length": "l2 squared",
+    "linf": "largest entry",
+}
 
 
 def examine(one: ReleaseCheck) -> Document:
@@ -35,7 +44,7 @@ def examine(one: ReleaseCheck) -> Document:
         "cells": int(one.support.labels.size),
         "degrees_of_freedom": one.support.degrees_of_freedom,
         "sensitivity": {
-            "norm": {"l1": "l1", "l2": "l2 squared", "gauge": "gauge of the hull"}[norm],
+            "norm": _NORM_WORDS[norm],
             "value": one.sensitivity.value,
             "footing": one.sensitivity.footing,
         },
@@ -47,6 +56,8 @@ def examine(one: ReleaseCheck) -> Document:
         "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
         "sigma_squared": description.variance if norm == "l2" else None,
         "epsilon_per_gauge": description.rate if norm == "gauge" else None,
+        **({"rate_squared": description.scale} if norm == "length" else {}),
+        **({"rate": description.rate} if norm == "linf" else {}),
         "per_person": one.guarantee.tradeoff.words,
         "nonnegative": one.section.nonnegative,
         "structure": one.support.structure,
@@ -144,7 +155,7 @@ def _inference(one: ReleaseCheck) -> Document:
     from congenial.inference.feasibility import expected_minutes, outlook
 
     found = outlook(one.mechanism)
-    return inference_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
+    return examine_inference(found, expected_minutes(one.mechanism) if found.slow else None)
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:
@@ -187,14 +198,10 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
-            "Inference": inference_words.words(one["inference"]),
+            "Inference": inference_words(one["inference"]),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     if one["instead"]:
         screen.paragraph(one["instead"])
         screen.paragraph("")

@@ -34,18 +34,22 @@ from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import refuse_old, refuse_unapproved
 from congenial.ledger.budget import Budget
-from congenial.ledger.ledger_reading import LedgerReading, refuse_beside
-from congenial.ledger.pricing import (
-    Repricing,
+from congenial.ledger.ledger_reading import LedgerReading
+from congenial.ledger.refusals import (
     check_schema,
     refusal,
-    reprice,
-    too_weak,
+    refuse_beside,
+    refuse_figures,
+    refuse_release,
 )
-from congenial.ledger.refusals import refuse_figures, refuse_release
 from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
 from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import check_grant, check_role
+from congenial.ledger.spent_and_left import (
+    Repricing,
+    reprice,
+    too_weak,
+)
 from congenial.ledger.state import (
     LedgerState,
     Unit,

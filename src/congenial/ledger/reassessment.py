@@ -218,7 +218,11 @@ class Reassessed:
 
 @dataclass(frozen=True)
 class Old:
-    """An old release: its law, the promise it was published with, and how its pairs differ."""
+    """An old release: its law, the promise it was published with, and how its pairs differ.
+
+    `Old.of` takes it from a bundle or a mechanism. Where only the promise of a release is known,
+    give `reassess` that instead: it has no law to price anew, and is composed a* times.
+    """
 
     law: AnyDescription
     advertised: Tradeoff

@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 
 
 class Adjacency(Pairs):
-    """A relation between databases; `schema` says what a record is."""
+    """A relation between databases; `schema` says what a record is.
+
+    A release under it is priced by suprema over the differences u of adjacent databases: the
+    largest ||phi u||_1 for pure epsilon, ||phi u||_2^2 for rho, over all tables phi together. A
+    `Supremum` says whether it is exact or an upper bound. `ReplaceOne`, `AddRemove`, `SemiAdjacent`
+    (given exact figures) and `SeveralRows` (units with several rows) are the ones there are.
+    """
 
     @property
     @abstractmethod

@@ -125,16 +125,12 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     pure = _pure(tables, adjacency)
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
-    gauges = [
-        (d.rate, largest_gauge(adjacency, d.table, HULLS[d.family]))
-        for d in tables
-        if d.norm == "gauge"
-    ]
+    others = [_other_norm(d, adjacency) for d in tables if d.norm not in ("l1", "l2")]
     each = [_record_loss(d, adjacency) for d in records]
     return Loss(
         epsilon=(pure.value if pure else ZERO)
         + numerics
-        + sum((scale * reach.value for scale, reach in gauges), ZERO)
+        + sum((one.value for one in others), ZERO)
         + sum((epsilon for epsilon, _ in each), ZERO),
         rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
         discrete=any(d.family == "discrete_gaussian" for d in tables) or any(r for _, r in each),
@@ -142,7 +138,7 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         exact=(pure is None or pure.exact)
         and (square is None or square.exact)
         and not records
-        and (not gauges or (len(tables) == 1 and gauges[0][1].exact)),
+        and (not others or (len(tables) == 1 and others[0].exact)),
         silent=sum(not d.persons for d in records),
     )
 
@@ -176,6 +172,33 @@ def added(losses: Sequence[Loss]) -> Loss:
         exact=all(one.exact for one in losses),
         silent=sum(one.silent for one in losses),
     )
+
+
+def largest_change(description: Description, adjacency: Adjacency) -> Supremum:
+    """How far look-alikes are apart in the norm the loss is counted in; squared for l2 and length.
+
+    The loss of one release is this times its rate; for l2 over twice the variance, and for length
+    the root of this times its rate squared.
+    """
+    names = description.table
+    if description.norm == "gauge":
+        return largest_gauge(adjacency, names, HULLS[description.family])
+    if description.norm == "linf":
+        return adjacency.linf(names)
+    return adjacency.l1(names) if description.norm == "l1" else adjacency.l2_squared(names)
+
+
+def _other_norm(description: Description, adjacency: Adjacency) -> Supremum:
+    """The loss of a law in the gauge, the length or the largest entry of a difference.
+
+    By the triangle inequality |rate ||y - s|| - rate ||y - s'||| <= rate ||s - s'||, and the
+    normaliser is the same for all conforming tables (semi-dp, Proposition 7, on a lattice).
+    """
+    most = largest_change(description, adjacency)
+    loss = most.value * description.scale
+    if description.norm == "length":
+        loss = Fraction(_root_up(loss))
+    return replace(most, value=loss)
 
 
 def largest_gauge(adjacency: Adjacency, table: Sequence[str], hull: int) -> Supremum:

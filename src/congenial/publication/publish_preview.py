@@ -16,7 +16,7 @@ import numpy as np
 from congenial.data.table import Table
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.ledger.pricing import Repricing
+from congenial.ledger.spent_and_left import Repricing
 
 
 @dataclass(frozen=True)

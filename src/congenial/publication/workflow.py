@@ -22,8 +22,8 @@ from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.pricing import Repricing, uncountable
-from congenial.ledger.refusals import WHOLE_DATASET
+from congenial.ledger.refusals import WHOLE_DATASET, uncountable
+from congenial.ledger.spent_and_left import Repricing
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.claim import begun
@@ -69,7 +69,7 @@ class PlanCheck:
             return "exact for every dataset"
         if self.published:
             return "exact for the figures as published"
-        return "bounds valid for every value the mandated figures may take"
+        return "bounds valid for every value the exact figures may take"
 
 
 def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCheck:
