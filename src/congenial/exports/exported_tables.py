@@ -78,7 +78,7 @@ class ExportedBundle:
     @property
     def published(self) -> Invariants:
         """The figures published exactly."""
-        figures: Invariants = self.release.published
+        figures: Invariants = self.release.everything
         return figures
 
     @property

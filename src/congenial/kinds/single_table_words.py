@@ -40,6 +40,7 @@ def examine(one: ReleaseCheck) -> Document:
         "name": one.section.name,
         "kind": "table",
         "table": list(description.table),
+        **({"units": True} if description.units else {}),
         "cells": int(one.support.labels.size),
         "degrees_of_freedom": one.support.degrees_of_freedom,
         "sensitivity": {
@@ -132,9 +133,9 @@ def _costs(one: ReleaseCheck) -> Document:
 
 def _row_costs(one: ReleaseCheck) -> Document:
     """What each row of a unit costs, where units have several under exact figures."""
-    from congenial.pairs.pairs import ROWS_OF_ONE_UNIT
+    from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS
 
-    if one.mechanism.adjacency.metric != ROWS_OF_ONE_UNIT:
+    if one.mechanism.adjacency.metric not in (ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS):
         return {}
     from congenial.kinds.row_costs import row_costs
 
@@ -173,7 +174,8 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     """The same for people."""
     from congenial.privacy.numbers import number
 
-    screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
+    counted = ", counted in units" if one.get("units") else ""
+    screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}{counted}")
     sensitivity = one["sensitivity"]
     if one["eps_per_cell"] is not None:
         told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"

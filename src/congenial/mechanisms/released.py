@@ -113,6 +113,11 @@ class Released(ABC):
         return self.guarantee.adjacency.figures
 
     @property
+    def everything(self) -> Invariants:
+        """All figures published exactly, also those that count what no table here does."""
+        return self.guarantee.adjacency.everything
+
+    @property
     def part_files(self) -> Mapping[str, PartFile]:
         """Files in folders of the bundle, by `folder/name`; none for most kinds."""
         return {}
