@@ -49,7 +49,7 @@ def proposition21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to 
             "Gaussian promises, where both are G_(a sqrt(mu1^2 + mu2^2)).",
         ],
         "chart": {
-            "kind": "points",
+            "kind": "line",
             "x": "alpha",
             "y": "difference",
             "by": "promises",
