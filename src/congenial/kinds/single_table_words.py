@@ -271,6 +271,8 @@ def _show_printed(one: Document, screen: Screen) -> None:
     how = f"fitted from coarse to fine: {', then '.join(tables)}"
     if printed["fit"] == "cells":
         how = "the nearest whole counts, cell by cell: sums of many small counts would be too large"
+    if printed["fit"] == "two stages":
+        how = "least squares, then rounding: sums of many small counts would be too large"
     screen.paragraph("")
     screen.paragraph(
         f"Printed counts: {how}. Any other sum is taken from the values as drawn, which are "
