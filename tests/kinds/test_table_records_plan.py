@@ -101,10 +101,10 @@ def test_changed_records_and_measurements_are_noticed(bundle: Path) -> None:
     assert not all(twice.checks().values())
     assert not all(replace(release, measured=()).checks().values())
     assert not all(replace(release, moved=-7).checks().values())
-    kept = release._mechanism().kept
-    truth = np.array([one.sum() for one in np.split(kept.values[0].reshape(2, 3), 3, axis=1)])
-    assert kept.agrees_with(("region",), truth)
-    assert not kept.agrees_with(("region",), truth + 1)
+    region = next(i for i, one in enumerate(release.measured) if one.axes != ("sex",))
+    other = replace(release.measured[region], values=release.measured[region].values + 1)
+    changed = (*release.measured[:region], other, *release.measured[region + 1 :])
+    assert not all(replace(release, measured=changed).checks().values())
     finer = replace(release.measured[0], scale=release.measured[0].scale / 2)
     assert not all(replace(release, measured=(finer, *release.measured[1:])).checks().values())
 
@@ -229,6 +229,26 @@ def test_copies_and_weights_from_a_plan(tmp_path: Path) -> None:
     assert not all(replace(release, copies=release.copies[:1]).checks().values())
 
 
+def test_pairs_by_coarser_names(tmp_path: Path) -> None:
+    """Income alone level by level, in pairs by three classes; figures about levels stay exact."""
+    text = PLAN.replace(
+        "200000] }", '200000], within = { class = ["none", "low", "high", "high"] } }'
+    ).replace("rounds = 3", 'rounds = 6\ncoarse = { income = "class" }')
+    plan = written(tmp_path, text)
+    workflow.publish(plan)
+    workflow.release(plan, "people")
+    bundle = tmp_path / "bundles" / "people"
+    assert [one.what for one in verification.verify(bundle) if not one.holds] == []
+    release = congenial.read(bundle)
+    shapes = {one.axes: one.values.shape for one in release.measured}
+    assert shapes["income",] == (4,)
+    assert shapes["class", "job"] == (3, 4)
+    assert release.known("income", "job") == "measured by class"
+    frame = release.to_pandas()
+    drawn = frame[frame["income"] >= 60_000]["job"].value_counts(normalize=True)
+    assert drawn.get("a", 0) < 0.2  # incomes of "a" are below 40,000
+
+
 def test_another_number_of_records(tmp_path: Path) -> None:
     """Without figures about them there may be more or fewer records than people."""
     start, end = PLAN.index("[publish]"), PLAN.index("[[release]]")
@@ -306,6 +326,7 @@ def test_fewer_tables_are_better_without_delta(tmp_path: Path) -> None:
         ("rho = 2\nrounds", "rho = 2\nrecords = 50\nrounds", StructureError, "counts all people"),
         ('"sex", "region", "income"', '"sex", "income"', StructureError, "region"),
         ('"job"]', '"job", "job"]', PlanError, "twice"),
+        ("rounds = 3", 'rounds = 3\ncoarse = { income = "sex" }', StructureError, "coarser name"),
         ('unit = "id"', 'unit = "id"\nmax_rows = 2', GuaranteeError, "one row"),
         ('"job"]', '"jobs"]', CongenialError, "jobs"),
     ],

@@ -59,7 +59,10 @@ def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> T
             epsilon=amount if law == "geometric" else None,
             weights=section.weights,
         )
-        return replace(made, copies=section.copies, records=section.records)
+        for axis in section.coarse.values():
+            plan.schema.axis(axis)  # raises when it is unknown
+        coarse = tuple(section.coarse.items())
+        return replace(made, copies=section.copies, records=section.records, coarse=coarse)
     except (GuaranteeError, StructureError) as reason:
         what = f"release '{section.name}': {reason.what}"
         raise type(reason)(what, remedy=reason.remedy) from None

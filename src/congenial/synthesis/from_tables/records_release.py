@@ -14,6 +14,7 @@ import numpy as np
 from congenial.data.csv_text import table_csv
 from congenial.data.rational import fraction
 from congenial.errors import BundleError
+from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
@@ -93,8 +94,14 @@ class TableRecordsRelease(RecordCopies):
 
     def known(self, one: str, other: str) -> str:
         """How the records know a pair of columns: measured together, or only implied."""
-        held = [m for m in self.measured if {one, other} <= set(m.axes)]
-        return "measured" if held else "implied by the fit"
+        held = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
+        if not held:
+            return "implied by the fit"
+        coarse = [axis for axis in held[0].axes if self._base(axis) != axis]
+        return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
+
+    def _base(self, axis: str) -> str:
+        return self.schema.axis(axis).base
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle."""
@@ -167,7 +174,7 @@ class TableRecordsRelease(RecordCopies):
                 and all(one.family == family for one in self.measured)
             ),
             "every measured table agrees with the figures it shows": all(
-                made.kept.agrees_with(one.axes, one.values) for one in self.measured
+                support(self.published, one.axes).agrees(one.values) for one in self.measured
             ),
             "no more records were changed than there are": (
                 0 <= self.moved <= sum(one.num_rows for one in self.copies)
@@ -188,7 +195,7 @@ class TableRecordsRelease(RecordCopies):
 
 def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:
     axes = tuple(str(name) for name in data["axes"])
-    shape = tuple(schema.attribute(name).size for name in axes)
+    shape = tuple(schema.axis(name).size for name in axes)
     values = np.array(data["values"], dtype=np.int64)
     whole = all(type(value) is int for value in data["values"])
     if values.size != np.prod(shape) or not whole or len(set(axes)) != len(axes):

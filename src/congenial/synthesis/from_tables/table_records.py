@@ -68,7 +68,8 @@ class TableRecords:
 
     `names`: columns, in the order of the schema. `budget`: what a replaced record may cost, all
     measurements and choices together, and how that is shared. `copies` sets of `records` records
-    (None: as many as there are people) are written; they cost nothing more.
+    (None: as many as there are people) are written; they cost nothing more. `coarse`: columns that
+    are counted by a coarser name in pairs; alone they are counted level by level.
 
     Assumptions: n is public (records are replaced). Guarantee: over look-alikes a records apart
     a^2 rho, or a epsilon. Edge cases: a table that the figures settle is not measured; a pair that
@@ -80,6 +81,7 @@ class TableRecords:
     budget: MeasuringBudget
     copies: int = 1
     records: int | None = None
+    coarse: tuple[tuple[str, str], ...] = ()
 
     name: ClassVar[str] = "records_from_tables"
 
@@ -102,6 +104,12 @@ class TableRecords:
                     remedy="Give it bins in the schema.",
                 )
         self._refuse_other_numbers()
+        for name, axis in self.coarse:
+            if name not in self.names or self.schema.axis(axis).base != name or axis == name:
+                raise StructureError(
+                    f"{axis!r} is no coarser name of a column {name!r} of the records.",
+                    remedy="Name one that the schema has under `within` of this column.",
+                )
 
     def _refuse_other_numbers(self) -> None:
         """Figures count everybody: another number of records cannot keep them."""
@@ -165,8 +173,17 @@ class TableRecords:
 
     @cached_property
     def pairs(self) -> tuple[Axes, ...]:
-        """All pairs of columns."""
-        return tuple(combinations(self.names, 2))
+        """All pairs of columns, by the names they are counted by in pairs."""
+        coarse = dict(self.coarse)
+        return tuple(combinations([coarse.get(name, name) for name in self.names], 2))
+
+    def shape(self, axes: Axes) -> tuple[int, ...]:
+        """Levels of the axes of a table."""
+        return tuple(self.schema.axis(name).size for name in axes)
+
+    def bases(self, axes: Axes) -> Axes:
+        """The columns that the axes of a table belong to."""
+        return tuple(self.schema.axis(name).base for name in axes)
 
     @cached_property
     def kept(self) -> KeptFigures:
@@ -192,7 +209,7 @@ class TableRecords:
     def weight_of(self, axes: Axes) -> Fraction:
         """How much it matters that a table is wrong, at most 1: that of its heaviest column."""
         weights = dict(zip(self.names, self.budget.weights, strict=True))
-        return max(weights[name] for name in axes) / max(weights.values())
+        return max(weights[name] for name in self.bases(axes)) / max(weights.values())
 
     @property
     def description(self) -> RecordDescription:
@@ -220,6 +237,7 @@ class TableRecords:
             **self.budget.to_dict(self.names),
             **({"copies": self.copies} if self.copies > 1 else {}),
             **({} if self.records is None else {"records": self.records}),
+            **({"coarse": dict(self.coarse)} if self.coarse else {}),
             "numerics": {"H": "0", "tau": "0"},
         }
 
@@ -227,11 +245,12 @@ class TableRecords:
     def from_dict(cls, adjacency: Adjacency, data: Mapping[str, Any]) -> TableRecords:
         """Inverse of `to_dict`, given the adjacency."""
         budget, names = MeasuringBudget.from_dict(data), tuple(data["columns"])
-        return cls(adjacency, names, budget, data.get("copies", 1), data.get("records"))
+        coarse = tuple(data.get("coarse", {}).items())
+        return cls(adjacency, names, budget, data.get("copies", 1), data.get("records"), coarse)
 
     def settled(self, axes: Axes) -> bool:
         """Whether the figures fix every cell of a table, so that nothing is left to measure."""
-        figures, cells = self.adjacency.figures, prod(self.sizes[name] for name in axes)
+        figures, cells = self.adjacency.figures, prod(self.shape(axes))
         if cells == 1 or not (figures.equalities or figures.zeros):
             return cells == 1  # everybody, whose number is public
         return bool(support(figures, axes).fixes(np.arange(cells), cells).all())
@@ -303,7 +322,7 @@ class TableRecords:
 
     def _evenly(self, axes: Axes, n: int) -> MeasuredTable:
         """A table that counts everybody evenly, as if it had been measured."""
-        shape = tuple(self.sizes[name] for name in axes)
+        shape = self.shape(axes)
         cells = prod(shape)
         counts = np.full(cells, n // cells, dtype=np.int64)
         counts[: n % cells] += 1
