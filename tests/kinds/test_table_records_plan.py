@@ -121,8 +121,9 @@ def test_the_promise_counts_look_alikes() -> None:
     tied = TableRecords.calibrate(SemiAdjacent(figures), ("x", "y"), Fraction(1))
     a = tied.adjacency.records
     assert a == 3
-    wider = a**2 * float(free.budget.pair_scale)
-    assert float(tied.budget.pair_scale) == pytest.approx(wider, rel=1e-6)
+    assert float(tied.budget.amount) == pytest.approx(float(free.budget.amount) / a**2, rel=1e-6)
+    assert set(tied.scales) == {("x", "y")}  # what figures settle gets no share
+    assert 1 / tied.budget.pair_scale == pytest.approx(float(tied.budget.amount), rel=1e-5)
     for made in (free, tied):
         assert float(made.guarantee.tradeoff.rho) <= 1
         assert float(made.guarantee.tradeoff.rho) == pytest.approx(1, rel=1e-5)

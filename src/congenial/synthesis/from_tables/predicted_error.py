@@ -50,7 +50,6 @@ def predicted_errors(made: TableRecords) -> list[PredictedError]:
     return [
         _predicted(made.budget, axes, prod(made.shape(axes)), scale)
         for axes, scale in made.scales.items()
-        if not made.settled(axes)
     ]
 
 

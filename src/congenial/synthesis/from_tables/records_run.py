@@ -130,7 +130,8 @@ class RecordsRun:
         fixed = [*map(self.of.bases, done), *(one.axes for one in self.of.kept.targets)]
         if self.of.kept.strata is not None:
             fixed.append(self.of.kept.strata.axes)
-        return [axes for axes in self.of.pairs if axes not in done and self._possible(axes, fixed)]
+        pairs = (axes for axes in self.of.scales if len(axes) == 2 and axes not in done)
+        return [axes for axes in pairs if self._possible(axes, fixed)]
 
     def _possible(self, axes: Axes, fixed: list[Axes]) -> bool:
         fits = _fits(self.of.sizes, [*fixed, self.of.bases(axes)])

@@ -12,7 +12,7 @@ times as much rho, or a times as much epsilon, because tables and scores then mo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -39,9 +39,9 @@ from congenial.synthesis.from_tables.junction_tree import Axes
 from congenial.synthesis.from_tables.measuring_budget import (
     FAMILY,
     GRID,
+    ROUNDS_PER_COLUMN,
     Law,
     MeasuringBudget,
-    default_rounds,
 )
 from congenial.synthesis.from_tables.records_release import MeasuredTable, TableRecordsRelease
 from congenial.synthesis.from_tables.records_run import RecordsRun, Tell, Truths
@@ -134,11 +134,12 @@ class TableRecords:
         *,
         epsilon: Fraction | None = None,
         weights: Mapping[str, Fraction] | None = None,
+        coarse: Mapping[str, str] | None = None,
     ) -> TableRecords:
         """The mechanism whose promise over `adjacency` is rho, or pure epsilon.
 
         `rounds`: by default two a column, or one for pure epsilon. `weights`: columns that matter
-        more than others, whose weight is 1.
+        more than others, whose weight is 1. What figures settle gets no share of the promise.
         """
         for name in (*names, *(weights or {})):
             adjacency.schema.attribute(name)  # raises when it is unknown
@@ -148,16 +149,19 @@ class TableRecords:
         law: Law = "gaussian" if epsilon is None else "geometric"
         a = adjacency.records
         amount = Fraction(rho) / a**2 if rho is not None else Fraction(epsilon or 0) / a
-        most = default_rounds(law, len(ordered))
-        pairs = len(ordered) * (len(ordered) - 1) // 2
         told = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)
-        budget = MeasuringBudget(
-            law,
-            Fraction(int(amount * GRID), GRID),
-            told,
-            most if rounds is None else min(rounds, pairs),
+        all_of_it = MeasuringBudget(law, amount, told, (True,) * len(ordered), 0, 0)
+        made = cls(adjacency, ordered, all_of_it, coarse=tuple((coarse or {}).items()))
+        pairs = sum(not made.settled(axes) for axes in made.pairs)
+        wanted = ROUNDS_PER_COLUMN[law] * len(ordered) if rounds is None else rounds
+        budget = replace(
+            all_of_it,
+            amount=Fraction(int(amount * GRID), GRID),
+            counted=tuple(not made.settled((name,)) for name in ordered),
+            rounds=min(pairs, wanted),
+            pairs=pairs,
         )
-        return cls(adjacency, ordered, budget)
+        return replace(made, budget=budget)
 
     # ---- what is public ----------------------------------------------------------------------
 
@@ -201,9 +205,10 @@ class TableRecords:
     def scales(self) -> dict[Axes, Fraction]:
         """The variance or rate of every table that may be measured."""
         columns = zip(self.names, self.budget.column_scales, strict=True)
-        found: dict[Axes, Fraction] = {(name,): scale for name, scale in columns}
+        found: dict[Axes, Fraction] = {(name,): scale for name, scale in columns if scale}
         if self.budget.rounds:
-            found |= dict.fromkeys(self.pairs, self.budget.pair_scale)
+            pairs = (axes for axes in self.pairs if not self.settled(axes))
+            found |= dict.fromkeys(pairs, self.budget.pair_scale)
         return found
 
     def weight_of(self, axes: Axes) -> Fraction:
@@ -257,7 +262,7 @@ class TableRecords:
 
     def law(self, axes: Axes) -> Mechanism | None:
         """What draws one table; None where the figures settle it or no exact sampler is known."""
-        if self.settled(axes):
+        if axes not in self.scales:
             return None
         figures, (given, plain) = self.adjacency.figures, MECHANISMS[self.budget.law]
         name = given if figures.equalities or figures.zeros else plain
@@ -278,7 +283,7 @@ class TableRecords:
         figures = self.adjacency.figures
         if figures.statements:
             figures.refuse_other_data(_margin(data, figures.bases))
-        wanted = [*((name,) for name in self.names), *(self.pairs if self.budget.rounds else ())]
+        wanted = [(self.names[0],), *self.scales]
         truths = {axes: _margin(data, axes).counts for axes in wanted}
         return truths, int(truths[self.names[0],].sum())
 
@@ -301,7 +306,7 @@ class TableRecords:
         are as published, so that contradictions and figures without whole records show here.
         """
         run = RecordsRun(self, {}, n, SeededRandomness(0), lambda _: None)
-        run.measured += [self._evenly((name,), n) for name in self.names]
+        run.measured += [self._evenly(axes, n) for axes in self.scales if len(axes) == 1]
         run.records(run.fit())
 
     def made_up(self, n: int, name: str = "rehearsal") -> TableRecordsRelease:
@@ -309,7 +314,8 @@ class TableRecords:
         source = SeededRandomness(0)
         columns = {one: np.arange(self.records or n) % size for one, size in self.sizes.items()}
         table = records_table(self.schema, self.names, columns, generator_of(source))
-        axes = [*((one,) for one in self.names), *self.pairs[: self.budget.rounds]]
+        pairs = [axes for axes in self.scales if len(axes) == 2][: self.budget.rounds]
+        axes = [*(axes for axes in self.scales if len(axes) == 1), *pairs]
         return TableRecordsRelease(
             name=name,
             description=self.description,
