@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import congenial
 from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structural_zeros, total
@@ -19,6 +20,7 @@ from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.predicted_error import predicted_errors
 from congenial.synthesis.from_tables.records_release import TableRecordsRelease
+from congenial.synthesis.from_tables.records_run import RecordsRun
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.table_records import TableRecords
 from tests.commands import run
@@ -248,6 +250,53 @@ def test_pairs_by_coarser_names(tmp_path: Path) -> None:
     frame = release.to_pandas()
     drawn = frame[frame["income"] >= 60_000]["job"].value_counts(normalize=True)
     assert drawn.get("a", 0) < 0.2  # incomes of "a" are below 40,000
+
+
+def test_estimates_come_from_the_measured_tables(bundle: Path) -> None:
+    """The table with the least noise that shows the columns; none, and it is refused."""
+    release = congenial.read(bundle)
+    by_job = congenial.estimate(release, "count() by job", 0.9)
+    job = next(one for one in release.measured if one.axes == ("job",))
+    assert len(by_job) == 4
+    best = release.tables_about(["job"])[0]
+    assert [one.value for one in by_job] == pytest.approx(best.margin("job").tolist())
+    assert best.table == ("job",) or job.scale > best.description.scale
+    exact = release.estimate("count(sex = 'f') by region")
+    assert all(one.low == one.value == one.high for one in exact)
+    found = release.interval("job = 'a'", 0.9)
+    assert found.low <= found.estimate <= found.high
+    missing = [
+        pair
+        for pair in (("income", "job"), ("sex", "job"), ("region", "job"))
+        if release.known(*pair) != "measured"
+    ]
+    for one, other in missing:
+        with pytest.raises(CongenialError, match="together"):
+            congenial.estimate(release, f"count() by {one}, {other}")
+    with pytest.raises(CongenialError, match="one question"):
+        congenial.estimate(release, ["count() by job", "count() by income"], jointly=True)
+    with pytest.raises(CongenialError, match="tables_about"):
+        congenial.estimate(release, lambda table: table.sum())
+    told = run("estimate", bundle, "--of", "count(income >= 60000)", "--json")
+    assert len(told["estimates"]) == 1
+
+
+def test_intervals_from_measured_tables_cover() -> None:
+    """The true count in 200 releases of one table, at 80 %; half as wide ones must not do."""
+    table = Table(SCHEMA, ["x", "y"], [[50, 0, 20], [10, 30, 90]])
+    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1, 10))
+    covered = narrow = 0
+    for seed in range(200):
+        drawn = RecordsRun(made, *made.fetch(table), SeededRandomness(seed), lambda _: None)
+        for axes in made.scales:
+            drawn.measure(axes)
+        release = replace(made.made_up(200), measured=tuple(drawn.measured))
+        one = release.interval("y = 2", 0.8)
+        covered += one.low <= 30 <= one.high
+        half = (one.high - one.estimate) / 2
+        narrow += abs(one.estimate - 30) <= half
+    assert binomtest(covered, 200, 0.8, alternative="less").pvalue > ALPHA
+    assert binomtest(narrow, 200, 0.8, alternative="less").pvalue < ALPHA
 
 
 def test_another_number_of_records(tmp_path: Path) -> None:

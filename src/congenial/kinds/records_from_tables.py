@@ -59,7 +59,7 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
     name = "records from tables"
     section = TableRecordsSection
     instead: ClassVar[str] = (
-        "Its measured tables are in measurements.json: see docs/how-to/records-from-tables."
+        "Use `congenial estimate`: it answers from the measured tables, with intervals."
     )
 
     def offers(self) -> Offers:

@@ -19,7 +19,7 @@ from congenial.privacy.description import Family
 from congenial.sampling.discrete import cell_law
 
 Law = Literal["gaussian", "geometric"]
-FIRST = {"gaussian": Fraction(15, 100), "geometric": Fraction(3, 10)}  # for one-way tables
+FIRST = {"gaussian": Fraction(15, 100), "geometric": Fraction(1, 2)}  # for one-way tables
 CHOICE = {"gaussian": Fraction(1, 10), "geometric": Fraction(1, 5)}  # of a round for its choice
 ROUNDS_PER_COLUMN = {"gaussian": 2, "geometric": 1}
 AMOUNT = {"gaussian": "rho", "geometric": "epsilon"}
@@ -40,7 +40,7 @@ class MeasuringBudget:
     >>> one = Fraction(1)
     >>> pure = MeasuringBudget("geometric", 2 * one, (one, one), (True, True), rounds=1, pairs=1)
     >>> pure.column_scales, pure.pair_scale, pure.spent
-    ((Fraction(3, 20), Fraction(3, 20)), Fraction(7, 10), Fraction(2, 1))
+    ((Fraction(1, 4), Fraction(1, 4)), Fraction(1, 2), Fraction(2, 1))
     """
 
     law: Law

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from congenial.data.csv_text import table_csv
+from congenial.data.predicate import parse
 from congenial.data.rational import fraction
-from congenial.errors import BundleError
+from congenial.errors import BundleError, InferenceError, SchemaError, StructureError
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
+from congenial.mechanisms.released import LEVEL, Interval
+from congenial.mechanisms.table_release import Release
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
 from congenial.synthesis.synthetic_release import (
@@ -81,7 +85,7 @@ class TableRecordsRelease(RecordCopies):
     )
     usage: ClassVar[tuple[str, ...]] = (
         "release.to_pandas()",
-        "release.measured[0].axes, release.measured[0].values   # a table as measured",
+        'release.estimate("<expression>")   # with intervals, from the measured tables',
     )
 
     measured: tuple[MeasuredTable, ...] = field(repr=False)
@@ -102,6 +106,58 @@ class TableRecordsRelease(RecordCopies):
 
     def _base(self, axis: str) -> str:
         return self.schema.axis(axis).base
+
+    # ---- what can be asked -------------------------------------------------------------------
+
+    def tables_about(self, columns: Collection[str]) -> list[Release]:
+        """The measured tables that show these columns together, at some resolution, each as a
+        release with the law of its noise; the one whose sums over other columns have the least
+        noise comes first. A table that the figures settle is exact.
+        """
+        asked = {self._base(name) for name in columns}
+        axes = tuple(name for name in self.names if name in asked)
+        if axes and self._mechanism().settled(axes):
+            return [self._as_release(self._settled(axes))]
+        held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
+        return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
+
+    def _noise(self, one: MeasuredTable, bases: Collection[str]) -> float:
+        """The variance of a sum over the columns that are not asked about."""
+        other = [name for name in one.axes if self._base(name) not in bases]
+        return one.deviation**2 * prod(self.schema.axis(name).size for name in other)
+
+    def _settled(self, axes: Axes) -> MeasuredTable:
+        """A table that follows from the figures, which the records keep."""
+        levels = level_numbers(self.schema, self.copies[0])
+        counts = np.zeros([self.schema.axis(name).size for name in axes], dtype=np.int64)
+        np.add.at(counts, tuple(levels[name] for name in axes), 1)
+        return MeasuredTable(axes, Fraction(1), counts, FAMILY[self._mechanism().budget.law])
+
+    def _as_release(self, one: MeasuredTable) -> Release:
+        """A table of its own, with its part of the law."""
+        told = self._mechanism().table_description(one.axes, one.scale)
+        title = f"{self.name}: {' x '.join(one.axes)}"
+        return Release(title, told, self.guarantee, one.values, self.randomness, self.publishable)
+
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals from the measured tables, not from counting records: an
+        `EstimateTable`, see `congenial.estimate`.
+        """
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
+    def interval(self, condition: str, /, level: float = LEVEL) -> Interval:
+        """Interval for the number of people who meet a condition, from the measured table with the
+        least noise that can tell them.
+        """
+        for table in self.tables_about(parse(condition, self.schema).bases):
+            with suppress(SchemaError, StructureError, InferenceError):
+                return table.interval(condition, level)
+        raise self._unanswered(condition)
+
+    def _instead(self) -> str:
+        return "Ask about columns that were measured together: see release.measured."
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle."""

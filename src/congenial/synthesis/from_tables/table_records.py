@@ -260,15 +260,18 @@ class TableRecords:
             return cells == 1  # everybody, whose number is public
         return bool(support(figures, axes).fixes(np.arange(cells), cells).all())
 
+    def table_description(self, axes: Axes, scale: Fraction) -> Description:
+        """The law of one table, with noise of this variance or rate."""
+        figures, (given, plain) = self.adjacency.figures, MECHANISMS[self.budget.law]
+        name = given if figures.equalities or figures.zeros else plain
+        return Description(name, axes, FAMILY[self.budget.law], scale, figures)
+
     def law(self, axes: Axes) -> Mechanism | None:
         """What draws one table; None where the figures settle it or no exact sampler is known."""
         if axes not in self.scales:
             return None
-        figures, (given, plain) = self.adjacency.figures, MECHANISMS[self.budget.law]
-        name = given if figures.equalities or figures.zeros else plain
-        told = Description(name, axes, FAMILY[self.budget.law], self.scales[axes], figures)
         try:
-            found = rebuild(told, self.adjacency)
+            found = rebuild(self.table_description(axes, self.scales[axes]), self.adjacency)
         except StructureError:
             if len(axes) == 1:
                 raise
