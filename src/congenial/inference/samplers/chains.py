@@ -19,7 +19,8 @@ from congenial.inference.level_noise import LevelNoise
 from congenial.inference.models.counts import log_weights
 from congenial.inference.models.model import BoundModel
 from congenial.inference.samplers.log_normaliser import PricedSweeps
-from congenial.inference.samplers.metropolis import begin
+from congenial.inference.samplers.metropolis import Walk, begin
+from congenial.inference.samplers.newton_steps import NewtonSteps
 
 INNER = 4  # Metropolis steps in theta for each sweep over the table
 
@@ -154,14 +155,22 @@ class Augmented(TableChains):
         def first(theta: Floats) -> Floats:
             return bound.log_prior(theta) + bound.score(np.repeat(table, len(theta), axis=0), theta)
 
-        self.walk = begin(first, bound.start(table[0]), chains, rng)
+        self.walk: Walk | NewtonSteps
+        if bound.curvature(table, bound.start(table[0])[None]) is None:
+            self.walk = begin(first, bound.start(table[0]), chains, rng)
+        else:
+            self.walk = NewtonSteps(bound, table[0], chains, rng)
+            self.words += ", coefficients by Newton proposals"
 
     def iterate(self, learn: bool) -> None:
         """A sweep over the tables, then steps in the parameters."""
         cells = self.bound.given(self.walk.theta)
         assert cells is not None
         self.sweep(self.concave(cells))
-        self.walk.step(self._target, self.rng, learn, INNER)
+        if isinstance(self.walk, NewtonSteps):
+            self.walk.step(self._x, self.rng, learn)
+        else:
+            self.walk.step(self._target, self.rng, learn, INNER)
 
     def _target(self, theta: Floats) -> Floats:
         return self.bound.log_prior(theta) + self.bound.score(self._x, theta)
