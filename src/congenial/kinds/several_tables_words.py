@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from congenial.kinds import inference_words
 from congenial.kinds.kind import Document, Screen
 from congenial.kinds.want_words import show_want
 
@@ -48,9 +49,20 @@ def examine(one: TablesCheck) -> Document:
         "promise": one.guarantee.explain(),
         "belief": belief_words(one.guarantee),
         "errors": [],
+        "inference": _inference(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
+
+
+def _inference(one: TablesCheck) -> Document:
+    """Whether `congenial infer` will work on the bundle, and about how long it takes."""
+    from congenial.inference.feasibility import outlook_of_tables, usual_minutes
+
+    cells = one.mechanism.estimator.measurements.size
+    return inference_words.examine(
+        outlook_of_tables(one.mechanism.description), usual_minutes(cells)
+    )
 
 
 def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
@@ -93,6 +105,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Aim": one["aim"],
             "Design": one["design"],
             "Whole counts": _whole(one),
+            "Inference": inference_words.words(one["inference"]),
         }
     )
     screen.paragraph("")

@@ -144,7 +144,7 @@ def linear_curvature(
     size = matrix.shape[1]
     weight = np.clip(weight, 0.0, 1e100)
     gradient = residual @ matrix - (theta[:, :size] - prior.mean) / prior.sd**2
-    information = np.einsum("np,pi,pj->nij", weight, matrix, matrix, optimize=True)
+    information = (weight[:, None, :] * matrix.T) @ matrix
     return gradient, information + np.eye(size) / prior.sd**2
 
 

@@ -23,7 +23,7 @@ from congenial.inference.samplers.metropolis import Walk
 
 CLIMBS = 100  # Newton steps towards the mode
 CLOSE = 1e-6  # the gain at which they end
-TIMES = 4  # proposals for each sweep over the table, every other one with s = 1
+TIMES = 2  # proposals for each sweep over the table: one with s = 1, one nearer
 
 
 class NewtonSteps:
@@ -53,7 +53,7 @@ class NewtonSteps:
             self.rest.step(lambda rest: self._target(x, self._joined(rest)), rng, learn, 2)
             self.theta = self._joined(self.rest.theta)
         for turn in range(TIMES):
-            s = 1.0 if turn % 2 == 0 else float(rng.random())
+            s = 1.0 if turn == 0 else float(rng.random())
             share = self._propose(x, rng, s)
             if not learn:
                 self.accepted, self.proposed = self.accepted + share, self.proposed + 1
