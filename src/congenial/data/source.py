@@ -50,6 +50,24 @@ class Source(ABC):
     def under(self, name: str, types: Mapping[str, ColumnType]) -> Self:
         """The same records under another name: a query over them, with other columns."""
 
+    def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:  # noqa: ARG002
+        """Write the result of a query to Parquet files in folders named by a column of it.
+
+        `beside` is an Arrow table that the query reads, under the name that it is called with.
+        """
+        raise DataError(
+            "a release by parts reads files, frames, DuckDB tables and Spark only.",
+            remedy="Export the records to Parquet files, or leave out parts.",
+        )
+
+
+def on_spark(source: object) -> bool:
+    """Whether records live in Spark: "spark:..." or a frame of a session."""
+    source = getattr(source, "address", source)
+    if isinstance(source, str):
+        return source.startswith(SPARK_SCHEME)
+    return type(source).__module__.startswith("pyspark.")
+
 
 def guarded(action: Callable[[], T], what: str, remedy: str = "") -> T:
     """Run `action`; any failure becomes a DataError that says `what` and nothing from the data."""
@@ -70,8 +88,7 @@ def open_source(source: object, columns: Sequence[str]) -> Source:
         from congenial.data.engines.postgres_source import open_postgres
 
         return open_postgres(source, columns)
-    is_frame = type(source).__module__.startswith("pyspark.")
-    if is_frame or (isinstance(source, str) and source.startswith(SPARK_SCHEME)):
+    if on_spark(source):
         from congenial.data.engines.spark_source import open_spark
 
         return open_spark(source, columns)

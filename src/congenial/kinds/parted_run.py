@@ -1,4 +1,4 @@
-"""A nation drawn part by part on one machine: what `drawing_by_parts` asks for."""
+"""A nation drawn part by part, on one machine or on Spark: what `drawing_by_parts` asks for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from congenial.data.engines.part_counts import count_parts
+from congenial.data.source import SPARK_SCHEME, on_spark
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.kinds.kind import Secret, Setting, Tell
-from congenial.kinds.part_pool import run_each, workers_for
+from congenial.kinds.part_pool import Step, run_each, workers_for
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_steps import (
     PartTask,
@@ -27,6 +28,7 @@ from congenial.mechanisms.parted_steps import (
     done_of,
     draw_part,
     finish_part,
+    make_folders,
     numbers,
     stream,
 )
@@ -96,6 +98,15 @@ class NationRun:
             if not missing or not (folder / kind / f"{number}.{ending}").exists():
                 yield self.task(number, folder)
 
+    def _each(self, step: Step, tasks: Iterator[tuple[Any, ...]], folder: Path, what: str) -> None:
+        """Run a step for every task: in processes of this machine, or where the records are."""
+        if on_spark(self.plan.source):
+            from congenial.kinds.part_jobs import run_on_spark
+
+            run_on_spark(self.plan.source, step, tasks, folder, self._told(what))
+        else:
+            run_each(step, tasks, self._processes, self._told(what))
+
     def _told(self, what: str) -> Callable[[int], None]:
         """Tell how many parts are done and how long the rest takes."""
         total, start = len(self.made.parts.labels), time.monotonic()
@@ -118,16 +129,17 @@ class NationRun:
             count_parts(data, self.made.parts, self.made.counted, folder / "counts")
         if self.made.figures.statements:
             tasks = ((one,) for one in self.tasks(folder))
-            run_each(check_part, tasks, self._processes, self._told("checking the figures"))
+            self._each(check_part, tasks, folder, "checking the figures")
         (folder / COUNTED).touch()
 
     def draw(self, folder: Path, secret: Secret) -> PartedRelease:
         """Draw every part, settle what lies above them, then settle and write every part."""
+        make_folders(folder, self.made.tables, self.made.below)
         tasks = ((one, secret.bits) for one in self.tasks(folder, "drawn.npz"))
-        run_each(draw_part, tasks, self._processes, self._told("drawing"))
+        self._each(draw_part, tasks, folder, "drawing")
         above, columns = self._above(folder, secret)
         rest = ((one, above.above(one.number)) for one in self.tasks(folder, "done.json"))
-        run_each(finish_part, rest, self._processes, self._told("estimating and writing"))
+        self._each(finish_part, rest, folder, "estimating and writing")
         return self._release(folder, secret, columns)
 
     def _above(self, folder: Path, secret: Secret) -> tuple[UpperEstimates, dict[int, Any]]:
@@ -189,10 +201,14 @@ def upper_columns(made: PartedTables, found: UpperEstimates, drawn: list[Any]) -
 
 
 def _stat(source: object) -> list[list[Any]]:
-    """Names, sizes and times of the files of a source; nothing for one that is in memory."""
+    """Names, sizes and times of the files of a source, else its address; nothing for one that is
+    in memory.
+    """
     source = getattr(source, "address", source)
-    if not isinstance(source, str | Path) or not Path(source).exists():
+    if not isinstance(source, str | Path):
         return []
-    path = Path(source)
+    path = Path(str(source).removeprefix(SPARK_SCHEME))
+    if not path.exists():
+        return [[str(source)]]
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     return [[one.name, one.stat().st_size, one.stat().st_mtime_ns] for one in files]

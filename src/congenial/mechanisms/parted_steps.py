@@ -17,6 +17,7 @@ import hashlib
 import io
 import json
 import os
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -196,10 +197,19 @@ def parquet(table: Any) -> bytes:
     return out.getvalue()
 
 
+def make_folders(folder: Path, tables: Sequence[Names], below: Sequence[int]) -> None:
+    """Where the steps write. They make no folder: one that ends after its run was removed fails."""
+    for name in ("drawn", "top", "done", *(f"parts/{part_folder(tables, at)}" for at in below)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+
+
 def _write(path: Path, content: Any) -> None:
-    """Write a file under a temporary name, wait until it is on disk, then rename it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Write a file under a temporary name of its own, wait until it is on disk, then rename it.
+
+    Two processes, on two machines perhaps, may write the same file at once: one of the equal
+    contents stays, and nobody sees half of one.
+    """
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     with partial.open("wb") as file:
         content(file)
         file.flush()

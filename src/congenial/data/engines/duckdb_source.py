@@ -7,7 +7,7 @@ import gzip
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ _KINDS: dict[str, ColumnKind] = {
     **dict.fromkeys(("date", "time", "timestamp"), "date"),
 }
 _VIEW = "congenial_source"
+_COPY_MEMORY = "1GB"  # that a query into files may take before it spills
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,20 @@ class DuckDBSource(Source):
 
         return self._guarded(query)
 
-    def copy(self, query: str, folder: Path, by: str, memory: str) -> None:
-        """Write the result of a query to Parquet files in folders named by a column, spilling to a
-        private folder beyond some memory where the connection is ours.
+    def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:
+        """As in `Source`, spilling to a private folder beyond some memory where the connection is
+        ours.
         """
+        import pyarrow.parquet as pq
+
         if self.connection is not None:
-            self.connection.execute(f"SET memory_limit = '{memory}'")
+            self.connection.execute(f"SET memory_limit = '{_COPY_MEMORY}'")
             self.connection.execute("SET preserve_insertion_order = false")
+        file = folder.with_name(f"{folder.name}-beside.parquet")
+        pq.write_table(beside, file)
+        rows = query(f"read_parquet({DUCKDB.text(str(file))})")
         place = DUCKDB.text(str(folder))
-        self._guarded(f"COPY ({query}) TO {place} (FORMAT parquet, PARTITION_BY ({by}))")
+        self._guarded(f"COPY ({rows}) TO {place} (FORMAT parquet, PARTITION_BY ({by}))")
 
     def _guarded(self, query: str) -> Any:
         def run() -> Any:

@@ -1,25 +1,24 @@
 """Records counted into one file per part, without holding all cells at once.
 
-One query in DuckDB: each record becomes a part and a cell within it, equal cells are counted (which
-spills to a private folder where memory is short), and rows go to `folder/part=K/`. Records without
-a cell are counted as part -1, with the reason.
+One query where the records are: each record becomes a part and a cell within it, equal cells are
+counted (which spills to disk where memory is short), and rows go to `folder/part=K/`. Records
+without a cell are counted as part -1, with the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from congenial.data.area_parts import AreaParts
-from congenial.data.engines.duckdb_source import DuckDBSource
 from congenial.data.sql import tabulation
 from congenial.data.tabulate import Microdata, no_records, refuse
 from congenial.errors import DataError
 
-MEMORY = "1GB"  # that DuckDB may take before it spills
 REFUSED = -1  # the part of records that have no cell
 _CODES = 4  # numbers per axis in which a refusal is told
 
@@ -30,50 +29,40 @@ def count_parts(data: Microdata, parts: AreaParts, names: Sequence[str], folder:
     Raises DataError for what the schema refuses and for empty data; checks the unit first.
     """
     source = data.source
-    if not isinstance(source, DuckDBSource):
-        raise DataError(
-            "a release by parts reads files, frames and DuckDB tables only.",
-            remedy="Export the records to Parquet files, or leave out parts.",
-        )
     data.check_unit()
     folder.mkdir(mode=0o700, parents=True)
-    areas = folder.with_name("areas.parquet")
-    _write_areas(parts, areas)
     axes = data.schema.axes(names)
     cells = tabulation(axes, data.schema, source.types, source.name, source.dialect)
-    query = _placed(parts, names, data, cells, source.dialect.text(str(areas)))
-    source.copy(query, folder, "part", MEMORY)
+    source.copy(partial(_placed, parts, names, cells), _areas(parts), folder, "part")
     _refuse_found(folder, data, names)
 
 
-def _write_areas(parts: AreaParts, path: Path) -> None:
-    """Which part each area belongs to, and its number there."""
+def _areas(parts: AreaParts) -> Any:
+    """Which part each area belongs to, its number there, and how many the part has."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     part = parts.schema.axis(parts.parts).of_base
-    local = np.empty(len(part), dtype=np.int64)
+    local, many = (np.empty(len(part), dtype=np.int64) for _ in range(2))
     for number in range(len(parts.labels)):
         areas = parts.areas(number)
-        local[areas] = np.arange(len(areas))
-    pq.write_table(pa.table({"code": np.arange(len(part)), "part": part, "local": local}), path)
+        local[areas], many[areas] = np.arange(len(areas)), len(areas)
+    return pa.table({"code": np.arange(len(part)), "part": part, "local": local, "many": many})
 
 
-def _placed(parts: AreaParts, names: Sequence[str], data: Microdata, cells: str, areas: str) -> str:
-    """The query for part, cell and n."""
+def _placed(parts: AreaParts, names: Sequence[str], cells: str, areas: str) -> str:
+    """The query for part, cell and n; `areas` is what it calls the table of areas."""
     area = list(names).index(parts.attribute.name)
-    number, refusal = "0", ""
+    number, refusal = "CAST(0 AS BIGINT)", ""
     for at, name in enumerate(names):
-        size = "areas.many" if at == area else str(data.schema.attribute(name).size)
+        size = "areas.many" if at == area else str(parts.schema.attribute(name).size)
         place = "areas.local" if at == area else f"c{at}"
         number = f"({number}) * {size} + {place}"
         refusal += f"WHEN c{at} < 0 THEN {_CODES * at} - c{at} "
     known = " AND ".join(f"c{at} >= 0" for at in range(len(names)))
-    many = f"SELECT *, COUNT(*) OVER (PARTITION BY part) AS many FROM read_parquet({areas})"
     return (
         f"SELECT CASE WHEN {known} THEN areas.part ELSE {REFUSED} END AS part, "
         f"CASE {refusal}ELSE {number} END AS cell, n "
-        f"FROM ({cells}) AS cells LEFT JOIN ({many}) AS areas ON areas.code = c{area}"
+        f"FROM ({cells}) AS cells LEFT JOIN {areas} AS areas ON areas.code = c{area}"
     )
 
 

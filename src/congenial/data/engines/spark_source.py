@@ -46,6 +46,7 @@ _KINDS: dict[str, ColumnKind] = {
     "boolean": "boolean",
     **dict.fromkeys(("date", "time", "timestamp", "timestamp_ntz"), "date"),
 }
+_NOT_WRITTEN = -1  # rows, where a task could not write its file
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,27 @@ class SparkSource(Source):
             "fields as its header.",
         )
 
+    def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:
+        """As in `Source`: each group of rows is written where Spark brings it together.
+
+        What a task says it has written must be there: where machines share no folder it is not.
+        """
+        view = f"congenial_{uuid.uuid4().hex}"
+        quiet(lambda: self.session.createDataFrame(beside)).createOrReplaceTempView(view)
+        try:
+            told = self.collect(
+                lambda: (
+                    self.session.sql(query(SPARK.identifier(view)))
+                    .groupBy(by)
+                    .applyInArrow(_group_writer(str(folder), by), f"{by} BIGINT, rows BIGINT")
+                )
+            )
+        finally:
+            self.session.catalog.dropTempView(view)
+        for one in told.to_pylist():
+            if _rows(_group_file(folder, by, one[by])) != one["rows"]:
+                raise unshared(folder)
+
     def under(self, name: str, types: Mapping[str, ColumnType]) -> SparkSource:
         """The same records under another name."""
         return replace(self, name=name, types=dict(types), view=self.view or self.name)
@@ -105,6 +127,47 @@ def open_spark(source: Any, columns: Sequence[str]) -> SparkSource:
     view = f"congenial_{uuid.uuid4().hex}"
     guarded(lambda: frame.createOrReplaceTempView(view), "the Spark frame cannot be read.")
     return SparkSource(frame, SPARK.identifier(view), types)
+
+
+def unshared(folder: Path) -> DataError:
+    """The error for workers that do not write where the driver reads."""
+    return DataError(
+        f"the workers of Spark and this program do not see the same files in '{folder.parent}'.",
+        remedy="Release with --out to a folder that all machines share, as one user; nothing was "
+        "drawn.",
+    )
+
+
+def _group_file(folder: Path | str, by: str, group: int) -> Path:
+    return Path(folder) / f"{by}={group}" / "rows.parquet"
+
+
+def _group_writer(folder: str, by: str) -> Callable[[Any], Any]:
+    """What a task does with the rows of one group; repeated, it writes the same file again."""
+
+    def write(rows: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        group, written = rows[by][0].as_py(), rows.num_rows
+        file = _group_file(folder, by, group)
+        partial = file.with_name(f".{uuid.uuid4().hex}.partial")
+        try:
+            file.parent.mkdir(exist_ok=True)
+            pq.write_table(rows.drop_columns([by]), partial)
+            partial.replace(file)
+        except OSError:
+            written = _NOT_WRITTEN
+        return pa.table({by: [group], "rows": [written]})
+
+    return write
+
+
+def _rows(file: Path) -> int | None:
+    """The rows of a Parquet file; None where there is none."""
+    import pyarrow.parquet as pq
+
+    return int(pq.ParquetFile(file).metadata.num_rows) if file.exists() else None
 
 
 def quiet(action: Callable[[], T]) -> T:
@@ -138,6 +201,12 @@ def session() -> Any:
         "Check SPARK_REMOTE or MASTER, that the cluster can be reached, and that Java is 17 or "
         "newer.",
     )
+
+
+def session_of(source: object) -> Any:
+    """The session in which "spark:..." or a frame is read."""
+    source = getattr(source, "address", source)
+    return session() if isinstance(source, str) else source.sparkSession  # type: ignore[attr-defined]
 
 
 def _start(builder: Any, master: str, remote: bool) -> Any:
