@@ -71,10 +71,7 @@ class SeveralTables(LoadedKind[TablesSection]):
     key = "tables"
     name = "tables"
     section = TablesSection
-    instead: ClassVar[str] = (
-        "release.interval and release.estimate combine all of its tables: "
-        "docs/how-to/several-tables-at-once."
-    )
+    instead: ClassVar[str] = ""
 
     def check(
         self,
