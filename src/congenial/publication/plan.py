@@ -26,9 +26,7 @@ from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.statements import (
-    Statement,
-)
+from congenial.figures.statements import Statement
 from congenial.kinds import registry
 from congenial.kinds.kind import Kind, NamedSection, Section
 from congenial.pairs.a_star import Reading
@@ -158,9 +156,10 @@ class Plan(Section):
                     f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
                     remedy="Fill in its levels, or delete the line if no release shows it.",
                 )
-            if attribute.of == "unit" and self.data.max_rows is None:
+            if attribute.of != "row" and self.data.max_rows is None:
                 raise PlanError(
-                    f'schema.{attribute.name}: of = "unit" is for units that own several rows.',
+                    f'schema.{attribute.name}: of = "{attribute.of}" is for units that own several '
+                    "rows.",
                     remedy="Give data.unit and data.max_rows, or leave it out.",
                 )
         words = self.about.model_dump(exclude={"map"})
@@ -309,8 +308,8 @@ def _drop_unused(plain: dict[str, Any]) -> None:
         for key in keys:
             if not _told(part[key]):
                 del part[key]
-    for entry in plain["publish"].values():
-        if not entry["units"]:
+    for entry in (*plain["publish"].values(), *plain["release"]):
+        if not entry.get("units", True):
             del entry["units"]
 
 

@@ -15,7 +15,7 @@ from congenial.report.error_bars import error_bars
 from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, Picture, folded_table
 from congenial.report.release_page import Facts, release_page
-from congenial.tables.joint_estimator import ends
+from congenial.tables.intervals import ends
 
 
 def render(release: TablesRelease, promise: str) -> str:
