@@ -137,7 +137,7 @@ class Microdata:
         return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
 
     def source_for(self, axes: Sequence[Axis]) -> Source:
-        """CONFIDENTIAL: the records, with the number of rows of their unit where an axis is that."""
+        """CONFIDENTIAL: the records, with the number of rows of a unit where an axis is that."""
         wanted = [axis.base for axis in axes if axis.base in self.schema.sizes]
         if not wanted:
             return self.source
