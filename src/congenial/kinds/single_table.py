@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Document,
-    Files,
-    NamedSection,
-    Positive,
-    Screen,
-    Setting,
-)
+from congenial.kinds.kind import Check, Document, Files, NamedSection, Positive, Screen, Setting
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
@@ -34,7 +26,7 @@ class ReleaseSection(NamedSection):
     rho: Positive | None = None
     mu: Positive | None = None
     reading: Literal["robust", "existential", "literal"] = "robust"
-    nonnegative: Literal["no", "project", "condition"] = "no"
+    nonnegative: Literal["no", "project", "two-stage", "condition"] = "no"
     basis: Literal["theorem"] | None = None
     by: list[str] = []
     levels: list[list[str]] | None = None
@@ -62,7 +54,14 @@ class ReleaseSection(NamedSection):
                 "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
                 "pure promises only; use 'project', which is free"
             )
+        if self.nonnegative == "two-stage" and self.by:
+            raise ValueError("nonnegative = 'two-stage' fits the whole table: leave out by")
         return self
+
+    @property
+    def projects(self) -> bool:
+        """Whether counts are made nonnegative after the draw."""
+        return self.nonnegative in ("project", "two-stage")
 
     @property
     def kind(self) -> Literal["epsilon", "rho", "mu"]:

@@ -44,6 +44,7 @@ from congenial.mechanisms.projection.projection import project, rehearse
 from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Adjacency, Supremum
 from congenial.privacy.composition import largest_change
+from congenial.privacy.description import Fit
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.normaliser import Price
 from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
@@ -77,10 +78,10 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
         refuse_groups(mechanism, tuple(section.by))
     if isinstance(mechanism, CongenialCounts):
         refuse_hopeless(mechanism)
-    if section.nonnegative == "project" and mechanism.description.continuous:
+    if section.projects and mechanism.description.continuous:
         raise PlanError(
-            f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
-            f"'{mechanism.name}' draws real numbers.",
+            f"release '{section.name}': nonnegative = '{section.nonnegative}' is for whole counts, "
+            f"and '{mechanism.name}' draws real numbers.",
             remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
         )
     if section.basis is not None and mechanism.guarantee.basis != section.basis:
@@ -189,7 +190,7 @@ def check(
         mechanism.price if isinstance(mechanism, CongenialCounts) else None,
         wanted,
         unanswered,
-        expected_counts(mechanism) if section.nonnegative == "project" else None,
+        expected_counts(mechanism, _fit(section)) if section.projects else None,
     )
 
 
@@ -197,6 +198,11 @@ def _with(
     plan: Setting, section: ReleaseSection, figures: Invariants, change: dict[str, Fraction]
 ) -> Mechanism:
     return build(plan, section.model_copy(update=change), figures)
+
+
+def _fit(section: ReleaseSection) -> Fit | None:
+    """How counts are to be made nonnegative, where the plan says more than that they are."""
+    return "two stages" if section.nonnegative == "two-stage" else None
 
 
 @contextmanager
@@ -210,8 +216,8 @@ def offer(
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw, while the data are open."""
     reader, fit = mechanism, None
-    if section.nonnegative == "project":
-        fit = rehearse(mechanism)
+    if section.projects:
+        fit = rehearse(mechanism, fit=_fit(section))
         reader = mechanism.projected(fit)
     guarantee = planned(mechanism.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:

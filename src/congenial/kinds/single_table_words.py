@@ -151,11 +151,17 @@ def _less_noise(one: ReleaseCheck) -> Document | None:
 
 
 def _inference(one: ReleaseCheck) -> Document:
-    """Whether `congenial infer` will work on the bundle, and how long it takes where it is slow."""
-    from congenial.inference.feasibility import expected_minutes, outlook
+    """Whether `congenial infer` will work on the bundle, and about how long it takes."""
+    from congenial.figures.support import support
+    from congenial.inference.feasibility import expected_minutes, outlook, usual_minutes
 
-    found = outlook(one.mechanism)
-    return examine_inference(found, expected_minutes(one.mechanism) if found.slow else None)
+    made = one.mechanism
+    found = outlook(made)
+    if found.slow:
+        return examine_inference(found, expected_minutes(made))
+    known = support(made.adjacency.figures, made.description.table)
+    apart = found.way == "cells" and not known.groups
+    return examine_inference(found, usual_minutes(known.labels.size, apart))
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:
@@ -271,6 +277,8 @@ def _show_printed(one: Document, screen: Screen) -> None:
     how = f"fitted from coarse to fine: {', then '.join(tables)}"
     if printed["fit"] == "cells":
         how = "the nearest whole counts, cell by cell: sums of many small counts would be too large"
+    if printed["fit"] == "two stages":
+        how = "least squares, then rounding: sums of many small counts would be too large"
     screen.paragraph("")
     screen.paragraph(
         f"Printed counts: {how}. Any other sum is taken from the values as drawn, which are "

@@ -31,8 +31,6 @@ from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.levels import noise_at_levels
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
-Level = tuple[tuple[str, ...], Fraction]
-
 
 @register
 class CongenialHierarchy(Conditioned):
