@@ -23,10 +23,10 @@ MANY = 10_000  # releases the budget allows: it is not what ends these runs
 
 def length_of_a_run(release: Callable[[str], None]) -> float:
     """Seconds from the start of a process to the end of its first release."""
-    start = time.perf_counter()
+    began = time.perf_counter()
     process = start(release, "timed")
     process.join(60)
-    return time.perf_counter() - start
+    return time.perf_counter() - began
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.predicted_error import predicted_errors
-from congenial.synthesis.from_tables.records_release import TableRecordsRelease
+from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from congenial.synthesis.from_tables.records_run import RecordsRun
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.table_records import TableRecords

@@ -14,7 +14,7 @@ from congenial.kinds.kind import (
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.synthesis.from_tables.records_release import TableRecordsRelease
+    from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 
 
 class TableRecordsSection(NamedSection):
@@ -81,13 +81,13 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
     @property
     def release_class(self) -> type[TableRecordsRelease]:
         """`TableRecordsRelease`."""
-        from congenial.synthesis.from_tables.records_release import TableRecordsRelease
+        from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 
         return TableRecordsRelease
 
     def report(self, release: TableRecordsRelease, promise: str) -> str:
         """The report of the records and what was measured."""
-        from congenial.report.table_records_report import render
+        from congenial.report.records_from_tables_report import render
 
         return render(release, promise)
 

@@ -14,7 +14,7 @@ from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.records_from_tables import TableRecordsSection
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.table_records_report import render
+from congenial.report.records_from_tables_report import render
 from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.tables.promise import law_and_promise

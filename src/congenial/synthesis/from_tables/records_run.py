@@ -16,11 +16,14 @@ from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree
 from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
 from congenial.synthesis.from_tables.record_repair import repair
-from congenial.synthesis.from_tables.records_release import MeasuredTable, TableRecordsRelease
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MeasuredTable,
+    TableRecordsRelease,
+)
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.whole_records import draw_records
 from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.synthetic_release import records_table
+from congenial.synthesis.records_from_models_release import records_table
 
 if TYPE_CHECKING:
     from congenial.synthesis.from_tables.table_records import TableRecords

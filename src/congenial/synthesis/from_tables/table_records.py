@@ -43,10 +43,13 @@ from congenial.synthesis.from_tables.measuring_budget import (
     Law,
     MeasuringBudget,
 )
-from congenial.synthesis.from_tables.records_release import MeasuredTable, TableRecordsRelease
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MeasuredTable,
+    TableRecordsRelease,
+)
 from congenial.synthesis.from_tables.records_run import RecordsRun, Tell, Truths
 from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.synthetic_release import records_table
+from congenial.synthesis.records_from_models_release import records_table
 
 MOST_LEVELS = 5_000  # of one column
 CITATION = {

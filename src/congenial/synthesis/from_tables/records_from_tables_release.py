@@ -19,10 +19,10 @@ from congenial.errors import BundleError, InferenceError, SchemaError, Structure
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
 from congenial.mechanisms.released import LEVEL, Interval
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
-from congenial.synthesis.synthetic_release import (
+from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     RecordCopies,
     agrees,

@@ -8,13 +8,13 @@ from __future__ import annotations
 from itertools import combinations
 
 from congenial.privacy.numbers import number
-from congenial.privacy.semantics import belief_words
-from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
-from congenial.report.promise_section import promise_facts
-from congenial.report.render import page
-from congenial.synthesis.from_tables.records_release import MEASUREMENTS, TableRecordsRelease
-from congenial.synthesis.synthetic_release import DICTIONARY, dictionary_rows
+from congenial.report.release_page import promise_facts, release_page
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MEASUREMENTS,
+    TableRecordsRelease,
+)
+from congenial.synthesis.records_from_models_release import DICTIONARY, dictionary_rows
 
 
 def render(release: TableRecordsRelease, promise: str) -> str:
@@ -26,13 +26,11 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
         ("Numerics", "none to add: choices and noise are drawn exactly"),
     )
-    return page(
-        "table_records.html",
-        release=release,
-        promise=promise,
+    return release_page(
+        "records_from_tables.html",
+        release,
+        promise,
         rows=_rows(release),
-        exact=exact_section(release),
-        belief=belief_words(release.guarantee),
         promise_facts=facts,
         measured=_measured(release),
         pairs=_pairs(release),
