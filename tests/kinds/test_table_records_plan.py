@@ -210,7 +210,7 @@ def test_a_pure_promise_from_plan_to_verified_records(tmp_path: Path) -> None:
     bundle, plan = tmp_path / "bundles" / "people", Plan.load(tmp_path / "plan.toml")
     assert {one.family for one in release.measured} == {"double_geometric"}
     assert release.guarantee.tradeoff.words.startswith("epsilon")
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert float(ledger.spent().epsilon) == pytest.approx(8, rel=1e-6)
     assert ledger.spent().epsilon <= 8
@@ -231,7 +231,7 @@ def test_copies_and_weights_from_a_plan(tmp_path: Path) -> None:
     assert not release.to_arrow(1).equals(release.to_arrow(2))
     scales = {one.axes: one.scale for one in release.measured}
     assert scales["job",] == pytest.approx(4 * scales["income",], rel=1e-5)
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert ledger.spent().rho <= 2
     assert not all(replace(release, copies=release.copies[:1]).checks().values())

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -33,7 +33,8 @@ Family = Literal[
 ]
 
 Norm = Literal["l1", "l2", "gauge", "length", "linf"]  # l2: squares add up; length: their root
-Fit = Literal["cells", "nodes"]  # how counts are made nonnegative: cell by cell, coarse to fine
+# How counts are made nonnegative: cell by cell, coarse to fine, or least squares and then rounding.
+Fit = Literal["cells", "nodes", "two stages"]
 
 VERSION = 1
 
@@ -101,10 +102,11 @@ class Description:
     the figures on which u is conditioned (none: every cell is free). `nonnegative`: conditioned on
     y >= 0 too, and on every bound in `support` that the table can show, which makes the law of u
     depend on x and has a price. `fit`: how counts were made nonnegative afterwards
-    (`post_processing`): cell by cell, or at the nodes of an order from coarse to fine. `levels`:
-    coarser tables C_l with an eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell
-    ||u||_1 - sum_l eps_l ||C_l u||_1). `log_ratio_error` (H) bounds |log p~/p| of a whole draw and
-    `mass_lost` (tau) the total variation lost to windows; both are 0 for exact samplers.
+    (`post_processing`): cell by cell, at the nodes of an order from coarse to fine, or in two
+    stages. `levels`: coarser tables C_l with an eps of their own, whose sums weigh in too:
+    p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l u||_1). `log_ratio_error` (H) bounds
+    |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
+    for exact samplers. `units`: the table counts units that own several rows.
     """
 
     mechanism: str
@@ -118,6 +120,7 @@ class Description:
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
     fit: Fit = "cells"
+    units: bool = False
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
 
@@ -256,6 +259,7 @@ by a, eps_1 = 0.2'
             "base_measure": "uniform",
             "post_processing": self.post_processing,
             **({} if self.fit == "cells" else {"fit": self.fit}),
+            **({"units": True} if self.units else {}),
             "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
             "selector": None,
         }
@@ -278,15 +282,14 @@ by a, eps_1 = 0.2'
             log_ratio_error=fraction(data["numerics"]["H"]),
             mass_lost=fraction(data["numerics"]["tau"]),
             fit=_fit(data),
+            units=bool(data.get("units", False)),
         )
 
 
 def _fit(data: Mapping[str, Any]) -> Fit:
     """How counts were made nonnegative; bundles of 0.1.0 do not say, and did it cell by cell."""
     found = data.get("fit", "cells")
-    if found not in ("cells", "nodes") or (
-        found == "nodes" and data["post_processing"] != "project"
-    ):
+    if found not in get_args(Fit) or (found != "cells" and data["post_processing"] != "project"):
         raise BundleError(
             f"counts cannot have been made nonnegative by a fit called {found!r}.",
             remedy="Do not use this bundle; get it from its publisher.",

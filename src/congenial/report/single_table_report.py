@@ -115,6 +115,11 @@ def _afterwards(release: Release) -> str:
             "moved to the nearest table of whole, nonnegative counts with the same published "
             f"sums; {free}"
         )
+    if release.description.fit == "two stages":
+        return (
+            "moved to the nearest nonnegative table with the same published sums in real numbers, "
+            f"then rounded to whole counts with these sums; {free}"
+        )
     return (
         "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
         f"{fitted_tables(release)}; {free}"
