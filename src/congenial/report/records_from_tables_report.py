@@ -5,6 +5,8 @@ Everything on the page is public: what was measured, and the records made of it.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from congenial.privacy.numbers import number
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
 from congenial.report.release_page import promise_facts, release_page
@@ -31,7 +33,7 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         rows=_rows(release),
         promise_facts=facts,
         measured=_measured(release),
-        pairs=sum(len(one.axes) == 2 for one in release.measured),
+        pairs=_pairs(release),
         moved=counted(release.moved, "record"),
         columns=_columns(release),
     )
@@ -65,6 +67,14 @@ def _measured(release: TableRecordsRelease) -> PageTable:
         PageColumn("cells", number=True),
         PageColumn("standard deviation of the noise", number=True),
     ]
+    return folded_table(columns, rows, len(rows), MEASUREMENTS)
+
+
+def _pairs(release: TableRecordsRelease) -> PageTable:
+    """How the records know each pair of columns."""
+    pairs = combinations(release.names, 2)
+    rows = [[one, other, release.known(one, other)] for one, other in pairs]
+    columns = [PageColumn("column"), PageColumn("and"), PageColumn("their relation is")]
     return folded_table(columns, rows, len(rows), MEASUREMENTS)
 
 

@@ -118,6 +118,23 @@ def test_pure_losses_stay_below_the_promise(
     assert 0.6 * epsilon < found.max() <= epsilon
 
 
+@pytest.mark.parametrize("claimed", [Fraction(10), Fraction(5)], ids=["stated", "half"])
+def test_pairs_by_coarser_names_stay_below_the_promise(
+    monkeypatch: pytest.MonkeyPatch, claimed: Fraction
+) -> None:
+    """A coarser table moves no farther than a fine one; half of the promise would be exceeded."""
+    y = {"integers": [1, 3], "within": {"half": ["low", "high", "high"]}}
+    schema = Schema.from_dict({**THREE.to_dict(), "y": y})
+    figures = Invariants(schema, (total(by="x"),), (np.array([1, 2]),))
+    made = TableRecords.calibrate(
+        SemiAdjacent(figures), ("x", "y"), epsilon=Fraction(10), coarse={"y": "half"}
+    )
+    assert set(made.scales) == {("y",), ("x", "half")}
+    databases = [Table(schema, schema.names, one.counts) for one in (NOBODY_MOVED, BOTH_MOVED)]
+    found = Procedure(made, databases, 0, monkeypatch).largest_ratios()
+    assert (found.max() <= claimed) == (claimed == 10)
+
+
 def test_planted_pure_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
     """2 in place of 2 a* again, for epsilon."""
     made = TableRecords.calibrate(SemiAdjacent(BY_X), ("x", "w"), epsilon=Fraction(10))

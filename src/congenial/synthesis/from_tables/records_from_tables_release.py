@@ -97,10 +97,13 @@ class TableRecordsRelease(RecordCopies):
         return tuple(self.copies[0].column_names)
 
     def known(self, one: str, other: str) -> str:
-        """How the records know a pair of columns: measured together, or only implied."""
+        """How the records know a pair of columns: measured together, settled by figures, or only
+        implied.
+        """
         held = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
         if not held:
-            return "implied by the fit"
+            settled = self._mechanism().settled((one, other))
+            return "settled by published figures" if settled else "implied by the fit"
         coarse = [axis for axis in held[0].axes if self._base(axis) != axis]
         return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
 
