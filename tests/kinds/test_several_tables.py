@@ -322,6 +322,8 @@ def test_tables_can_be_chosen_from_the_schema(tmp_path: Path) -> None:
             "figures fix every table",
         ),
         ("rho = 0.5", 'rho = 1\nkeep = ["height"]', SchemaError, "height"),
+        ("rho = 0.5", "rho = 1\nshares = [1, 2]", PlanError, "shares: goes with table, not with"),
+        ("rho = 0.5", "rho = 1\nwithin = 3", PlanError, "within: unknown key"),
     ],
 )
 def test_plans_that_cannot_be_meant(
