@@ -23,9 +23,8 @@ from congenial.figures.support import support
 from congenial.sampling.choice import LAWS
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.crossing.proposals import ProposedNoise
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, IndependentCells
 from congenial.sampling.gauge.knorm_noise import KNormNoise
-from congenial.sampling.independent import IndependentCells
 from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.norm_given_sums import NoiseNorm, NormGivenSums

@@ -14,7 +14,7 @@ import numpy as np
 
 from congenial.data.table import cell_index
 from congenial.inference.cell_noise import Floats, Ints
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from congenial.inference.models.outcomes import Multinomial
 from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
 from congenial.inference.models.regressions import Linear, Logistic, Normal
 from congenial.inference.posterior import Posterior
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
 MODELS: dict[str, Any] = {
     "poisson": Poisson,

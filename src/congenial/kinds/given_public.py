@@ -21,7 +21,7 @@ from congenial.kinds.kind import (
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+    from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
     from congenial.privacy.guarantee import Guarantee
 
 
@@ -207,7 +207,7 @@ class GivenPublic(LoadedKind[ScenariosSection]):
     @property
     def release_class(self) -> type[ValuesRelease]:
         """`ValuesRelease`."""
-        from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+        from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
         return ValuesRelease
 

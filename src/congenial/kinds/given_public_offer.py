@@ -38,9 +38,9 @@ from congenial.mechanisms.wasserstein.base_measure import (
     published_sums,
 )
 from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, person_promise
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.scenarios import Scenarios, StatedLaws
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.want_words import show_want
+from congenial.kinds.shared_words import show_promise, show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.several_tables_offer import TablesCheck
@@ -95,11 +95,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Whole counts": _whole(one),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     _show_tables(one, screen)
     show_want(one, screen, want)
 

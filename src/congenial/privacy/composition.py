@@ -146,7 +146,7 @@ def largest_change(description: Description, adjacency: Adjacency) -> Supremum:
     """
     names = description.table
     if description.norm == "gauge":
-        return largest_gauge(adjacency, HULLS[description.family])
+        return largest_gauge(adjacency, names, HULLS[description.family])
     if description.norm == "linf":
         return adjacency.linf(names)
     return adjacency.l1(names) if description.norm == "l1" else adjacency.l2_squared(names)
@@ -165,7 +165,7 @@ def _other_norm(description: Description, adjacency: Adjacency) -> Supremum:
     return replace(most, value=loss)
 
 
-def largest_gauge(adjacency: Adjacency, hull: int) -> Supremum:
+def largest_gauge(adjacency: Adjacency, table: Sequence[str], hull: int) -> Supremum:
     """A bound of the gauge of the hull of swaps (2) or of swaps and hexagons (3) over the pairs.
 
     A two-way table with zero margins and l1 norm at most 2 a splits into circuits of half-lengths
@@ -173,16 +173,16 @@ def largest_gauge(adjacency: Adjacency, hull: int) -> Supremum:
     half-length b and one of m - b + 1, so its gauge is at most ceil((m - 1) / (b - 1)); for b = 2
     and 3 one circuit of half-length a is the worst. Attained by a swap when a <= b.
     """
-    a = moves(adjacency)
+    a = moves(adjacency, table)
     return Supremum(Fraction(-(-(a - 1) // (hull - 1))), a <= hull)
 
 
-def moves(adjacency: Adjacency) -> int:
-    """Half the largest l1 norm of a difference when n is kept: records, or half the rows that come
-    and go.
+def moves(adjacency: Adjacency, table: Sequence[str]) -> int:
+    """Half the largest l1 norm of a table's difference when n is kept: records, or half the rows
+    that come and go.
     """
-    rows = adjacency.metric == "symmetric difference"
-    return adjacency.records // 2 if rows else adjacency.records
+    apart = adjacency.rows_apart(table)
+    return apart // 2 if adjacency.metric == "symmetric difference" else apart
 
 
 def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[Fraction, Fraction]:

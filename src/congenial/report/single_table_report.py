@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from congenial.figures.support import support
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_change
 from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
@@ -22,7 +22,7 @@ from congenial.report import pictures
 from congenial.report.exact_section import exact_section
 from congenial.report.page import counted
 from congenial.report.pictures import Pen
-from congenial.report.promise_section import Facts
+from congenial.report.release_page import Facts
 from congenial.report.render import page
 from congenial.report.usage_section import fitted_tables, usage_section
 from congenial.report.values_section import values_section
@@ -61,7 +61,7 @@ def render(release: Release, promise: str, pen: Pen = pictures) -> str:
     bundle's files.
     """
     return page(
-        "table.html",
+        "single_table.html",
         release=release,
         promise=promise,
         axes=_axes(release),
