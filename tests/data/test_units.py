@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,27 @@ def test_whose_an_attribute_is_is_part_of_the_schema() -> None:
     assert Schema.from_dict(rows).digest != SCHEMA.digest
     with pytest.raises(SchemaError, match="names no owner"):
         Schema.from_dict({"tenure": {"levels": ["own"], "of": "household"}})
+
+
+@pytest.mark.parametrize("stored", ["arrow", "parquet"])
+def test_the_number_of_rows_of_a_unit_needs_no_column(stored: str, tmp_path: Path) -> None:
+    rows, _ = households()
+    schema = Schema.from_dict(
+        SCHEMA.to_dict() | {"size": {"integers": [1, 4], "of": "unit size"}},
+    )
+    sizes = np.bincount(list(Counter(rows["household"]).values()), minlength=5)[1:]
+    source: Any = pa.table(rows)
+    if stored == "parquet":
+        pq.write_table(source, tmp_path / "rows.parquet")
+        source = tmp_path / "rows.parquet"
+    with Microdata.open(source, schema, UNIT) as data:
+        assert data.tabulate_units(["size"]).counts.tolist() == sizes.tolist()
+        assert data.tabulate_units(["tenure", "size"]).counts.sum() == sizes.sum()
+        assert data.tabulate(["size"]).counts.tolist() == (sizes * np.arange(1, 5)).tolist()
+    with pytest.raises(DataError, match="no column names the unit"):
+        Microdata.open(pa.table(rows), schema)
+
+
+def test_a_size_is_a_number() -> None:
+    with pytest.raises(SchemaError, match="a number, and has labels"):
+        Schema.from_dict({"size": {"levels": ["1", "2"], "of": "unit size"}})

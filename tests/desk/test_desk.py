@@ -14,6 +14,7 @@ from congenial.desk.rendering import render
 from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
+from congenial.publication.json_schema import plan_schema
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from tests.desk.desks import MARKER, PLAN, Team, Visitor, entered, write_folder
@@ -172,6 +173,25 @@ def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:
 )
 def test_the_form_survives_any_text(text: str) -> None:
     assert "form" in render("plan_form.html", form=form_of(text), may_save=True)
+
+
+def test_labels_are_shown_in_place_of_codes(folder: Path) -> None:
+    plan = folder / "plan.toml"
+    text = PLAN.replace('"male"] }', '"male"], label = "Sex & gender" }')
+    plan.write_text(text.replace('by = ["county"]', 'by = ["sex"]'))
+    me = entered(folder)
+    assert "<b>Population</b>" in me.get("/plan/plan.toml").text
+    assert "sex (Sex &amp; gender)" in me.get("/plan/plan.toml").text
+    assert "county x Sex &amp; gender" in me.get("/plan/plan.toml/price").text
+    assert "Population by Sex &amp; gender" in me.get("/plan/plan.toml/review").text
+
+
+def test_keys_come_from_the_json_schema(folder: Path) -> None:
+    keys = entered(folder).get("/plan-keys").json()
+    assert sorted(keys) == sorted(plan_schema()["properties"])
+    assert {"levels", "edges", "label"} <= set(keys["schema"]["keys"])
+    assert {"table", "tables", "epsilon", "statistics"} <= set(keys["release"]["keys"])
+    assert (keys["publish"]["free"], keys["budget"]["free"]) == (True, False)
 
 
 def test_two_people_save_one_plan(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import congenial
 from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structural_zeros, total
@@ -19,6 +20,7 @@ from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.predicted_error import predicted_errors
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
+from congenial.synthesis.from_tables.records_run import RecordsRun
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.table_records import TableRecords
 from tests.commands import run
@@ -101,10 +103,10 @@ def test_changed_records_and_measurements_are_noticed(bundle: Path) -> None:
     assert not all(twice.checks().values())
     assert not all(replace(release, measured=()).checks().values())
     assert not all(replace(release, moved=-7).checks().values())
-    kept = release._mechanism().kept
-    truth = np.array([one.sum() for one in np.split(kept.values[0].reshape(2, 3), 3, axis=1)])
-    assert kept.agrees_with(("region",), truth)
-    assert not kept.agrees_with(("region",), truth + 1)
+    region = next(i for i, one in enumerate(release.measured) if one.axes != ("sex",))
+    other = replace(release.measured[region], values=release.measured[region].values + 1)
+    changed = (*release.measured[:region], other, *release.measured[region + 1 :])
+    assert not all(replace(release, measured=changed).checks().values())
     finer = replace(release.measured[0], scale=release.measured[0].scale / 2)
     assert not all(replace(release, measured=(finer, *release.measured[1:])).checks().values())
 
@@ -121,8 +123,9 @@ def test_the_promise_counts_look_alikes() -> None:
     tied = TableRecords.calibrate(SemiAdjacent(figures), ("x", "y"), Fraction(1))
     a = tied.adjacency.records
     assert a == 3
-    wider = a**2 * float(free.budget.pair_scale)
-    assert float(tied.budget.pair_scale) == pytest.approx(wider, rel=1e-6)
+    assert float(tied.budget.amount) == pytest.approx(float(free.budget.amount) / a**2, rel=1e-6)
+    assert set(tied.scales) == {("x", "y")}  # what figures settle gets no share
+    assert 1 / tied.budget.pair_scale == pytest.approx(float(tied.budget.amount), rel=1e-5)
     for made in (free, tied):
         assert float(made.guarantee.tradeoff.rho) <= 1
         assert float(made.guarantee.tradeoff.rho) == pytest.approx(1, rel=1e-5)
@@ -198,7 +201,7 @@ def test_a_pure_promise_from_plan_to_verified_records(tmp_path: Path) -> None:
     release = congenial.read(bundle)
     assert {one.family for one in release.measured} == {"double_geometric"}
     assert release.guarantee.tradeoff.words.startswith("epsilon")
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert float(ledger.spent().epsilon) == pytest.approx(8, rel=1e-6)
     assert ledger.spent().epsilon <= 8
@@ -223,10 +226,77 @@ def test_copies_and_weights_from_a_plan(tmp_path: Path) -> None:
     assert not release.to_arrow(1).equals(release.to_arrow(2))
     scales = {one.axes: one.scale for one in release.measured}
     assert scales["job",] == pytest.approx(4 * scales["income",], rel=1e-5)
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert ledger.spent().rho <= 2
     assert not all(replace(release, copies=release.copies[:1]).checks().values())
+
+
+def test_pairs_by_coarser_names(tmp_path: Path) -> None:
+    """Income alone level by level, in pairs by three classes; figures about levels stay exact."""
+    text = PLAN.replace(
+        "200000] }", '200000], within = { class = ["none", "low", "high", "high"] } }'
+    ).replace("rounds = 3", 'rounds = 6\ncoarse = { income = "class" }')
+    plan = written(tmp_path, text)
+    workflow.publish(plan)
+    workflow.release(plan, "people")
+    bundle = tmp_path / "bundles" / "people"
+    assert [one.what for one in verification.verify(bundle) if not one.holds] == []
+    release = congenial.read(bundle)
+    shapes = {one.axes: one.values.shape for one in release.measured}
+    assert shapes["income",] == (4,)
+    assert shapes["class", "job"] == (3, 4)
+    assert release.known("income", "job") == "measured by class"
+    frame = release.to_pandas()
+    drawn = frame[frame["income"] >= 60_000]["job"].value_counts(normalize=True)
+    assert drawn.get("a", 0) < 0.2  # incomes of "a" are below 40,000
+
+
+def test_estimates_come_from_the_measured_tables(bundle: Path) -> None:
+    """The table with the least noise that shows the columns; none, and it is refused."""
+    release = congenial.read(bundle)
+    by_job = congenial.estimate(release, "count() by job", 0.9)
+    job = next(one for one in release.measured if one.axes == ("job",))
+    assert len(by_job) == 4
+    best = release.tables_about(["job"])[0]
+    assert [one.value for one in by_job] == pytest.approx(best.margin("job").tolist())
+    assert best.table == ("job",) or job.scale > best.description.scale
+    exact = release.estimate("count(sex = 'f') by region")
+    assert all(one.low == one.value == one.high for one in exact)
+    found = release.interval("job = 'a'", 0.9)
+    assert found.low <= found.estimate <= found.high
+    missing = [
+        pair
+        for pair in (("income", "job"), ("sex", "job"), ("region", "job"))
+        if release.known(*pair) != "measured"
+    ]
+    for one, other in missing:
+        with pytest.raises(CongenialError, match="together"):
+            congenial.estimate(release, f"count() by {one}, {other}")
+    with pytest.raises(CongenialError, match="one question"):
+        congenial.estimate(release, ["count() by job", "count() by income"], jointly=True)
+    with pytest.raises(CongenialError, match="tables_about"):
+        congenial.estimate(release, lambda table: table.sum())
+    told = run("estimate", bundle, "--of", "count(income >= 60000)", "--json")
+    assert len(told["estimates"]) == 1
+
+
+def test_intervals_from_measured_tables_cover() -> None:
+    """The true count in 200 releases of one table, at 80 %; half as wide ones must not do."""
+    table = Table(SCHEMA, ["x", "y"], [[50, 0, 20], [10, 30, 90]])
+    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1, 10))
+    covered = narrow = 0
+    for seed in range(200):
+        drawn = RecordsRun(made, *made.fetch(table), SeededRandomness(seed), lambda _: None)
+        for axes in made.scales:
+            drawn.measure(axes)
+        release = replace(made.made_up(200), measured=tuple(drawn.measured))
+        one = release.interval("y = 2", 0.8)
+        covered += one.low <= 30 <= one.high
+        half = (one.high - one.estimate) / 2
+        narrow += abs(one.estimate - 30) <= half
+    assert binomtest(covered, 200, 0.8, alternative="less").pvalue > ALPHA
+    assert binomtest(narrow, 200, 0.8, alternative="less").pvalue < ALPHA
 
 
 def test_another_number_of_records(tmp_path: Path) -> None:
@@ -306,6 +376,7 @@ def test_fewer_tables_are_better_without_delta(tmp_path: Path) -> None:
         ("rho = 2\nrounds", "rho = 2\nrecords = 50\nrounds", StructureError, "counts all people"),
         ('"sex", "region", "income"', '"sex", "income"', StructureError, "region"),
         ('"job"]', '"job", "job"]', PlanError, "twice"),
+        ("rounds = 3", 'rounds = 3\ncoarse = { income = "sex" }', StructureError, "coarser name"),
         ('unit = "id"', 'unit = "id"\nmax_rows = 2', GuaranteeError, "one row"),
         ('"job"]', '"jobs"]', CongenialError, "jobs"),
     ],

@@ -74,7 +74,11 @@ def _hold(pairs: SeveralRows, truth: Units) -> None:
         l1, l2 = truth.farthest(*apart, shown)
         assert l1 <= pairs.l1(names).value
         assert l2 <= pairs.l2_squared(names).value
-    assert truth.farthest(*apart, "units")[0] <= 2 * pairs.units
+    l1, l2 = truth.farthest(*apart, "units")
+    assert l1 <= 2 * pairs.units
+    if pairs.never_empty:
+        assert l1 <= pairs.tables_of_units.l1(schema.of_units).value
+        assert l2 <= pairs.tables_of_units.l2_squared(schema.of_units).value
 
 
 @pytest.mark.parametrize("case", UNIVERSES, ids=lambda case: f"{len(case[1])}-{case[2:]}")

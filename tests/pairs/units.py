@@ -93,6 +93,14 @@ class Units:
         here = self.classes[:, None] == np.arange(int(self.classes.max()) + 1)
         return here[self.datasets].sum(axis=1)
 
+    @cached_property
+    def counts_of_counts(self) -> Any:
+        """Units of every class and number of rows in every dataset."""
+        sizes = self.contents.sum(axis=1)
+        key = self.classes * (self.most + 1) + sizes
+        here = key[:, None] == np.arange(int(key.max()) + 1)
+        return here[self.datasets].sum(axis=1)
+
     def _figures_about_units(self) -> Any:
         of_units = self.figures.of_units
         if of_units is None:
@@ -142,12 +150,14 @@ class Units:
     def farthest(self, units: int, slots: int, rows: int, shown: str = "all") -> tuple[int, int]:
         """Largest l1 and squared l2 distance of look-alikes' tables.
 
-        `shown`: tables of rows with "all" attributes or those of "rows" alone, or of "units".
+        `shown`: tables of rows with "all" attributes or those of "rows" alone, of "units", or of
+        units by "sizes" too.
         """
         tables = {
             "all": lambda: self.tables,
             "rows": lambda: self._free(self.tables),
             "units": lambda: self.tables_of_units,
+            "sizes": lambda: self.counts_of_counts,
         }[shown]()
         l1 = l2 = 0
         for group in self.groups():

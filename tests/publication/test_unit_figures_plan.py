@@ -14,6 +14,7 @@ from congenial.kinds.figure_costs import figure_costs
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 
 SEED = 20261117
 PLAN = """
@@ -79,10 +80,12 @@ def test_from_plan_to_verified_bundle(tmp_path: Path) -> None:
         pairs = release.guarantee.adjacency
         assert isinstance(pairs, SeveralRows)
         assert (pairs.units, pairs.slots) == (4, 8)  # 2 + k - l and 3k - l, k = 3, l = 1
-        assert "any block and tenure that the figures allow" in release.guarantee.explain()
+        promise = release.guarantee.explain()
+        assert "Published exactly: People by county; Households by block." in promise
+        assert "any block and tenure that the figures allow" in promise
         report = (bundle / "report.html").read_text()
         assert "Number of units, for each block" in report
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert ledger.adjacency.to_dict() == pairs.to_dict()
 
@@ -103,7 +106,7 @@ def test_figures_about_units_are_part_of_what_is_published(tmp_path: Path) -> No
     again = written(tmp_path, PLAN.replace('by = ["block"], units', 'by = ["county"], units'))
     with pytest.raises(MandateError, match="two figures are called"):
         workflow.publish(again)
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     figures = ledger.figures.of_units
     assert figures is not None

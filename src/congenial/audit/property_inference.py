@@ -233,15 +233,15 @@ def summary(found: Floats, tests: int) -> Accuracy:
     return Accuracy(value, float(low), float(high))
 
 
-def clopper_pearson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Exact confidence interval for a probability.
+def clopper_pearson(hits: int, trials: int) -> tuple[float, float]:
+    """Exact confidence interval for a probability, at `LEVEL`.
 
     >>> clopper_pearson(0, 10)[0], round(clopper_pearson(0, 10)[1], 4)
     (0.0, 0.3085)
     """
     from scipy.special import betaincinv
 
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
     assert math.isfinite(low)

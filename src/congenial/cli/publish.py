@@ -155,7 +155,8 @@ def _public(plan: Plan, figures: Invariants, new: Sequence[Statement]) -> Docume
         ],
         "bounds": [
             {"label": s.label, "because": s.because, "by": list(s.by), "limit": s.limit}
-            for s in figures.bounds
+            for s in figures.told
+            if s.limit
         ],
     }
 

@@ -27,7 +27,7 @@ Interval = tuple[Number | None, Number | None]
 
 REFUSE = "refuse"
 MAX_LEVELS = 10_000_000
-OWNERS = ("row", "unit")  # whose an attribute is
+OWNERS = ("row", "unit", "unit size")  # whose an attribute is; the last is counted, not read
 
 
 def exact(value: object, where: str) -> Number:
@@ -164,7 +164,8 @@ class Attribute:
     own parents.
 
     `of` says whose it is: "row", or "unit" where all rows of a unit share its value (a household's
-    tenure); tabulation checks that.
+    tenure); tabulation checks that. "unit size" is the number of rows of the unit itself, which is
+    counted and needs no column.
 
     `label` and `labels` (by level, or by parent) are words for readers: reports, files and pictures
     show them, and nothing depends on them.
@@ -196,7 +197,13 @@ class Attribute:
         if self.of not in OWNERS:
             raise SchemaError(
                 f"attribute {self.name!r}: of = {str(self.of)[:40]!r} names no owner.",
-                remedy='Write of = "unit" for what all rows of a unit share, or leave it out.',
+                remedy='Write of = "unit" for what all rows of a unit share, of = "unit size" for '
+                "how many they are, or leave it out.",
+            )
+        if self.of == "unit size" and self.kind == "categorical":
+            raise SchemaError(
+                f'attribute {self.name!r} is of = "unit size", a number, and has labels.',
+                remedy="Give integers = [1, 8], or edges.",
             )
         if self.kind == "bins":
             edges = tuple(exact(edge, f"attribute {self.name!r}, edges") for edge in self.edges)

@@ -223,6 +223,23 @@ def needed(wanted: Sequence[str], derivations: Sequence[Derivation]) -> list[str
     return columns
 
 
+@dataclass(frozen=True)
+class RowsOfUnit(Derivation):
+    """The number of rows that share the value of `unit`: no plan derives it, schemas ask for it."""
+
+    unit: str
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The column that names the unit."""
+        return (self.unit,)
+
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:  # noqa: ARG002
+        """A whole number, counted beside every row."""
+        rows = f"COUNT(*) OVER (PARTITION BY src.{dialect.identifier(self.unit)})"
+        return DerivedColumn(rows, ColumnType("whole"))
+
+
 def derived(
     name: str,
     types: Mapping[str, ColumnType],

@@ -96,7 +96,17 @@ class Schema:
     @property
     def of_units(self) -> tuple[str, ...]:
         """Names of the attributes that all rows of a unit share, in order."""
-        return tuple(one.name for one in self.attributes if one.of == "unit")
+        return tuple(one.name for one in self.attributes if one.of != "row")
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of the attributes that are the number of rows of a unit, in order."""
+        return tuple(one.name for one in self.attributes if one.of == "unit size")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the attributes that are columns of the data: all but sizes of units."""
+        return tuple(one.name for one in self.attributes if one.of != "unit size")
 
     def attribute(self, name: str) -> Attribute:
         """The attribute called `name`; SchemaError with a near match otherwise."""

@@ -171,16 +171,19 @@ class SparkDialect(Dialect):
         return f"decode(X'{value.encode().hex()}', 'UTF-8')"
 
     def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
-        """One literal, parsed once: 1e5 literals would overwhelm the planner."""
-        pairs = [{"label": a, "code": b} for a, b in zip(labels, codes, strict=True)]
-        rows = self.text(json.dumps(pairs, ensure_ascii=False))
-        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, code: INT>>'))"
+        """Rows (label, code)."""
+        return self._rows(labels, codes, "code: INT")
 
     def recoding_rows(self, labels: Sequence[str], targets: Sequence[str]) -> str:
-        """One literal, parsed once."""
-        pairs = [{"label": a, "target": b} for a, b in zip(labels, targets, strict=True)]
+        """Rows (label, target)."""
+        return self._rows(labels, targets, "target: STRING")
+
+    def _rows(self, labels: Sequence[str], others: Sequence[object], column: str) -> str:
+        """One literal, parsed once: 1e5 literals would overwhelm the planner."""
+        name = column.partition(":")[0]
+        pairs = [{"label": a, name: b} for a, b in zip(labels, others, strict=True)]
         rows = self.text(json.dumps(pairs, ensure_ascii=False))
-        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, target: STRING>>'))"
+        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, {column}>>'))"
 
     def read_date(self, expression: str, layout: str | None) -> str:
         """Text as 2020-04-01 only: Spark's patterns are not Python's."""

@@ -78,10 +78,10 @@ class Microdata:
         expect(schema, Schema, "the schema", "Give a Schema.", DataError)
         expect(unit, (Unit, type(None)), "the unit", 'Give for example Unit("id").', DataError)
         unit = unit or Unit()
-        columns = [*schema.names]
+        columns = [*schema.columns]
         if unit.column is not None and unit.column not in columns:
             columns.append(unit.column)
-        opened = open_source(source, columns)
+        opened = _with_sizes(open_source(source, columns), schema, unit)
         try:
             for attribute in schema.attributes:
                 check_type(attribute, opened.types[attribute.name])
@@ -209,8 +209,9 @@ class Microdata:
                 f"row{'s' if limit > 1 else ''}.",
                 remedy=self.unit.remedy,
             )
-        if self.schema.of_units and limit > 1:
-            self._coded_units(self.schema.axes(self.schema.of_units))
+        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
+        if shared and limit > 1:
+            self._coded_units(self.schema.axes(shared))
         self._unit_is_checked = True
 
     def tabulate_units(self, names: Sequence[str] = ()) -> Table:
@@ -283,6 +284,22 @@ class Microdata:
             "Microdata are confidential and are neither pickled nor copied.",
             remedy="Open the source again where it is needed.",
         )
+
+
+def _with_sizes(opened: Source, schema: Schema, unit: Unit) -> Source:
+    """The records with the number of rows of their unit beside them, where the schema has it."""
+    if not schema.sizes:
+        return opened
+    if unit.column is None:
+        opened.close()
+        raise DataError(
+            f"{schema.sizes[0]!r} is the number of rows of a unit, and no column names the unit.",
+            remedy='Name it, for example Unit("household", max_rows=8).',
+        )
+    from congenial.data.derive import RowsOfUnit, derived
+
+    steps = [RowsOfUnit(name, unit.column) for name in schema.sizes]
+    return opened.under(*derived(opened.name, opened.types, steps, opened.dialect))
 
 
 def tabulate(

@@ -17,6 +17,7 @@ from congenial.desk import (
     data_screen,
     overview,
     plan_editor,
+    plan_keys,
     price_screen,
     publication_screen,
     review_screen,
@@ -28,6 +29,7 @@ from congenial.desk.visit import Desk, DeskPage
 SCREENS = (
     DeskPage("/", "GET", overview.show_overview),
     DeskPage("/plans", "POST", overview.make_plan),
+    DeskPage("/plan-keys", "GET", plan_keys.show_keys),
     DeskPage("/job/{job}", "GET", overview.show_job),
     DeskPage("/plan/{plan}", "GET", plan_editor.show_plan, "read"),
     DeskPage("/plan/{plan}/check", "POST", plan_editor.check_plan, "read"),

@@ -84,6 +84,7 @@ def _column(name: str, entry: Any) -> dict[str, Any]:
     listed = values if isinstance(values, list) else []
     return {
         "name": name,
+        "label": str(said.get("label", "")),
         "kind": kind,
         "open": listed == [plan_edits.PLACEHOLDER],
         "listed": "" if listed == [plan_edits.PLACEHOLDER] else _joined(listed, ", "),

@@ -15,8 +15,6 @@ from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
 from congenial.publication.plan_approval import standing
 
-FIGURES_SHOWN = 12
-
 
 def show_release(visit: Visit) -> Response:
     """What is published and drawn of the plan, and what comes next."""

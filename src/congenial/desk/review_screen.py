@@ -37,6 +37,7 @@ def show_review(visit: Visit) -> Response:
         said=next((one for one in stands.reviews if one.who == me), None),
         may_require=visit.may("require"),
         in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
+        shown=visit.plan.schema.shown,
         role=visit.role,
         team=visit.desk.settings.for_a_team,
     )

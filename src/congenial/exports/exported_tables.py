@@ -13,7 +13,7 @@ from congenial.figures.invariants import Invariants
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
-from congenial.tables.joint_estimator import ends
+from congenial.tables.intervals import ends
 
 Meaning = Literal["label", "coarser label", "number"]
 
@@ -78,7 +78,7 @@ class ExportedBundle:
     @property
     def published(self) -> Invariants:
         """The figures published exactly."""
-        figures: Invariants = self.release.published
+        figures: Invariants = self.release.everything
         return figures
 
     @property

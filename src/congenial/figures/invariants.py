@@ -478,6 +478,13 @@ class Invariants:
         return hash(self.digest)
 
 
+def in_place(figures: Invariants, units: bool) -> Invariants:
+    """Figures that a table was drawn given, beside those about rows: as they are, or, for a table
+    of units, in their own place.
+    """
+    return Invariants(figures.schema, (), None, figures) if units else figures
+
+
 def _allowed(statement: Statement, figures: Ints) -> bool:
     """Whether figures respect a bound or a structural zero; an equality asks nothing of them."""
     bound = statement.bound or 0

@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-)
+from congenial.kinds.kind import NamedSection, Positive
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:

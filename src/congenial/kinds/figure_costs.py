@@ -57,7 +57,7 @@ class FigureCost:
 
 def figure_costs(mechanism: Mechanism) -> list[FigureCost]:
     """The cost of every figure and bound, in the order they were written."""
-    figures = mechanism.adjacency.figures
+    figures = mechanism.adjacency.everything
     told = [one for one in figures.told if one.relation != "zero"]
     if not told or prod(mechanism.shape) > LARGEST_TABLE:
         return []
@@ -73,13 +73,13 @@ def cost_of_all(mechanism: Mechanism, costs: Sequence[FigureCost]) -> FigureCost
     """
     if len(costs) < 2:
         return None
-    figures = mechanism.adjacency.figures
+    figures = mechanism.adjacency.everything
     told = [one for one in figures.told if one.relation != "zero"]
     return _compared(mechanism, ALL_TOGETHER, _without(figures, told), costs[0].deviation)
 
 
 def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> FigureCost:
-    figures = mechanism.adjacency.figures
+    figures = mechanism.adjacency.everything
     others = _without(figures, [statement])
     found = _compared(mechanism, statement.label, others, deviation)
     figure = statement.relation == "="

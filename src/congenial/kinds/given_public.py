@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-    exact,
-)
+from congenial.kinds.kind import NamedSection, Positive, exact
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:

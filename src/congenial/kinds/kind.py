@@ -18,7 +18,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from congenial.data.rational import fraction
 from congenial.errors import BundleError, CongenialError
@@ -54,7 +61,11 @@ def exact(value: Any) -> Any:
         raise ValueError("must be between 1e-300 and 1e300") from None
 
 
-Positive = Annotated[Fraction, BeforeValidator(exact)]
+Positive = Annotated[
+    Fraction,
+    BeforeValidator(exact),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),  # text is refused
+]
 
 
 class Section(BaseModel):

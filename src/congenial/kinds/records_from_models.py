@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-)
+from congenial.kinds.kind import NamedSection, Positive
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:

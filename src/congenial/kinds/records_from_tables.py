@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-)
+from congenial.kinds.kind import NamedSection, Positive
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
@@ -23,13 +20,15 @@ class TableRecordsSection(NamedSection):
     `rho`, `epsilon`, or `epsilon` with `delta`, states the promise. `rounds`: how many pairs of
     columns are measured; by default two a column (one, for epsilon without delta), or all pairs
     where there are fewer. `weights`: columns that matter more than others, whose weight is 1.
-    `copies` sets of `records` records are written, by default one with as many as there are people.
+    `coarse`: columns that are counted by a coarser name in pairs, level by level alone. `copies`
+    sets of `records` records are written, by default one with as many as there are people.
     """
 
     synthesise: list[str] = Field(min_length=1)
     rho: Positive | None = None
     rounds: int | None = Field(default=None, ge=0)
     weights: dict[str, Positive] = {}
+    coarse: dict[str, str] = {}
     copies: int = Field(default=1, ge=1, le=100)
     records: int | None = Field(default=None, ge=1)
 
@@ -39,9 +38,10 @@ class TableRecordsSection(NamedSection):
             raise ValueError("must have rho, epsilon, or epsilon with delta")
         if self.delta is not None and (self.epsilon is None or self.delta >= 1):
             raise ValueError("delta goes with epsilon, and is below 1")
-        for name in self.weights:
-            if name not in self.synthesise:
-                raise ValueError(f"weights names {name!r}, which is not synthesised")
+        for key in ("weights", "coarse"):
+            for name in getattr(self, key):
+                if name not in self.synthesise:
+                    raise ValueError(f"{key} names {name!r}, which is not synthesised")
         if len(set(self.synthesise)) != len(self.synthesise):
             raise ValueError("synthesise names a column twice")
         if self.mechanism != "auto":
@@ -56,7 +56,7 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
     name = "records from tables"
     section = TableRecordsSection
     instead: ClassVar[str] = (
-        "Its measured tables are in measurements.json: see docs/how-to/records-from-tables."
+        "Use `congenial estimate`: it answers from the measured tables, with intervals."
     )
 
     def offers(self) -> Offers:

@@ -36,12 +36,12 @@ class RecordsCheck:
         made, budget = self.mechanism, self.mechanism.budget
         amount = Fraction(self.section.epsilon or 0) / made.adjacency.records
         pure = replace(budget, law="geometric", amount=amount)
-        first, other = max(budget.column_scales), min(pure.column_scales)
-        better = pure.deviation(other) < budget.deviation(first)
-        if not budget.rounds:
-            return better
-        pairs = pure.deviation(pure.pair_scale) < budget.deviation(budget.pair_scale)
-        return better and pairs
+        both = [*zip(pure.column_scales, budget.column_scales, strict=True)]
+        if budget.rounds:
+            both.append((pure.pair_scale, budget.pair_scale))
+        return all(
+            pure.deviation(one) < budget.deviation(other) for one, other in both if one and other
+        )
 
 
 def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> TableRecords:
@@ -58,6 +58,7 @@ def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> T
             section.rounds,
             epsilon=amount if law == "geometric" else None,
             weights=section.weights,
+            coarse=section.coarse,
         )
         return replace(made, copies=section.copies, records=section.records)
     except (GuaranteeError, StructureError) as reason:

@@ -28,7 +28,7 @@ def examine(one: RecordsCheck) -> Document:
         "kind": "records from tables",
         "columns": [{"name": name, "levels": size} for name, size in made.sizes.items()],
         "rounds": budget.rounds,
-        "pairs": len(made.pairs),
+        "pairs": budget.pairs,
         "chosen": budget.chooses,
         "copies": made.copies,
         "records": made.records,

@@ -32,11 +32,11 @@ class RowCost:
 def row_costs(mechanism: Mechanism) -> list[RowCost]:
     """Fewer rows, as many as the plan allows, and one more; nothing where units have one row.
 
-    Nor where the price of signs, shares of levels or the hull of a norm would change with it.
+    Nor where the price of signs, shares of levels or another norm would change with it.
     """
     pairs, description = mechanism.adjacency, mechanism.description
     signed = description.nonnegative or description.levels
-    if not isinstance(pairs, SeveralRows) or signed or description.norm == "gauge":
+    if not isinstance(pairs, SeveralRows) or signed or description.norm not in ("l1", "l2"):
         return []
     return [_cost(mechanism, pairs, rows) for rows in _listed(pairs.max_rows)]
 

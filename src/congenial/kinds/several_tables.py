@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Document,
-    Files,
-    NamedSection,
-    Positive,
-    Screen,
-    Setting,
-)
+from congenial.kinds.kind import Check, Document, Files, NamedSection, Positive, Screen, Setting
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
@@ -79,10 +71,7 @@ class SeveralTables(LoadedKind[TablesSection]):
     key = "tables"
     name = "tables"
     section = TablesSection
-    instead: ClassVar[str] = (
-        "release.interval and release.estimate combine all of its tables: "
-        "docs/how-to/several-tables-at-once."
-    )
+    instead: ClassVar[str] = ""
 
     def check(
         self,

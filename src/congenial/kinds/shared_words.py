@@ -24,7 +24,7 @@ def examine_inference(found: Outlook, minutes: float | None = None) -> Document:
     return {
         "works": found.works,
         "slow": found.slow,
-        "minutes": None if minutes is None else float(f"{minutes:.1g}"),
+        "minutes": None if minutes is None else float(f"{minutes:.2g}"),
         "why": found.why or None,
         "remedy": found.remedy or None,
     }
@@ -35,13 +35,16 @@ def inference_words(one: Document) -> str:
     if not one["works"]:
         return f"congenial infer will not work: {one['why']}. {one['remedy']}"
     if not one["slow"]:
-        return "congenial infer works on it, quickly"
+        about = "" if one["minutes"] is None else f", in about {duration(one['minutes'])}"
+        return f"congenial infer works on it{about or ', quickly'}"
     about = "" if one["minutes"] is None else f", about {duration(one['minutes'])} or more"
     return f"congenial infer works on it, slowly{about}: {one['why']}"
 
 
 def duration(minutes: float) -> str:
-    """Minutes or hours, none of them to the last digit."""
+    """Seconds, minutes or hours, none of them to the last digit."""
+    if minutes < 0.9:
+        return f"{max(60 * minutes, 1):.0f} seconds"
     if minutes < 1.5:
         return "a minute"
     return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.0f} hours"

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Document,
-    Files,
-    NamedSection,
-    Positive,
-    Screen,
-    Setting,
-)
+from congenial.kinds.kind import Check, Document, Files, NamedSection, Positive, Screen, Setting
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
@@ -39,6 +31,7 @@ class ReleaseSection(NamedSection):
     by: list[str] = []
     levels: list[list[str]] | None = None
     shares: list[Positive] | None = None
+    units: bool = False
 
     @model_validator(mode="after")
     def _one_promise(self) -> ReleaseSection:
@@ -48,6 +41,8 @@ class ReleaseSection(NamedSection):
             raise ValueError("delta goes with epsilon")
         if self.delta is not None and self.delta >= 1:
             raise ValueError("delta must be below 1")
+        if self.units and self.by:
+            raise ValueError("by is for tables of rows; leave it out of a table of units")
         if not set(self.by) <= set(self.table):
             raise ValueError("by must name axes of the table")
         if self.shares is not None and len(self.shares) != len(self.levels or []) + 1:

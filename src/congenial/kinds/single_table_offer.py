@@ -42,7 +42,7 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
 from congenial.mechanisms.projection.projection import project, rehearse
 from congenial.mechanisms.single_table_release import Release
-from congenial.pairs.adjacency import Supremum
+from congenial.pairs.adjacency import Adjacency, Supremum
 from congenial.privacy.composition import largest_change
 from congenial.privacy.description import Fit
 from congenial.privacy.guarantee import Guarantee
@@ -60,8 +60,9 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             "promise; it is for studies only.",
             remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
         )
-    target = section.target(plan.adjacency(figures, section.reading))
+    target = section.target(_pairs(plan, section, figures))
     mechanism = _calibrated(section, target)
+    figures = mechanism.adjacency.figures
     if figures.equalities and not mechanism.conditions:
         raise MandateError(
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
@@ -89,6 +90,22 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     return mechanism
+
+
+def _pairs(plan: Setting, section: ReleaseSection, figures: Invariants) -> Adjacency:
+    """The pairs of a table of rows, or, for units that own several rows, of a table of units."""
+    pairs = plan.adjacency(figures, section.reading)
+    if not section.units:
+        return pairs
+    from congenial.pairs.several_rows import SeveralRows
+
+    if not isinstance(pairs, SeveralRows):
+        raise PlanError(
+            f"release '{section.name}': units = true is for units that own several rows, under "
+            "exact figures.",
+            remedy="Give data.unit, data.max_rows and a figure with units = true, or leave it out.",
+        )
+    return pairs.tables_of_units
 
 
 def _by_group(plan: Setting, section: ReleaseSection) -> bool:
@@ -251,7 +268,13 @@ def _ready(
     progress: Tell,
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
-    refuse_other_units(mechanism.adjacency.figures, data)
+    everything = mechanism.adjacency.everything
+    refuse_other_units(everything, data)
+    if section.units:
+        rows = tabulate(plan, data, everything.bases, progress)
+        everything.of_rows.refuse_other_data(rows)
+        units = data.tabulate_units(everything.schema.of_units)
+        return lambda: mechanism.release(units, randomness, section.name)
     if _by_group(plan, section):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 

@@ -45,11 +45,7 @@ from congenial.ledger.refusals import (
 from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
 from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import check_grant, check_role
-from congenial.ledger.spent_and_left import (
-    Repricing,
-    reprice,
-    too_weak,
-)
+from congenial.ledger.spent_and_left import Repricing, reprice, too_weak
 from congenial.ledger.state import (
     LedgerState,
     Unit,

@@ -15,11 +15,7 @@ from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import Approvals, refuse_unapproved
 from congenial.ledger.budget import Budget
-from congenial.ledger.refusals import (
-    check_description,
-    refuse_beside,
-    refuse_release,
-)
+from congenial.ledger.refusals import check_description, refuse_beside, refuse_release
 from congenial.ledger.repair import Malformed, refuse_unknown, refuse_unread
 from congenial.ledger.roles import Role
 from congenial.ledger.spent_and_left import (
@@ -33,12 +29,7 @@ from congenial.ledger.spent_and_left import (
     reprice,
     say,
 )
-from congenial.ledger.state import (
-    Entry,
-    LedgerState,
-    fold,
-    join_figures,
-)
+from congenial.ledger.state import Entry, LedgerState, fold, join_figures
 from congenial.ledger.stores.store import Event, Store
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss

@@ -22,7 +22,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.ledger.budget import Budget
 from congenial.ledger.repair import refuse_unknown
-from congenial.ledger.state import LedgerState, join_figures
+from congenial.ledger.state import LedgerState, drawn_given, join_figures
 from congenial.pairs.pairs import stored_pairs_compose
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
@@ -35,7 +35,10 @@ DESCRIPTION = "Give the description of a mechanism or a release."
 
 
 # Kinds whose promises take published figures into account, or are void by the rules stated here.
-GIVEN_FIGURES = ("replace-one", "symmetric difference", "rows of one unit", VALUES, SECRETS)
+GIVEN_FIGURES = (
+    *("replace-one", "symmetric difference", "rows of one unit", "units with rows"),
+    *(VALUES, SECRETS),
+)
 
 
 def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:
@@ -172,7 +175,7 @@ def check_description(state: LedgerState, description: AnyDescription) -> None:
     """Refuse a release of another population, or given other figures than those published."""
     expect(description, get_args(AnyDescription), "the description", DESCRIPTION, LedgerError)
     check_schema(state, description.support.schema)
-    join_figures(state.figures, description.support)
+    join_figures(state.figures, drawn_given(description))
 
 
 def refusal(state: LedgerState, description: AnyDescription, name: str) -> BudgetError | None:

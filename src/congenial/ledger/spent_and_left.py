@@ -8,9 +8,7 @@ outdated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import NamedTuple
 
 from congenial.errors import LedgerError
@@ -19,7 +17,7 @@ from congenial.ledger.budget import amount, beside, in_words
 from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState
-from congenial.privacy.composition import Loss
+from congenial.privacy.composition import Loss, added
 
 
 class Preview(NamedTuple):
@@ -156,12 +154,12 @@ class Prices:
     @property
     def sum_then(self) -> Loss:
         """Each as when it was reserved, added up one by one."""
-        return total([one.then for one in self.releases])
+        return added([one.then for one in self.releases])
 
     @property
     def sum_now(self) -> Loss:
         """Each as it is now, added up one by one: at least what they cost together."""
-        return total([one.now for one in self.releases])
+        return added([one.now for one in self.releases])
 
 
 def prices(state: LedgerState) -> Prices:
@@ -184,15 +182,3 @@ def _priced(entry: Entry, before: LedgerState, state: LedgerState) -> Priced:
         weaker = grows(before.price(law, reading), state.price(law, reading))
     new = [s for s in state.figures.told if s not in before.figures.told]
     return Priced(entry, then, now, weaker or ended(state, entry.pairs, new))
-
-
-def total(losses: Sequence[Loss]) -> Loss:
-    """Losses added up part by part."""
-    return Loss(
-        epsilon=sum((one.epsilon for one in losses), Fraction(0)),
-        rho=sum((one.rho for one in losses), Fraction(0)),
-        discrete=any(one.discrete for one in losses),
-        mass=sum((one.mass for one in losses), Fraction(0)),
-        exact=all(one.exact for one in losses),
-        silent=sum(one.silent for one in losses),
-    )

@@ -12,7 +12,7 @@ import numpy as np
 from congenial._version import __version__
 from congenial.data.schema import Schema
 from congenial.errors import CongenialError, LedgerError, MandateError
-from congenial.figures.invariants import Invariants
+from congenial.figures.invariants import Invariants, in_place
 from congenial.ledger import approvals as approval
 from congenial.ledger.approvals import Approvals, written_text
 from congenial.ledger.budget import Budget
@@ -374,9 +374,14 @@ def _follow(releases: dict[str, Entry], state: LedgerState, event: Event) -> Non
     )
 
 
+def drawn_given(description: AnyDescription) -> Invariants:
+    """The figures a release was drawn given, those about units in their place."""
+    return in_place(description.support, getattr(description, "units", False))
+
+
 def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entry:
     description = read_description(state.schema, payload["description"])
-    if not set(description.support.statements) <= set(state.figures.statements):
+    if not set(drawn_given(description).told) <= set(state.figures.told):
         raise ValueError("noise given figures that are not published has no price")
     return Entry(
         id=written_text(event.release),

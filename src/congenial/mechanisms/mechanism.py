@@ -130,6 +130,7 @@ class Mechanism(ABC):
         support = adjacency.figures if cls.conditions else Invariants(adjacency.schema)
         signs = cls.nonnegative
         told = Description(cls.name, names, cls.family, parameter, support, nonnegative=signs)
+        told = replace(told, units=adjacency.counts_units)
         made = cls(adjacency, told)
         return made if made.priced == told else cls(adjacency, made.priced)
 

@@ -14,20 +14,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from congenial.data.arguments import texts
 from congenial.data.table import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
-from congenial.mechanisms.released import Interval, Released, check_level
+from congenial.mechanisms.released import Interval, Released, axis_names, check_level
 from congenial.mechanisms.single_table_release import INTERVAL, Release
-from congenial.mechanisms.tables_files import TableFile, file_name
+from congenial.mechanisms.tables_files import TableFile, file_name, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.estimate import Estimates, estimate
-from congenial.tables.joint_estimator import JointEstimator, ends
+from congenial.tables.intervals import ends
+from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.measurements import Floats
 
 LEVEL = 0.9  # of the intervals in the files
@@ -100,7 +100,7 @@ class TablesRelease(Released):
         return tuple(
             (
                 f"{file_name(self.tables, at)}.csv, .parquet",
-                f"{_said(names)}, one row per cell: {', '.join(self._file(at).columns)}",
+                f"{said(names)}, one row per cell: {', '.join(self._file(at).columns)}",
             )
             for at, names in enumerate(self.tables)
         )
@@ -112,7 +112,7 @@ class TablesRelease(Released):
         return f"release.to_pandas({names})", 'release.interval("<condition>", 0.90)'
 
     def __repr__(self) -> str:
-        tables = "; ".join(map(_said, self.tables))
+        tables = "; ".join(map(said, self.tables))
         return f"TablesRelease({self.name!r}: {tables}; {self.guarantee.tradeoff.words})"
 
     # ---- numbers -----------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class TablesRelease(Released):
 
     def margin(self, *names: str) -> Any:
         """A table: printed counts if it is one of the release, otherwise its estimates."""
-        axes = _flat(names)
+        axes = axis_names(names)
         at = self._place(axes)
         counts = None if at is None else self.counts[at]
         if at is None or counts is None:
@@ -141,7 +141,7 @@ class TablesRelease(Released):
 
     def estimates_of(self, *names: str) -> Floats:
         """The best linear unbiased estimates of a table, printed or a sum of printed ones."""
-        axes = _flat(names)
+        axes = axis_names(names)
         at = self._place(axes)
         if at is None:
             return self.fitted.table(axes)
@@ -157,7 +157,7 @@ class TablesRelease(Released):
         """Each measured table as a release of its own, with its part of the description."""
         return tuple(
             Release(
-                f"{self.name}: {_said(one.table)}",
+                f"{self.name}: {said(one.table)}",
                 one,
                 self.guarantee,
                 values,
@@ -192,7 +192,7 @@ class TablesRelease(Released):
         import pyarrow as pa
 
         check_level(level)
-        axes = _flat([names])
+        axes = axis_names([names])
         estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
         low, high = ends(estimates, deviations, level)
         columns = label_columns(self.schema, axes, INTERVAL)
@@ -204,12 +204,12 @@ class TablesRelease(Released):
 
     def to_arrow(self, *names: str) -> Any:
         """One row per cell of a printed table; the first table if none is named."""
-        axes = _flat(names) or self.tables[0]
+        axes = axis_names(names) or self.tables[0]
         at = self._place(axes)
         if at is None:
             raise InferenceError(
                 f"the table over {', '.join(axes)} is not one of this release.",
-                remedy=f"Printed: {'; '.join(map(_said, self.tables))}. estimates_of gives others.",
+                remedy=f"Printed: {'; '.join(map(said, self.tables))}. estimates_of gives others.",
             )
         return self._file(at).table(self._columns(at))
 
@@ -224,7 +224,7 @@ class TablesRelease(Released):
         return pl.from_arrow(self.to_arrow(*names))
 
     def _title(self) -> str:
-        return f"Release '{self.name}': {'; '.join(_said(names) for names in self.tables)}"
+        return f"Release '{self.name}': {'; '.join(said(names) for names in self.tables)}"
 
     # ---- files -------------------------------------------------------------------------------
 
@@ -312,14 +312,6 @@ def estimator_of(description: TablesDescription) -> JointEstimator:
         summed_out(description.support, workload.axes),
         description.keep,
     )
-
-
-def _said(names: Sequence[str]) -> str:
-    return " x ".join(names) if names else "total"
-
-
-def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
-    return tuple(name for one in names for name in texts(one, "the list of axes", InferenceError))
 
 
 def _reordered(values: Any, have: Sequence[str], want: Sequence[str]) -> Any:

@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from congenial._notebook import MOST_ROWS, intervals_picture
-from congenial.data.arguments import texts
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected, numbers
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
-from congenial.errors import InferenceError
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
-from congenial.mechanisms.released import EXACT_LAW, LEVEL, Interval, Released, check_level
+from congenial.mechanisms.released import (
+    EXACT_LAW,
+    LEVEL,
+    Interval,
+    Released,
+    axis_names,
+    check_level,
+)
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -138,14 +143,14 @@ class Release(Released):
         Printed counts where these sums were settled as such (`prints`), otherwise the values as
         drawn, which are unbiased. For inference use `intervals`, which rests on the draw.
         """
-        flat = _flat(names)
+        flat = axis_names(names)
         return self._sum_onto(self.values if self.prints(*flat) else self.drawn, flat)
 
     def prints(self, *names: str) -> bool:
         """Whether sums onto `names` are printed counts: always, where nothing was projected, and
         where all of them are published exactly.
         """
-        flat = _flat(names)
+        flat = axis_names(names)
         if self.raw is None or set(flat) == set(self.table):
             return True
         from congenial.mechanisms.projection.node_fit import is_node
@@ -204,7 +209,7 @@ class Release(Released):
         import pyarrow as pa
 
         check_level(level)
-        names = _flat([names])
+        names = axis_names([names])
         cell = self._cell_of(names)
         estimate = self._sum_onto(self.drawn, names).reshape(-1)
         laws, of_sum = self.mechanism.different_error_laws(cell, len(estimate))
@@ -326,11 +331,6 @@ def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval
     basis = getattr(law, "basis", EXACT_LAW)
     low, high = max(0, value - half), max(0, value) + half
     return Interval(value, low, high, level, law.variance == 0, basis)
-
-
-def _flat(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
-    """Axis names, whether they were given one by one or as a list."""
-    return tuple(name for one in names for name in texts(one, "the list of axes", InferenceError))
 
 
 def _plain(value: Any) -> float:

@@ -22,10 +22,10 @@ from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, PartFile, Released, check_level
 from congenial.mechanisms.several_tables_release import BASES
-from congenial.mechanisms.tables_files import TableFile
+from congenial.mechanisms.tables_files import TableFile, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.tables.joint_estimator import ends
+from congenial.tables.intervals import ends
 
 SUMMARY = "parts.json"
 
@@ -259,8 +259,3 @@ class PartedRelease(Released):
                 upper[at] = form.read(payload)
         files = getattr(payload, "part_files", {})
         return cls(**common, upper=upper, worst=worst, files=files)
-
-
-def said(names: Sequence[str]) -> str:
-    """A table in words."""
-    return " x ".join(names) if names else "total"

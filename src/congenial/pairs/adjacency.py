@@ -53,6 +53,11 @@ class Adjacency(Pairs):
     def records(self) -> int:
         """The largest number of records in which adjacent databases differ (a)."""
 
+    @property
+    def counts_units(self) -> bool:
+        """Whether its tables count units that own several rows, not rows."""
+        return False
+
     def rows_apart(self, names: Iterable[str]) -> int:  # noqa: ARG002 - for units with several rows
         """The largest number of records in which tables over these axes differ."""
         return self.records

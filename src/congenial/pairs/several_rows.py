@@ -88,7 +88,7 @@ class SeveralRows(PublishedPairs, Adjacency):
                 f"max_rows = {self.max_rows} is not between 1 and {MOST_ROWS}.",
                 remedy="Give the most rows that one unit may have.",
             )
-        if self.never_empty and not self.people_kept:
+        if self.never_empty and not self._rows_kept:
             raise StructureError(
                 "every unit has a row, and the figures do not tell the number of rows: no proof "
                 "covers this case.",
@@ -139,6 +139,13 @@ class SeveralRows(PublishedPairs, Adjacency):
         """Slots that change so that one can take any value, whatever figures are published."""
         return uniform_reach(self._classes.rows)
 
+    @property
+    def tables_of_units(self) -> SeveralRows:
+        """The same pairs for tables that count units."""
+        from congenial.pairs.tables_of_units import TablesOfUnits
+
+        return TablesOfUnits(self.published, self.max_rows, self.never_empty)
+
     @cached_property
     def _classes(self) -> Classes:
         """What attributes of units and figures about units add."""
@@ -150,7 +157,7 @@ class SeveralRows(PublishedPairs, Adjacency):
         rows = self._classes.rows
         groups = Occupancy(rows)
         plain = not rows.bounds and rows.structure != "general"
-        return plain and self.people_kept and groups.parts == 1 and not groups.margins
+        return plain and self._rows_kept and groups.parts == 1 and not groups.margins
 
     @cached_property
     def units(self) -> int:
@@ -192,9 +199,13 @@ class SeveralRows(PublishedPairs, Adjacency):
         of_units = {self.schema.axis(name).base for name in names} & {*self.schema.of_units}
         return self.max_rows * self.units if of_units else self.records
 
-    @cached_property
+    @property
     def people_kept(self) -> bool:
         """Whether the figures fix the number of rows."""
+        return self._rows_kept
+
+    @cached_property
+    def _rows_kept(self) -> bool:
         of = merged(_unpublished(self.published.of_rows))
         return lattice.rank(of.with_sum) == lattice.rank(of.equal)
 
@@ -205,8 +216,9 @@ class SeveralRows(PublishedPairs, Adjacency):
         same = "the same number of " if self.never_empty else ""
         least = "1" if self.never_empty else "0"
         content = f"any {least} to {self.max_rows} rows"
-        if self.schema.of_units:
-            content += f" and any {' and '.join(self.schema.of_units)}"
+        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
+        if shared:
+            content += f" and any {' and '.join(shared)}"
         return (
             f"any two datasets of {same}units with at most {self.max_rows} rows each that {agree}"
             f"differ in at most {self.units} {_plural(self.units, 'unit')} and in at most "
@@ -229,21 +241,32 @@ class SeveralRows(PublishedPairs, Adjacency):
         u = r - s with r, s >= 0 of sum at most c (k a if the axes `names` have one of units), and
         A u = 0: the differences of so many moves.
         """
-        return _replaced(self.published.of_rows, self.rows_apart(names))
+        return replaced(self.published.of_rows, self.rows_apart(names))
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_1`: at most that of so many replaced rows."""
-        names = _axes(releases)
-        if self.people_kept:
-            return replace(self.replaced_rows(names).joint_l1(releases), exact=False)
-        return self._at_most(2 * self.rows_apart(names), releases)
+        return self._joint(releases, square=False)
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
-        names = _axes(releases)
+        return self._joint(releases, square=True)
+
+    def _joint(self, releases: Sequence[Weighted], *, square: bool) -> Supremum:
+        """Over all tables at once, and never above what they cost one by one."""
+        together = self._at_once(releases, square)
+        if len(releases) < 2:
+            return together
+        each = sum((self._at_once([one], square).value for one in releases), Fraction(0))
+        return replace(together, value=min(together.value, each))
+
+    def _at_once(self, releases: Sequence[Weighted], square: bool) -> Supremum:
+        names = {name for names, _ in releases for name in names}
         if self.people_kept:
-            return replace(self.replaced_rows(names).joint_l2_squared(releases), exact=False)
-        return self._at_most(2 * self.rows_apart(names) ** 2, releases)
+            rows = self.replaced_rows(names)
+            found = (rows.joint_l2_squared if square else rows.joint_l1)(releases)
+            return replace(found, exact=False)
+        apart = self.rows_apart(names)
+        return self._at_most(2 * apart**2 if square else 2 * apart, releases)
 
     def linf(self, names: Sequence[str]) -> Supremum:
         """sup over u of the largest entry of phi u."""
@@ -268,12 +291,9 @@ class SeveralRows(PublishedPairs, Adjacency):
 
 
 @lru_cache(maxsize=64)
-def _replaced(figures: Invariants, rows: int) -> SemiAdjacent:
+def replaced(figures: Invariants, rows: int) -> SemiAdjacent:
+    """So many records replaced, given figures; prices ask for the same ones again and again."""
     return SemiAdjacent(figures, within=rows)
-
-
-def _axes(releases: Sequence[Weighted]) -> set[str]:
-    return {name for names, _ in releases for name in names}
 
 
 def uniform_reach(figures: Invariants) -> Supremum:

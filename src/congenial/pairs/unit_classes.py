@@ -56,11 +56,23 @@ def classes_of(published: Invariants, never_empty: bool) -> Classes:
     1
     """
     rows = replace(published.of_rows, values=None)
+    _refuse_sizes(published)
     if not _seen(rows, rows.statements):
         return Classes(rows, _reach(published.of_units) - 1)
     groups, within = _by_groups(rows)
     _refuse_open_groups(published.of_units, groups, never_empty)
     return Classes(within, 1, True, groups)
+
+
+def _refuse_sizes(published: Invariants) -> None:
+    for statement in published.told:
+        seen = _seen(published, [statement])
+        for name in (one for one in seen if one in published.schema.sizes):
+            raise StructureError(
+                f"figure '{statement.label}' sees '{name}', the number of rows of a unit, which "
+                f"changes with its rows: {NO_PROOF} this case.",
+                remedy="Publish it without that attribute; a protected table may show it.",
+            )
 
 
 def _reach(units: Invariants | None) -> int:

@@ -105,6 +105,11 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     expect(descriptions, Sequence, "the releases", "Give a list of descriptions.", GuaranteeError)
     for d in descriptions:
         expect(d, get_args(AnyDescription), "a release", "Give its description.", GuaranteeError)
+    other = [d for d in descriptions if _of_units(d) != adjacency.counts_units]
+    if other:
+        same = [d for d in descriptions if _of_units(d) == adjacency.counts_units]
+        return added([joint_loss(same, adjacency), joint_loss(other, _for_units(adjacency))])
+    for d in descriptions:
         known = adjacency.figures.statements
         for statement in d.support.statements:
             if statement not in known:
@@ -135,6 +140,37 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         and not records
         and (not others or (len(tables) == 1 and others[0].exact)),
         silent=sum(not d.persons for d in records),
+    )
+
+
+def _of_units(description: AnyDescription) -> bool:
+    """Whether a release counts units that own several rows."""
+    return isinstance(description, Description) and description.units
+
+
+def _for_units(adjacency: Adjacency) -> Adjacency:
+    """The same pairs for tables of units; refused where units have one row each, or the other way
+    round.
+    """
+    if adjacency.metric != ROWS_OF_ONE_UNIT:
+        raise GuaranteeError(
+            "a table of units is priced with units that own several rows, and nothing else is "
+            "priced as one.",
+            remedy="Use SeveralRows, which prices tables of rows and of units.",
+        )
+    found: Adjacency = adjacency.tables_of_units  # type: ignore[attr-defined]
+    return found
+
+
+def added(losses: Sequence[Loss]) -> Loss:
+    """Losses added up part by part: at least what the releases lose together."""
+    return Loss(
+        epsilon=sum((one.epsilon for one in losses), ZERO),
+        rho=sum((one.rho for one in losses), ZERO),
+        discrete=any(one.discrete for one in losses),
+        mass=sum((one.mass for one in losses), ZERO),
+        exact=all(one.exact for one in losses),
+        silent=sum(one.silent for one in losses),
     )
 
 

@@ -106,7 +106,7 @@ class Description:
     stages. `levels`: coarser tables C_l with an eps of their own, whose sums weigh in too:
     p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l u||_1). `log_ratio_error` (H) bounds
     |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
-    for exact samplers.
+    for exact samplers. `units`: the table counts units that own several rows.
     """
 
     mechanism: str
@@ -120,6 +120,7 @@ class Description:
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
     fit: Fit = "cells"
+    units: bool = False
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
 
@@ -258,6 +259,7 @@ by a, eps_1 = 0.2'
             "base_measure": "uniform",
             "post_processing": self.post_processing,
             **({} if self.fit == "cells" else {"fit": self.fit}),
+            **({"units": True} if self.units else {}),
             "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
             "selector": None,
         }
@@ -280,6 +282,7 @@ by a, eps_1 = 0.2'
             log_ratio_error=fraction(data["numerics"]["H"]),
             mass_lost=fraction(data["numerics"]["tau"]),
             fit=_fit(data),
+            units=bool(data.get("units", False)),
         )
 
 

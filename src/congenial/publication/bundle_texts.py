@@ -19,7 +19,7 @@ RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.
 
 def published_csv(published: Invariants) -> str:
     """`published_rows` as CSV; the last column only where there are bounds to tell from figures."""
-    columns = 5 if published.bounds else 4
+    columns = 5 if any(one.limit for one in published.told) else 4
     rows = [PUBLISHED_COLUMNS, *published_rows(published)]
     return rows_csv(row[:columns] for row in rows)
 
@@ -83,7 +83,7 @@ or, without Python, read the CSV files. The law is in release.json under "descri
 
 def _csv_note(release: Released) -> str:
     """What a reader of the CSV files must know, where some text in them is not as it was."""
-    statements = release.published.told
+    statements = release.everything.told
     texts = [*getattr(release, "statistics", ()), *(one.label for one in statements)]
     texts += [one.because for one in statements]
     for attribute in release.schema.attributes:

@@ -26,9 +26,7 @@ from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.statements import (
-    Statement,
-)
+from congenial.figures.statements import Statement
 from congenial.kinds import registry
 from congenial.kinds.kind import Kind, NamedSection, Section
 from congenial.pairs.a_star import Reading
@@ -43,6 +41,7 @@ from congenial.publication.plan_sections import (
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
+    from congenial.data.map_shapes import MapShapes
     from congenial.ledger.state import Unit as UnitKind
 
 S = TypeVar("S", bound=NamedSection)
@@ -157,12 +156,24 @@ class Plan(Section):
                     f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
                     remedy="Fill in its levels, or delete the line if no release shows it.",
                 )
-            if attribute.of == "unit" and self.data.max_rows is None:
+            if attribute.of != "row" and self.data.max_rows is None:
                 raise PlanError(
-                    f'schema.{attribute.name}: of = "unit" is for units that own several rows.',
+                    f'schema.{attribute.name}: of = "{attribute.of}" is for units that own several '
+                    "rows.",
                     remedy="Give data.unit and data.max_rows, or leave it out.",
                 )
-        return replace(schema, about=About(**self.about.model_dump()))
+        words = self.about.model_dump(exclude={"map"})
+        return replace(schema, about=About(**words, map=self._map(schema)))
+
+    def _map(self, schema: Schema) -> MapShapes | None:
+        """The outlines of areas, where the plan names a map."""
+        named = self.about.map
+        if named is None:
+            return None
+        from congenial.data.map_shapes import read_map
+
+        levels = schema.axis(named.axis).levels
+        return read_map(self.folder / named.file, named.file, named.property, named.axis, levels)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -280,7 +291,11 @@ class Plan(Section):
 
 
 # Keys that came later: where a plan does not use them its digest is what it was before.
-_LATER = {"": ("derive", "about"), "data": ("separator", "encoding", "sheet")}
+_LATER = {
+    "about": ("map",),
+    "": ("derive", "about"),
+    "data": ("separator", "encoding", "sheet"),
+}
 
 
 def _digest_of(plain: dict[str, Any]) -> str:
@@ -293,8 +308,8 @@ def _drop_unused(plain: dict[str, Any]) -> None:
         for key in keys:
             if not _told(part[key]):
                 del part[key]
-    for entry in plain["publish"].values():
-        if not entry["units"]:
+    for entry in (*plain["publish"].values(), *plain["release"]):
+        if not entry.get("units", True):
             del entry["units"]
 
 

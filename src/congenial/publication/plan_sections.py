@@ -60,13 +60,22 @@ class DataSection(Section):
         return FileFormat(self.separator, self.encoding, self.sheet)
 
 
+class MapEntry(Section):
+    """map of [about]: a GeoJSON file of areas, and the property that holds the codes of levels."""
+
+    file: str
+    property: str
+    axis: str
+
+
 class AboutSection(Section):
-    """[about]: words for readers of what comes out."""
+    """[about]: words for readers of what comes out, and a map."""
 
     title: str = ""
     agency: str = ""
     date: str = ""
     contact: str = ""
+    map: MapEntry | None = None
 
     @field_validator("date", mode="before")
     @classmethod

@@ -169,7 +169,7 @@ def _content(folder: Path, index: Mapping[str, Any], part: str | None) -> list[C
         *(kind.verify(files, release) if part is None else kind.verify_part(files, release, part)),
         Check(
             "published.csv says the same as published.json",
-            files.same("published.csv", published_csv(release.published).encode()),
+            files.same("published.csv", published_csv(release.everything).encode()),
         ),
         Check("the promise is about the pairs it names", pairs == promised.adjacency.to_dict()),
         Check(
@@ -260,7 +260,7 @@ def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
         INDEX: index_of(release, str(index["promise"]), index["files"])
         | {"created": index["created"]},
         "schema.json": release.schema.to_dict(),
-        "published.json": release.published.to_dict(),
+        "published.json": release.everything.to_dict(),
     }
     return all(read_bytes(folder / name) == as_json(value) for name, value in told.items())
 

@@ -31,7 +31,7 @@ class ExactSection:
 
 def exact_section(release: Released) -> ExactSection:
     """What a release published exactly."""
-    public, pairs = release.published, release.guarantee.adjacency
+    public, pairs = release.everything, release.guarantee.adjacency
     told = zip(public.told, public.told_values, strict=True)
     figures = (_figure(release, *one) for one in told)
     replaced = getattr(pairs, "secrets", pairs.metric) == "replace-one"

@@ -15,7 +15,7 @@ from congenial.report.error_bars import error_bars
 from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, Picture, folded_table
 from congenial.report.release_page import Facts, release_page
-from congenial.tables.joint_estimator import ends
+from congenial.tables.intervals import ends
 
 
 def render(release: TablesRelease, promise: str) -> str:
@@ -30,7 +30,13 @@ def render(release: TablesRelease, promise: str) -> str:
         whole=any(one is not None for one in release.counts),
         level=f"{LEVEL:.0%}",
         tables=[
-            (said(names), release.counts[at] is not None, _values(release, at), _table(release, at))
+            (
+                said(names),
+                release.counts[at] is not None,
+                _values(release, at),
+                _maps(release, at),
+                _table(release, at),
+            )
             for at, names in enumerate(release.tables)
         ],
     )
@@ -100,10 +106,8 @@ def _values(release: TablesRelease, at: int) -> Picture | None:
     estimates, counts = release.estimates[at], release.counts[at]
     if estimates.size > MOST_ROWS:
         return None
-    values = estimates if counts is None else counts
+    values, low, high = _printed(release, at)
     exact = release.deviations[at] == 0
-    low, high = ends(estimates, release.deviations[at], LEVEL)
-    low, high = np.where(exact, values, low), np.where(exact, values, high)
     rows = [
         IntervalRow(label, float(values[cell]), float(low[cell]), float(high[cell]))
         for label, cell in zip(_labels(release, at), np.ndindex(*values.shape), strict=True)
@@ -119,12 +123,31 @@ def _values(release: TablesRelease, at: int) -> Picture | None:
     )
 
 
+def _maps(release: TablesRelease, at: int) -> tuple[Picture, ...]:
+    """Maps of a table, where the plan names outlines of its areas."""
+    if release.schema.about.map is None:
+        return ()
+    from congenial.report.map_section import maps_of
+
+    values, low, high = _printed(release, at)
+    return maps_of(release.schema, release.tables[at], values, low, high, f"{LEVEL:.0%}")
+
+
+def _printed(release: TablesRelease, at: int) -> tuple[Any, Any, Any]:
+    """What is printed of a table, and both ends of its intervals."""
+    estimates, counts = release.estimates[at], release.counts[at]
+    values = estimates if counts is None else counts
+    exact = release.deviations[at] == 0
+    low, high = ends(estimates, release.deviations[at], LEVEL)
+    return values, np.where(exact, values, low), np.where(exact, values, high)
+
+
 def _labels(release: TablesRelease, at: int) -> list[str]:
     """Levels of every cell, in one line each."""
-    axes = release.schema.axes(release.tables[at])
+    shown = [release.schema.shown_levels(name) for name in release.tables[at]]
     shape = release.estimates[at].shape
     return [
-        ", ".join(axis.levels[i] for axis, i in zip(axes, cell, strict=True)) or "total"
+        ", ".join(levels[i] for levels, i in zip(shown, cell, strict=True)) or "total"
         for cell in np.ndindex(*shape)
     ]
 

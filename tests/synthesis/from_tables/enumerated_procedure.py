@@ -76,7 +76,7 @@ class Procedure:
         return self.script.next(weights - logsumexp(weights), None)
 
     def _scripted(self, axes: Axes) -> Any:
-        law = self._laws[axes]
+        law = self._laws.get(axes)
         if law is None:
             return None
 

@@ -19,7 +19,7 @@ from congenial.privacy.description import Family
 from congenial.sampling.discrete import cell_law
 
 Law = Literal["gaussian", "geometric"]
-FIRST = {"gaussian": Fraction(15, 100), "geometric": Fraction(3, 10)}  # for one-way tables
+FIRST = {"gaussian": Fraction(15, 100), "geometric": Fraction(1, 2)}  # for one-way tables
 CHOICE = {"gaussian": Fraction(1, 10), "geometric": Fraction(1, 5)}  # of a round for its choice
 ROUNDS_PER_COLUMN = {"gaussian": 2, "geometric": 1}
 AMOUNT = {"gaussian": "rho", "geometric": "epsilon"}
@@ -29,44 +29,44 @@ FAMILY: dict[str, Family] = {"gaussian": "discrete_gaussian", "geometric": "doub
 GRID = 10**12
 
 
-def default_rounds(law: Law, columns: int) -> int:
-    """Pairs that are measured where nothing else is asked for."""
-    return min(columns * (columns - 1) // 2, ROUNDS_PER_COLUMN[law] * columns)
-
-
 @dataclass(frozen=True)
 class MeasuringBudget:
     """A promise per replaced record, and its shares.
 
     `amount`: rho ("gaussian") or epsilon ("geometric"). `weights`: of each column; one with twice
-    the weight of another gets twice its share in one-way tables. `rounds`: pairs that are measured.
+    the weight of another gets twice its share in one-way tables. `counted`: whether a column is
+    measured alone; one that figures settle is not. `rounds`: how many of `pairs` are measured.
 
-    >>> pure = MeasuringBudget("geometric", Fraction(2), (Fraction(1), Fraction(1)), 1)
+    >>> one = Fraction(1)
+    >>> pure = MeasuringBudget("geometric", 2 * one, (one, one), (True, True), rounds=1, pairs=1)
     >>> pure.column_scales, pure.pair_scale, pure.spent
-    ((Fraction(3, 20), Fraction(3, 20)), Fraction(7, 10), Fraction(2, 1))
+    ((Fraction(1, 4), Fraction(1, 4)), Fraction(1, 2), Fraction(2, 1))
     """
 
     law: Law
     amount: Fraction
     weights: tuple[Fraction, ...]
+    counted: tuple[bool, ...]
     rounds: int
+    pairs: int
 
     def __post_init__(self) -> None:
         if self.amount <= 0 or not 0 <= self.rounds <= self.pairs:
             raise GuaranteeError(
                 f"{AMOUNT[self.law]} = {self.amount} must be positive, and rounds = {self.rounds} "
-                "at most the number of pairs of columns.",
+                "at most the number of pairs of columns that can be measured.",
                 remedy=f"Give {AMOUNT[self.law]} > 0, and fewer rounds or none.",
             )
         if any(weight <= 0 for weight in self.weights):
             raise GuaranteeError(
                 "a column's weight is not positive.", remedy="Give positive weights, or none."
             )
-
-    @property
-    def pairs(self) -> int:
-        """All pairs of columns."""
-        return len(self.weights) * (len(self.weights) - 1) // 2
+        if not self.rounds and not any(self.counted):
+            raise GuaranteeError(
+                "the published figures settle every table of these columns: nothing is left to "
+                "measure.",
+                remedy="Synthesise another column as well, or use the published tables.",
+            )
 
     @property
     def chooses(self) -> bool:
@@ -74,16 +74,14 @@ class MeasuringBudget:
         return 0 < self.rounds < self.pairs
 
     @property
-    def even(self) -> bool:
-        """Whether all columns weigh the same."""
-        return len(set(self.weights)) <= 1
-
-    @property
-    def column_scales(self) -> tuple[Fraction, ...]:
-        """The variance or rate of every one-way table."""
+    def column_scales(self) -> tuple[Fraction | None, ...]:
+        """The variance or rate of every one-way table; None for one that is not measured."""
         first = self.amount * (FIRST[self.law] if self.rounds else 1)
-        whole = sum(self.weights, Fraction(0))
-        return tuple(self._scale(first * weight / whole) for weight in self.weights)
+        each = [*zip(self.weights, self.counted, strict=True)]
+        whole = sum((weight for weight, counted in each if counted), Fraction(0))
+        return tuple(
+            self._scale(first * weight / whole) if counted else None for weight, counted in each
+        )
 
     @property
     def pair_scale(self) -> Fraction:
@@ -121,7 +119,7 @@ class MeasuringBudget:
 
     @property
     def _first_cost(self) -> Fraction:
-        return sum((self._cost(scale) for scale in self.column_scales), Fraction(0))
+        return sum((self._cost(one) for one in self.column_scales if one), Fraction(0))
 
     @property
     def _choice_cost(self) -> Fraction:
@@ -139,26 +137,30 @@ class MeasuringBudget:
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Plain data, for columns of these names."""
-        scale, columns = SCALE[self.law], [str(one) for one in self.column_scales]
-        weights = dict(zip(names, map(str, self.weights), strict=True))
+        scale, weights = SCALE[self.law], dict(zip(names, map(str, self.weights), strict=True))
+        columns = {
+            name: str(one) for name, one in zip(names, self.column_scales, strict=True) if one
+        }
         return {
             "family": f"{WORDS[self.law]} tables, chosen by the exponential mechanism",
             "columns": list(names),
             AMOUNT[self.law]: str(self.amount),
+            "weights": weights,
             "rounds": self.rounds,
-            f"one_way_{scale}": columns[0] if self.even else dict(zip(names, columns, strict=True)),
+            "pairs": self.pairs,
+            f"one_way_{scale}": columns,
             f"pair_{scale}": str(self.pair_scale) if self.rounds else None,
             "choice_epsilon": str(self.choice_epsilon),
-            **({} if self.even else {"weights": weights}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MeasuringBudget:
         """Inverse of `to_dict`."""
         law: Law = "gaussian" if "rho" in data else "geometric"
-        names, weights = data["columns"], data.get("weights", {})
-        told = tuple(fraction(weights[name]) if weights else Fraction(1) for name in names)
-        return cls(law, fraction(data[AMOUNT[law]]), told, int(data["rounds"]))
+        weights = tuple(fraction(data["weights"][name]) for name in data["columns"])
+        counted = tuple(name in data[f"one_way_{SCALE[law]}"] for name in data["columns"])
+        amount = fraction(data[AMOUNT[law]])
+        return cls(law, amount, weights, counted, int(data["rounds"]), int(data["pairs"]))
 
 
 def variance_of(family: str, scale: Fraction) -> float:

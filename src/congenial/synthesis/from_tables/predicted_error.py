@@ -48,9 +48,8 @@ class PredictedError:
 def predicted_errors(made: TableRecords) -> list[PredictedError]:
     """Every table that may be measured, columns first; those that figures settle are not."""
     return [
-        _predicted(made.budget, axes, prod(made.sizes[name] for name in axes), scale)
+        _predicted(made.budget, axes, prod(made.shape(axes)), scale)
         for axes, scale in made.scales.items()
-        if not made.settled(axes)
     ]
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from congenial.data.csv_text import table_csv
+from congenial.data.predicate import parse
 from congenial.data.rational import fraction
-from congenial.errors import BundleError
+from congenial.errors import BundleError, InferenceError, SchemaError, StructureError
+from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
+from congenial.mechanisms.released import LEVEL, Interval
+from congenial.mechanisms.single_table_release import Release
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
 from congenial.synthesis.records_from_models_release import (
@@ -80,7 +85,7 @@ class TableRecordsRelease(RecordCopies):
     )
     usage: ClassVar[tuple[str, ...]] = (
         "release.to_pandas()",
-        "release.measured[0].axes, release.measured[0].values   # a table as measured",
+        'release.estimate("<expression>")   # with intervals, from the measured tables',
     )
 
     measured: tuple[MeasuredTable, ...] = field(repr=False)
@@ -93,8 +98,66 @@ class TableRecordsRelease(RecordCopies):
 
     def known(self, one: str, other: str) -> str:
         """How the records know a pair of columns: measured together, or only implied."""
-        held = [m for m in self.measured if {one, other} <= set(m.axes)]
-        return "measured" if held else "implied by the fit"
+        held = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
+        if not held:
+            return "implied by the fit"
+        coarse = [axis for axis in held[0].axes if self._base(axis) != axis]
+        return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
+
+    def _base(self, axis: str) -> str:
+        return self.schema.axis(axis).base
+
+    # ---- what can be asked -------------------------------------------------------------------
+
+    def tables_about(self, columns: Collection[str]) -> list[Release]:
+        """The measured tables that show these columns together, at some resolution, each as a
+        release with the law of its noise; the one whose sums over other columns have the least
+        noise comes first. A table that the figures settle is exact.
+        """
+        asked = {self._base(name) for name in columns}
+        axes = tuple(name for name in self.names if name in asked)
+        if axes and self._mechanism().settled(axes):
+            return [self._as_release(self._settled(axes))]
+        held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
+        return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
+
+    def _noise(self, one: MeasuredTable, bases: Collection[str]) -> float:
+        """The variance of a sum over the columns that are not asked about."""
+        other = [name for name in one.axes if self._base(name) not in bases]
+        return one.deviation**2 * prod(self.schema.axis(name).size for name in other)
+
+    def _settled(self, axes: Axes) -> MeasuredTable:
+        """A table that follows from the figures, which the records keep."""
+        levels = level_numbers(self.schema, self.copies[0])
+        counts = np.zeros([self.schema.axis(name).size for name in axes], dtype=np.int64)
+        np.add.at(counts, tuple(levels[name] for name in axes), 1)
+        return MeasuredTable(axes, Fraction(1), counts, FAMILY[self._mechanism().budget.law])
+
+    def _as_release(self, one: MeasuredTable) -> Release:
+        """A table of its own, with its part of the law."""
+        told = self._mechanism().table_description(one.axes, one.scale)
+        title = f"{self.name}: {' x '.join(one.axes)}"
+        return Release(title, told, self.guarantee, one.values, self.randomness, self.publishable)
+
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals from the measured tables, not from counting records: an
+        `EstimateTable`, see `congenial.estimate`.
+        """
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
+    def interval(self, condition: str, /, level: float = LEVEL) -> Interval:
+        """Interval for the number of people who meet a condition, from the measured table with the
+        least noise that can tell them.
+        """
+        for table in self.tables_about(parse(condition, self.schema).bases):
+            with suppress(SchemaError, StructureError, InferenceError):
+                return table.interval(condition, level)
+        raise self._unanswered(condition)
+
+    def _instead(self) -> str:
+        return "Ask about columns that were measured together: see release.measured."
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle."""
@@ -147,8 +210,6 @@ class TableRecordsRelease(RecordCopies):
         made = self._mechanism()
         pairs = [one for one in self.measured if len(one.axes) == 2]
         singles = [(name,) for name in made.names if made.law((name,)) is not None]
-        allowed = {axes: scale for axes, scale in made.scales.items() if len(axes) == 2}
-        allowed |= {axes: made.scales[axes] for axes in singles}
         axes, family = [one.axes for one in self.measured], FAMILY[made.budget.law]
         levels = [level_numbers(self.schema, one) for one in self.copies]
         rows = {one.num_rows for one in self.copies}
@@ -163,11 +224,11 @@ class TableRecordsRelease(RecordCopies):
                 len(set(axes)) == len(axes)
                 and set(singles) <= set(axes)
                 and len(pairs) <= made.budget.rounds
-                and all(allowed.get(one.axes) == one.scale for one in self.measured)
+                and all(made.scales.get(one.axes) == one.scale for one in self.measured)
                 and all(one.family == family for one in self.measured)
             ),
             "every measured table agrees with the figures it shows": all(
-                made.kept.agrees_with(one.axes, one.values) for one in self.measured
+                support(self.published, one.axes).agrees(one.values) for one in self.measured
             ),
             "no more records were changed than there are": (
                 0 <= self.moved <= sum(one.num_rows for one in self.copies)
@@ -188,7 +249,7 @@ class TableRecordsRelease(RecordCopies):
 
 def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:
     axes = tuple(str(name) for name in data["axes"])
-    shape = tuple(schema.attribute(name).size for name in axes)
+    shape = tuple(schema.axis(name).size for name in axes)
     values = np.array(data["values"], dtype=np.int64)
     whole = all(type(value) is int for value in data["values"])
     if values.size != np.prod(shape) or not whole or len(set(axes)) != len(axes):

@@ -8,7 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from congenial.data.schema import Schema
 from congenial.errors import StructureError
 from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree
@@ -92,10 +94,7 @@ class RecordsRun:
     def fit(self, start: Fitted | None = None, steps: int = STEPS) -> Fitted:
         """The distribution of maximum entropy for what is measured and published."""
         kept = self.of.kept
-        targets = [
-            FitTarget(one.axes, one.values.reshape(-1).astype(float), max(LEAST, one.deviation))
-            for one in self.measured
-        ]
+        targets = [measured_target(self.of.schema, one) for one in self.measured]
         first = () if kept.strata is None else kept.strata.axes
         wanted = [*kept.targets, *targets]
         return fit(self.of.sizes, wanted, self.people, first=first, start=start, steps=steps)
@@ -120,7 +119,7 @@ class RecordsRun:
         scores = [Fraction(0)]  # to measure nothing
         for axes in left:
             shown = np.zeros(self.truths[axes].shape, dtype=np.int64)
-            np.add.at(shown, tuple(columns[name] for name in axes), 1)
+            np.add.at(shown, tuple(self._levels(columns, name) for name in axes), 1)
             missed = int(np.abs(self.truths[axes] - shown).sum()) - round(noise * shown.size)
             scores.append(self.of.weight_of(axes) * missed)
         # One record moves two cells by one, and no weight is above 1.
@@ -131,20 +130,42 @@ class RecordsRun:
     def candidates(self) -> list[Axes]:
         """Pairs not yet measured that can be drawn and still fit into the tree."""
         done = [one.axes for one in self.measured]
-        fixed = [*done, *(one.axes for one in self.of.kept.targets)]
+        fixed = [*map(self.of.bases, done), *(one.axes for one in self.of.kept.targets)]
         if self.of.kept.strata is not None:
             fixed.append(self.of.kept.strata.axes)
-        return [
-            axes
-            for axes in self.of.pairs
-            if axes not in done and _fits(self.of.sizes, [*fixed, axes]) and self._drawable(axes)
-        ]
+        pairs = (axes for axes in self.of.scales if len(axes) == 2 and axes not in done)
+        return [axes for axes in pairs if self._possible(axes, fixed)]
+
+    def _possible(self, axes: Axes, fixed: list[Axes]) -> bool:
+        fits = _fits(self.of.sizes, [*fixed, self.of.bases(axes)])
+        return fits and self._drawable(axes)
+
+    def _levels(self, columns: Mapping[str, Ints], name: str) -> Ints:
+        """Records by an axis, a column or a coarser name of one."""
+        axis = self.of.schema.axis(name)
+        levels: Ints = axis.of_base[columns[axis.base]]
+        return levels
 
     def _drawable(self, axes: Axes) -> bool:
         known = self.__dict__.setdefault("known_laws", {})
         if axes not in known:
             known[axes] = self.of.law(axes) is not None
         return bool(known[axes])
+
+
+def measured_target(schema: Schema, one: MeasuredTable) -> FitTarget:
+    """A measured table for the fit; over coarser names it says something about sums of cells."""
+    axes = schema.axes(one.axes)
+    values, deviation = one.values.reshape(-1).astype(float), max(LEAST, one.deviation)
+    bases = tuple(axis.base for axis in axes)
+    if bases == one.axes:
+        return FitTarget(bases, values, deviation)
+    matrix = sp.csr_matrix(np.ones((1, 1)))
+    for axis in axes:
+        cells = len(axis.of_base)
+        groups = sp.csr_matrix((np.ones(cells), (axis.of_base, np.arange(cells))))
+        matrix = sp.kron(matrix, groups, format="csr")
+    return FitTarget(bases, values, deviation, matrix)
 
 
 def _fits(sizes: Mapping[str, int], tables: Sequence[Axes]) -> bool:

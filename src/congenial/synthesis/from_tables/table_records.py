@@ -12,7 +12,7 @@ times as much rho, or a times as much epsilon, because tables and scores then mo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -39,9 +39,9 @@ from congenial.synthesis.from_tables.junction_tree import Axes
 from congenial.synthesis.from_tables.measuring_budget import (
     FAMILY,
     GRID,
+    ROUNDS_PER_COLUMN,
     Law,
     MeasuringBudget,
-    default_rounds,
 )
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MeasuredTable,
@@ -71,7 +71,8 @@ class TableRecords:
 
     `names`: columns, in the order of the schema. `budget`: what a replaced record may cost, all
     measurements and choices together, and how that is shared. `copies` sets of `records` records
-    (None: as many as there are people) are written; they cost nothing more.
+    (None: as many as there are people) are written; they cost nothing more. `coarse`: columns that
+    are counted by a coarser name in pairs; alone they are counted level by level.
 
     Assumptions: n is public (records are replaced). Guarantee: over look-alikes a records apart
     a^2 rho, or a epsilon. Edge cases: a table that the figures settle is not measured; a pair that
@@ -83,6 +84,7 @@ class TableRecords:
     budget: MeasuringBudget
     copies: int = 1
     records: int | None = None
+    coarse: tuple[tuple[str, str], ...] = ()
 
     name: ClassVar[str] = "records_from_tables"
 
@@ -105,6 +107,12 @@ class TableRecords:
                     remedy="Give it bins in the schema.",
                 )
         self._refuse_other_numbers()
+        for name, axis in self.coarse:
+            if name not in self.names or self.schema.axis(axis).base != name or axis == name:
+                raise StructureError(
+                    f"{axis!r} is no coarser name of a column {name!r} of the records.",
+                    remedy="Name one that the schema has under `within` of this column.",
+                )
 
     def _refuse_other_numbers(self) -> None:
         """Figures count everybody: another number of records cannot keep them."""
@@ -129,11 +137,12 @@ class TableRecords:
         *,
         epsilon: Fraction | None = None,
         weights: Mapping[str, Fraction] | None = None,
+        coarse: Mapping[str, str] | None = None,
     ) -> TableRecords:
         """The mechanism whose promise over `adjacency` is rho, or pure epsilon.
 
         `rounds`: by default two a column, or one for pure epsilon. `weights`: columns that matter
-        more than others, whose weight is 1.
+        more than others, whose weight is 1. What figures settle gets no share of the promise.
         """
         for name in (*names, *(weights or {})):
             adjacency.schema.attribute(name)  # raises when it is unknown
@@ -143,16 +152,19 @@ class TableRecords:
         law: Law = "gaussian" if epsilon is None else "geometric"
         a = adjacency.records
         amount = Fraction(rho) / a**2 if rho is not None else Fraction(epsilon or 0) / a
-        most = default_rounds(law, len(ordered))
-        pairs = len(ordered) * (len(ordered) - 1) // 2
         told = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)
-        budget = MeasuringBudget(
-            law,
-            Fraction(int(amount * GRID), GRID),
-            told,
-            most if rounds is None else min(rounds, pairs),
+        all_of_it = MeasuringBudget(law, amount, told, (True,) * len(ordered), 0, 0)
+        made = cls(adjacency, ordered, all_of_it, coarse=tuple((coarse or {}).items()))
+        pairs = sum(not made.settled(axes) for axes in made.pairs)
+        wanted = ROUNDS_PER_COLUMN[law] * len(ordered) if rounds is None else rounds
+        budget = replace(
+            all_of_it,
+            amount=Fraction(int(amount * GRID), GRID),
+            counted=tuple(not made.settled((name,)) for name in ordered),
+            rounds=min(pairs, wanted),
+            pairs=pairs,
         )
-        return cls(adjacency, ordered, budget)
+        return replace(made, budget=budget)
 
     # ---- what is public ----------------------------------------------------------------------
 
@@ -168,8 +180,17 @@ class TableRecords:
 
     @cached_property
     def pairs(self) -> tuple[Axes, ...]:
-        """All pairs of columns."""
-        return tuple(combinations(self.names, 2))
+        """All pairs of columns, by the names they are counted by in pairs."""
+        coarse = dict(self.coarse)
+        return tuple(combinations([coarse.get(name, name) for name in self.names], 2))
+
+    def shape(self, axes: Axes) -> tuple[int, ...]:
+        """Levels of the axes of a table."""
+        return tuple(self.schema.axis(name).size for name in axes)
+
+    def bases(self, axes: Axes) -> Axes:
+        """The columns that the axes of a table belong to."""
+        return tuple(self.schema.axis(name).base for name in axes)
 
     @cached_property
     def kept(self) -> KeptFigures:
@@ -187,15 +208,16 @@ class TableRecords:
     def scales(self) -> dict[Axes, Fraction]:
         """The variance or rate of every table that may be measured."""
         columns = zip(self.names, self.budget.column_scales, strict=True)
-        found: dict[Axes, Fraction] = {(name,): scale for name, scale in columns}
+        found: dict[Axes, Fraction] = {(name,): scale for name, scale in columns if scale}
         if self.budget.rounds:
-            found |= dict.fromkeys(self.pairs, self.budget.pair_scale)
+            pairs = (axes for axes in self.pairs if not self.settled(axes))
+            found |= dict.fromkeys(pairs, self.budget.pair_scale)
         return found
 
     def weight_of(self, axes: Axes) -> Fraction:
         """How much it matters that a table is wrong, at most 1: that of its heaviest column."""
         weights = dict(zip(self.names, self.budget.weights, strict=True))
-        return max(weights[name] for name in axes) / max(weights.values())
+        return max(weights[name] for name in self.bases(axes)) / max(weights.values())
 
     @property
     def description(self) -> RecordDescription:
@@ -223,6 +245,7 @@ class TableRecords:
             **self.budget.to_dict(self.names),
             **({"copies": self.copies} if self.copies > 1 else {}),
             **({} if self.records is None else {"records": self.records}),
+            **({"coarse": dict(self.coarse)} if self.coarse else {}),
             "numerics": {"H": "0", "tau": "0"},
         }
 
@@ -230,24 +253,28 @@ class TableRecords:
     def from_dict(cls, adjacency: Adjacency, data: Mapping[str, Any]) -> TableRecords:
         """Inverse of `to_dict`, given the adjacency."""
         budget, names = MeasuringBudget.from_dict(data), tuple(data["columns"])
-        return cls(adjacency, names, budget, data.get("copies", 1), data.get("records"))
+        coarse = tuple(data.get("coarse", {}).items())
+        return cls(adjacency, names, budget, data.get("copies", 1), data.get("records"), coarse)
 
     def settled(self, axes: Axes) -> bool:
         """Whether the figures fix every cell of a table, so that nothing is left to measure."""
-        figures, cells = self.adjacency.figures, prod(self.sizes[name] for name in axes)
+        figures, cells = self.adjacency.figures, prod(self.shape(axes))
         if cells == 1 or not (figures.equalities or figures.zeros):
             return cells == 1  # everybody, whose number is public
         return bool(support(figures, axes).fixes(np.arange(cells), cells).all())
 
-    def law(self, axes: Axes) -> Mechanism | None:
-        """What draws one table; None where the figures settle it or no exact sampler is known."""
-        if self.settled(axes):
-            return None
+    def table_description(self, axes: Axes, scale: Fraction) -> Description:
+        """The law of one table, with noise of this variance or rate."""
         figures, (given, plain) = self.adjacency.figures, MECHANISMS[self.budget.law]
         name = given if figures.equalities or figures.zeros else plain
-        told = Description(name, axes, FAMILY[self.budget.law], self.scales[axes], figures)
+        return Description(name, axes, FAMILY[self.budget.law], scale, figures)
+
+    def law(self, axes: Axes) -> Mechanism | None:
+        """What draws one table; None where the figures settle it or no exact sampler is known."""
+        if axes not in self.scales:
+            return None
         try:
-            found = rebuild(told, self.adjacency)
+            found = rebuild(self.table_description(axes, self.scales[axes]), self.adjacency)
         except StructureError:
             if len(axes) == 1:
                 raise
@@ -262,7 +289,7 @@ class TableRecords:
         figures = self.adjacency.figures
         if figures.statements:
             figures.refuse_other_data(_margin(data, figures.bases))
-        wanted = [*((name,) for name in self.names), *(self.pairs if self.budget.rounds else ())]
+        wanted = [(self.names[0],), *self.scales]
         truths = {axes: _margin(data, axes).counts for axes in wanted}
         return truths, int(truths[self.names[0],].sum())
 
@@ -285,7 +312,7 @@ class TableRecords:
         are as published, so that contradictions and figures without whole records show here.
         """
         run = RecordsRun(self, {}, n, SeededRandomness(0), lambda _: None)
-        run.measured += [self._evenly((name,), n) for name in self.names]
+        run.measured += [self._evenly(axes, n) for axes in self.scales if len(axes) == 1]
         run.records(run.fit())
 
     def made_up(self, n: int, name: str = "rehearsal") -> TableRecordsRelease:
@@ -293,7 +320,8 @@ class TableRecords:
         source = SeededRandomness(0)
         columns = {one: np.arange(self.records or n) % size for one, size in self.sizes.items()}
         table = records_table(self.schema, self.names, columns, generator_of(source))
-        axes = [*((one,) for one in self.names), *self.pairs[: self.budget.rounds]]
+        pairs = [axes for axes in self.scales if len(axes) == 2][: self.budget.rounds]
+        axes = [*(axes for axes in self.scales if len(axes) == 1), *pairs]
         return TableRecordsRelease(
             name=name,
             description=self.description,
@@ -306,7 +334,7 @@ class TableRecords:
 
     def _evenly(self, axes: Axes, n: int) -> MeasuredTable:
         """A table that counts everybody evenly, as if it had been measured."""
-        shape = tuple(self.sizes[name] for name in axes)
+        shape = self.shape(axes)
         cells = prod(shape)
         counts = np.full(cells, n // cells, dtype=np.int64)
         counts[: n % cells] += 1
