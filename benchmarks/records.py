@@ -23,7 +23,7 @@ from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.table_records import TableRecords
-from congenial.synthesis.synthetic_release import level_numbers
+from congenial.synthesis.records_from_models_release import level_numbers
 from congenial.tables.promise import law_and_promise
 
 SEED = 20261117
@@ -69,7 +69,7 @@ def run(data: str | None = None) -> list[dict[str, Any]]:
             start = time.perf_counter()
             release = made.release((truths, n), SeededRandomness(SEED))
             seconds = time.perf_counter() - start
-            levels = level_numbers(schema, release.records)
+            levels = level_numbers(schema, release.to_arrow())
             rows.append(
                 {
                     "exact": name,

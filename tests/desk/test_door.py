@@ -64,6 +64,8 @@ def test_the_token_works_once(folder: Path) -> None:
     assert first.status_code == 303
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
+    again = client.get(f"/enter?token={settings.token}", follow_redirects=False)
+    assert again.headers["location"] == "/"  # the same browser goes on
     client.cookies.clear()
     assert client.get(f"/enter?token={settings.token}").status_code == 401
     assert settings.token not in repr(settings)

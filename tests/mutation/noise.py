@@ -41,7 +41,7 @@ NOISE: tuple[Mutation, ...] = (
         "Approximate",
     ),
     Mutation(
-        "sampling/independent.py",
+        "sampling/discrete.py",
         "return self.cell.draw(randomness, n * self.cells)",
         "return (self.cell.draw(randomness, n * self.cells) * 4 // 5)",
         "tests/contracts/test_mechanisms.py",

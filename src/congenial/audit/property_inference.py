@@ -141,7 +141,13 @@ def draw_shadows(
     repetitions: int = 50,
     randomness: Randomness | None = None,
 ) -> Shadows:
-    """Datasets of n = `records`, half of each scenario, to train (auxiliary) and test (testing)."""
+    """Datasets of n = `records`, half of each scenario, to train (auxiliary) and test (testing).
+
+    The adversary of a property inference attack knows records like those that are protected: it
+    draws `datasets` of each from `auxiliary`, computes the statistics, and learns to tell the two
+    scenarios apart; it is judged on datasets from `testing`, `repetitions` times. Both must not
+    share a record (DataError), or the attack would be judged on what it has seen.
+    """
     if auxiliary.overlaps(testing):
         raise DataError(
             "auxiliary and testing records have records in common.", remedy="Keep them apart."
@@ -180,7 +186,13 @@ def accuracies(shadows: Shadows, protect: Callable[[Floats], Floats] | None = No
 def property_inference(
     mechanism: DistributionMechanism, shadows: Shadows, randomness: Randomness | None = None
 ) -> PropertyInference:
-    """Run the attack before and after, against an adversary who knows the mechanism."""
+    """Run the attack before and after, against an adversary who knows the mechanism.
+
+    Before: on the statistics as they are. After: on what the mechanism draws around them. The share
+    of right guesses after must not pass what the promise allows, (1 + TV) / 2 for the total
+    variation TV of its trade-off; more, beyond the error of the simulation, breaks the promise. An
+    attack that fails proves nothing: a better one may not.
+    """
     source = randomness or SystemRandomness()
 
     def protect(values: Floats) -> Floats:

@@ -10,13 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from congenial.cli.command_options import BundleFolder, Json, examples
 from congenial.cli.output import (
-    BundleFolder,
     Document,
-    Json,
     complain,
     emit,
-    examples,
     heading,
     line,
     paragraph,
@@ -25,7 +23,7 @@ from congenial.cli.output import (
     working,
 )
 from congenial.errors import InferenceError
-from congenial.kinds.inference_words import duration
+from congenial.kinds.shared_words import duration
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due

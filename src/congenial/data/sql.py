@@ -242,6 +242,20 @@ def rows_per_unit(column: str, source: str, dialect: Dialect = DUCKDB) -> str:
     )
 
 
+def units_per_class(column: str, keys: int, rows: str, dialect: Dialect = DUCKDB) -> str:
+    """Count the units of `rows` (c0, c1, ... beside the unit) per combination of codes: c0, c1,
+    ..., d0, d1, ..., n, where d0 > 0 says that c0 differs between rows of some unit.
+    """
+    unit = dialect.identifier(column)
+    own = "".join(f", MIN(c{at}) AS c{at}, MAX(c{at}) AS h{at}" for at in range(keys))
+    grouped = f"SELECT {unit} AS u{own} FROM ({rows}) AS coded GROUP BY {unit}"
+    if not keys:
+        return f"SELECT COUNT(*) AS n FROM ({grouped}) AS units"
+    codes = ", ".join(f"c{at}" for at in range(keys))
+    apart = ", ".join(f"MAX(h{at} - c{at}) AS d{at}" for at in range(keys))
+    return f"SELECT {codes}, {apart}, COUNT(*) AS n FROM ({grouped}) AS units GROUP BY {codes}"
+
+
 def rule_code(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> int:
     """The code of a missing or foreign value: the declared level's, or the refusal."""
     return int(refusal) if rule == REFUSE else int(axis.of_base[attribute.code(rule)])

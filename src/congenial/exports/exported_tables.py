@@ -11,8 +11,8 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.cell_labels import label_names
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
 from congenial.tables.joint_estimator import ends
 
 Meaning = Literal["label", "coarser label", "number"]

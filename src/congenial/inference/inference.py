@@ -35,9 +35,9 @@ from congenial.inference.samplers.data_rejection import rejection
 from congenial.inference.samplers.general import Anything, RecordChains
 from congenial.inference.samplers.importance import Proposal, importance
 from congenial.inference.samplers.listed import ListedTables, listed_draws
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
 Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
 METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")

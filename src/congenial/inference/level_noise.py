@@ -16,8 +16,8 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.inference.cell_noise import Floats, Ints
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
 
 
 @dataclass(frozen=True, eq=False)

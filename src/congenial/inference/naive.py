@@ -20,9 +20,9 @@ from congenial.inference.latent_tables import FIXED, FREE, LatentTables
 from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.observation import Observation
 from congenial.inference.posterior import Posterior
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
 
 TOLD = "released values taken for the truth: intervals are too narrow"

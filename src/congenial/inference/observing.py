@@ -26,10 +26,10 @@ from congenial.inference.level_noise import LevelNoise
 from congenial.inference.observation import Observation
 from congenial.inference.samplers.log_normaliser import Normaliser, listed_law, log_signed
 from congenial.mechanisms.congenial import IntegerNoise
-from congenial.mechanisms.table_release import Release, cell_index
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release, cell_index
 from congenial.mechanisms.wasserstein.base_measure import congenial, published_sums
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.tradeoff import Pure

@@ -25,9 +25,9 @@ from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPr
 from congenial.inference.models.regressions import Linear, Logistic, Normal
 from congenial.inference.observing import finest_cells
 from congenial.inference.posterior import Posterior
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
 MODELS: dict[str, Any] = {
     "poisson": Poisson,

@@ -60,7 +60,7 @@ class EstimateKind(LoadedKind[EstimateSection]):
 
     def report(self, release: EstimateRelease, promise: str) -> str:
         """The report, from what a bundle holds."""
-        from congenial.report.estimate_report import render
+        from congenial.report.convex_estimate_report import render
 
         return render(release, promise)
 

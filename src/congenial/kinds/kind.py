@@ -385,6 +385,17 @@ def unit_words(plan: Setting) -> str:
     return f"each person is one row (checked in '{plan.unit.column}')"
 
 
+def units_for(figures: Invariants, data: Microdata) -> Table | None:
+    """CONFIDENTIAL: the units by what figures about them name; None where there are none."""
+    return None if figures.of_units is None else data.tabulate_units(figures.of_units.bases)
+
+
+def refuse_other_units(figures: Invariants, data: Microdata) -> None:
+    """MandateError, without a number, where the units do not agree with what is published."""
+    if figures.of_units is not None:
+        figures.of_units.refuse_other_data(data.tabulate_units(figures.of_units.bases))
+
+
 def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
 

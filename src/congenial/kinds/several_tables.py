@@ -21,7 +21,7 @@ from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.kinds.several_tables_offer import TablesCheck
-    from congenial.mechanisms.tables_release import TablesRelease
+    from congenial.mechanisms.several_tables_release import TablesRelease
     from congenial.report.accuracy import Want
 
 
@@ -117,13 +117,13 @@ class SeveralTables(LoadedKind[TablesSection]):
     @property
     def release_class(self) -> type[TablesRelease]:
         """`TablesRelease`."""
-        from congenial.mechanisms.tables_release import TablesRelease
+        from congenial.mechanisms.several_tables_release import TablesRelease
 
         return TablesRelease
 
     def report(self, release: TablesRelease, promise: str) -> str:
         """The report: every table with printed count, estimate and interval in one row."""
-        from congenial.report.tables_report import render
+        from congenial.report.several_tables_report import render
 
         return render(release, promise)
 

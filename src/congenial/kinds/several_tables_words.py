@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from congenial.kinds import inference_words
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.want_words import show_want
+from congenial.kinds.shared_words import (
+    examine_inference,
+    inference_words,
+    show_promise,
+    show_want,
+)
 
 if TYPE_CHECKING:
     from congenial.kinds.several_tables_offer import TablesCheck
@@ -60,9 +64,7 @@ def _inference(one: TablesCheck) -> Document:
     from congenial.inference.feasibility import outlook_of_tables, usual_minutes
 
     cells = one.mechanism.estimator.measurements.size
-    return inference_words.examine(
-        outlook_of_tables(one.mechanism.description), usual_minutes(cells)
-    )
+    return examine_inference(outlook_of_tables(one.mechanism.description), usual_minutes(cells))
 
 
 def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
@@ -105,14 +107,10 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Aim": one["aim"],
             "Design": one["design"],
             "Whole counts": _whole(one),
-            "Inference": inference_words.words(one["inference"]),
+            "Inference": inference_words(one["inference"]),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     _show_tables(one, screen)
     show_want(one, screen, want)
 

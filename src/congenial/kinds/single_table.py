@@ -23,7 +23,7 @@ from congenial.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.kinds.single_table_offer import ReleaseCheck
-    from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.single_table_release import Release
     from congenial.report.accuracy import Want
 
 
@@ -123,13 +123,13 @@ class SingleTable(LoadedKind[ReleaseSection]):
     @property
     def release_class(self) -> type[Release]:
         """`Release`."""
-        from congenial.mechanisms.table_release import Release
+        from congenial.mechanisms.single_table_release import Release
 
         return Release
 
     def report(self, release: Release, promise: str) -> str:
         """The report of a table, with pictures where they can be drawn."""
-        from congenial.report.table_report import render
+        from congenial.report.single_table_report import render
 
         return render(release, promise)
 

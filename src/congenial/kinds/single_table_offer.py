@@ -24,7 +24,14 @@ from congenial.errors import (
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
 from congenial.kinds.group_refusals import refuse_groups
-from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
+from congenial.kinds.kind import (
+    Offer,
+    Setting,
+    Tell,
+    planned,
+    refuse_other_units,
+    tabulate,
+)
 from congenial.kinds.single_table import ReleaseSection
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.acceptance_pilot import refuse_hopeless
@@ -34,14 +41,13 @@ from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
 from congenial.mechanisms.projection.projection import project, rehearse
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Supremum
-from congenial.privacy.composition import largest_gauge
-from congenial.privacy.description import HULLS
+from congenial.privacy.composition import largest_change
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.normaliser import Price
 from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 
@@ -160,7 +166,7 @@ def check(
         section,
         mechanism,
         guarantee,
-        _sensitivity(mechanism),
+        largest_change(mechanism.description, mechanism.adjacency),
         support(mechanism.description.support, table),
         error_rows(mechanism),
         mechanism.price if isinstance(mechanism, CongenialCounts) else None,
@@ -168,16 +174,6 @@ def check(
         unanswered,
         expected_counts(mechanism) if section.nonnegative == "project" else None,
     )
-
-
-def _sensitivity(mechanism: Mechanism) -> Supremum:
-    """How far look-alikes are apart in the norm the loss is counted in."""
-    description, adjacency = mechanism.description, mechanism.adjacency
-    if description.norm == "gauge":
-        return largest_gauge(adjacency, HULLS[description.family])
-    if description.norm == "l1":
-        return adjacency.l1(description.table)
-    return adjacency.l2_squared(description.table)
 
 
 def _with(
@@ -249,6 +245,7 @@ def _ready(
     progress: Tell,
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
+    refuse_other_units(mechanism.adjacency.figures, data)
     if _by_group(plan, section):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 

@@ -11,12 +11,12 @@ from congenial.figures.limits import limits
 from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files
 from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.table_release import Release, expected_table
+from congenial.mechanisms.single_table_release import Release, expected_table
 from congenial.privacy.composition import former_epsilon, joint_loss
 from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.report.pictures import Blank
 from congenial.report.render import has_pictures
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 
 
 def verify(files: Files, release: Release) -> list[Check]:

@@ -20,7 +20,7 @@ from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.error_laws import drawn_laws
 from congenial.mechanisms.families import DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import ErrorLaw, register
-from congenial.mechanisms.table_release import cell_index
+from congenial.mechanisms.single_table_release import cell_index
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee

@@ -45,7 +45,13 @@ class Supremum:
 
 
 class Pairs(ABC):
-    """Which two states of the world a release must not tell apart."""
+    """Which two states of the world a release must not tell apart.
+
+    Databases (`Adjacency`), laws of a dataset that has or lacks a property (`DistributionPairs`),
+    or secrets of a person given public information (`SecretPairs`). `words` is the clause that the
+    paragraph of the promise puts after "take", and `composes` whether promises over them add up in
+    a ledger; what does not say so does not.
+    """
 
     schema: Schema
 

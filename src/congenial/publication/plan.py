@@ -103,6 +103,10 @@ class Plan(Section):
             raise ValueError("two releases have the same name")
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that names the person")
+        if self.data.max_rows is None and any(entry.units for entry in self.publish.values()):
+            raise ValueError(
+                "units = true counts units that own several rows: it needs data.unit and max_rows"
+            )
         for section in sorted(self.release, key=lambda one: not one.alone):
             why = section.refused_beside(bool(self.publish), len(self.release) - 1)
             if why:
@@ -153,6 +157,11 @@ class Plan(Section):
                     f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
                     remedy="Fill in its levels, or delete the line if no release shows it.",
                 )
+            if attribute.of == "unit" and self.data.max_rows is None:
+                raise PlanError(
+                    f'schema.{attribute.name}: of = "unit" is for units that own several rows.',
+                    remedy="Give data.unit and data.max_rows, or leave it out.",
+                )
         return replace(schema, about=About(**self.about.model_dump()))
 
     @cached_property
@@ -163,7 +172,7 @@ class Plan(Section):
     @cached_property
     def invariants(self) -> Invariants:
         """The figures without values; contradictory ones are refused."""
-        planned = Invariants(self.schema, self.statements)
+        planned = Invariants.of(self.schema, self.statements)
         planned.refuse_clash()
         return planned
 
@@ -196,7 +205,7 @@ class Plan(Section):
                 )
             from congenial.pairs.several_rows import SeveralRows
 
-            return SeveralRows(known, self.data.max_rows)
+            return SeveralRows.given(known, self.data.max_rows)
         return SemiAdjacent(known, reading)
 
     @property
@@ -284,6 +293,9 @@ def _drop_unused(plain: dict[str, Any]) -> None:
         for key in keys:
             if not _told(part[key]):
                 del part[key]
+    for entry in plain["publish"].values():
+        if not entry["units"]:
+            del entry["units"]
 
 
 def _told(value: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -85,6 +86,7 @@ class PublishEntry(Section):
     at_least: int | None = None
     at_most: int | None = None
     because: str = ""
+    units: bool = False
 
     @model_validator(mode="after")
     def _one_kind(self) -> PublishEntry:
@@ -114,7 +116,8 @@ class PublishEntry(Section):
             made = at_least(made, self.at_least)
         elif self.at_most is not None:
             made = at_most(made, self.at_most)
-        return made.named(label, self.because)
+        made = made.named(label, self.because)
+        return replace(made, units=True) if self.units else made
 
 
 class BudgetSection(Section):

@@ -25,20 +25,28 @@ _PICTURE_OPENS = ' src="data:image/svg+xml;base64,'
 _SECTION_OPENS = '<section id="'
 
 
-@cache
-def _environment() -> Environment:
+def environment(package: str, **shown: Any) -> Environment:
+    """The templates of a package: every value is escaped, an unknown one is an error.
+
+    `shown` are values that every template of it may use.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("congenial.report"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"version": __version__, "basis_name": BASIS}
+    made.globals |= {"version": __version__, **shown}
     return made
+
+
+@cache
+def _environment() -> Environment:
+    return environment("congenial.report", basis_name=BASIS)
 
 
 @cache

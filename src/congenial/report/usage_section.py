@@ -8,7 +8,7 @@ import numpy as np
 
 from congenial.figures.support import support
 from congenial.mechanisms.released import Released
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.report.accuracy import error_rows
 from congenial.report.page import PageColumn, PageTable, table
 

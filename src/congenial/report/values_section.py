@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from congenial.mechanisms.released import EXACT_LAW
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.report import pictures
 from congenial.report.page import (
     LARGEST_TABLE,

@@ -89,7 +89,7 @@ function startEditor(editor) {
       edit({ ...button.dataset });
     } else if ("do" in button.dataset) {
       const group = button.closest("[data-edit]");
-      const fields = { edit: group.dataset.edit };
+      const fields = { ...group.dataset };
       for (const one of group.querySelectorAll("[data-name]")) fields[one.dataset.name] = one.value;
       edit(fields);
     }

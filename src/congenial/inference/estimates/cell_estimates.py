@@ -17,8 +17,8 @@ from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.mechanism import ErrorLaw
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
 
 Floats = NDArray[np.float64]
 Weights = Any  # scipy.sparse.csr_array

@@ -280,7 +280,12 @@ class Linear:
 
 @dataclass(frozen=True)
 class Normal:
-    """Mean and standard deviation of a binned or whole-numbered attribute."""
+    """Mean and standard deviation of a binned or whole-numbered attribute.
+
+    People are independent and normal; the likelihood of a bin is the normal mass between its edges,
+    given that a value is in one of them. Where the bins do not reach to infinity, mean and sd are
+    those of the law before it is cut, and the result says so. Priors and `people` as for `Linear`.
+    """
 
     outcome: str
     prior: GaussianPrior | None = None

@@ -69,7 +69,7 @@ def _unknown(mechanism: Mechanism) -> str:
         return "simulated once the figures are published"
     if int(np.prod(mechanism.shape)) > MOST_CELLS:
         return f"not simulated beyond {MOST_CELLS:,} cells"
-    if mechanism.description.norm == "gauge" or figures.bounds:
+    if mechanism.description.norm not in ("l1", "l2") or figures.bounds:
         return "not simulated for this law or under public bounds, where draws or fits take long"
     return ""
 

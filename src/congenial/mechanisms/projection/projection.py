@@ -25,7 +25,7 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.conforming_tables import ConformingTables
 from congenial.mechanisms.projection.node_fit import fit_nodes, is_node_fit, node_order_of
 from congenial.mechanisms.projection.whole_tables import nearest, nearest_in
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.privacy.description import Description, Fit
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.tables.node_order import NodeOrder

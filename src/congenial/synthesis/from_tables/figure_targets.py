@@ -127,7 +127,7 @@ class KeptFigures:
         size = self.published.schema.size
         return max(tables, key=lambda s: size(s.by), default=None)
 
-    @property
+    @cached_property
     def strata(self) -> Strata | None:
         """The groups whose numbers of records are known from the largest table."""
         if self.largest is None:

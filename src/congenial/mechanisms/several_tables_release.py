@@ -22,7 +22,7 @@ from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, Released, check_level
-from congenial.mechanisms.table_release import INTERVAL, Release
+from congenial.mechanisms.single_table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,10 +14,12 @@ import numpy as np
 from congenial.data.csv_text import table_csv
 from congenial.data.rational import fraction
 from congenial.errors import BundleError
-from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.mechanisms.record_release import FOLLOWS, Made
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
-from congenial.synthesis.synthetic_release import (
+from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
+from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
+    RecordCopies,
     agrees,
     as_parquet,
     dictionary,
@@ -25,38 +28,54 @@ from congenial.synthesis.synthetic_release import (
 )
 
 MEASUREMENTS = "measurements.json"
-RECORDS = "records.parquet"
+SCALES: dict[str, str] = {
+    FAMILY[law]: SCALE[law] for law in FAMILY
+}  # what measurements call their scale
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTable:
-    """One measured table: whole numbers as drawn, discrete Gaussian noise of this variance."""
+    """One measured table: whole numbers as drawn.
+
+    `family`: "discrete_gaussian" noise whose variance is `scale`, or "double_geometric" noise whose
+    rate is `scale` (epsilon per cell).
+    """
 
     axes: Axes
-    variance: Fraction
+    scale: Fraction
     values: Ints
+    family: str = "discrete_gaussian"
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in a cell, before figures are kept."""
+        return sqrt(variance_of(self.family, self.scale))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; cells in the order of the schema's levels, the last axis fastest."""
         return {
             "axes": list(self.axes),
-            "variance": str(self.variance),
+            SCALES[self.family]: str(self.scale),
             "values": self.values.reshape(-1).tolist(),
         }
 
 
 @dataclass(frozen=True)
-class TableRecordsRelease(RecordRelease):
+class TableRecordsRelease(RecordCopies):
     """Synthetic records, and the measured tables they were made from.
 
     Intervals come from the measurements, not from counting records: `measured` has every table as
-    drawn with its variance. `moved`: records changed at the end so that all figures hold.
+    drawn with its law. All `copies` come from one fit, so that they show nothing of the noise in
+    it. `moved`: records changed at the end so that all figures hold, in all copies.
     """
 
     kind: ClassVar[str] = "records from tables"
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("records.parquet, .csv", "synthetic records; no row is a real person's"),
-        (MEASUREMENTS, "every table as measured, in order, with the variance of its noise"),
+        (
+            "records.parquet, .csv",
+            "synthetic records (several copies: records-1 and so on); no row is a real person's",
+        ),
+        (MEASUREMENTS, "every table as measured, in order, with the law of its noise"),
         (DICTIONARY, "every column and level: type, interval, and how it is written"),
     )
     usage: ClassVar[tuple[str, ...]] = (
@@ -64,28 +83,13 @@ class TableRecordsRelease(RecordRelease):
         "release.measured[0].axes, release.measured[0].values   # a table as measured",
     )
 
-    records: Any = field(repr=False)
     measured: tuple[MeasuredTable, ...] = field(repr=False)
     moved: int = 0
-
-    def to_arrow(self) -> Any:
-        """The records as an Arrow table."""
-        return self.records
-
-    def to_pandas(self) -> Any:
-        """The records as a pandas frame (extra `frames`)."""
-        return self.records.to_pandas()
-
-    def to_polars(self) -> Any:
-        """The records as a Polars frame (extra `frames`)."""
-        import polars as pl
-
-        return pl.from_arrow(self.records)
 
     @property
     def names(self) -> Axes:
         """The columns."""
-        return tuple(self.records.column_names)
+        return tuple(self.copies[0].column_names)
 
     def known(self, one: str, other: str) -> str:
         """How the records know a pair of columns: measured together, or only implied."""
@@ -95,34 +99,38 @@ class TableRecordsRelease(RecordRelease):
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle."""
         told = {"moved": self.moved, "measured": [one.to_dict() for one in self.measured]}
-        return {
+        files = {
             DICTIONARY: dictionary(self.schema, self.names),
             MEASUREMENTS: (json.dumps(told, indent=1) + "\n").encode(),
-            RECORDS: as_parquet(self.records),
-            "records.csv": table_csv(self.records),
         }
+        for file, table in zip(_files(len(self.copies)), self.copies, strict=True):
+            files[f"{file}.parquet"] = as_parquet(table)
+            files[f"{file}.csv"] = table_csv(table)
+        return files
 
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
         """Read what `payload` wrote; BundleError when something is missing or damaged."""
         law, schema = common["description"].law, common["guarantee"].adjacency.schema
-        for file in (RECORDS, MEASUREMENTS):
+        written = [f"{file}.parquet" for file in _files(law.get("copies", 1))]
+        for file in (*written, MEASUREMENTS):
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
-        expected = expected_copy(RECORDS, schema, law["columns"], None)
+        copies = tuple(
+            expected_copy(file, schema, law["columns"], law.get("records")).read(payload[file])
+            for file in written
+        )
         try:
             told = json.loads(payload[MEASUREMENTS])
             measured = tuple(_measured(schema, one) for one in told["measured"])
             moved = told["moved"]
             if type(moved) is not int:
                 raise TypeError(moved)
-        except (ArithmeticError, ValueError, KeyError, TypeError, RecursionError):
+        except (ArithmeticError, LookupError, ValueError, TypeError, RecursionError, StopIteration):
             raise BundleError(
                 f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
             ) from None
-        return cls(
-            **common, records=expected.read(payload[RECORDS]), measured=measured, moved=moved
-        )
+        return cls(**common, copies=copies, measured=measured, moved=moved)
 
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism of this law over these pairs."""
@@ -139,27 +147,37 @@ class TableRecordsRelease(RecordRelease):
         made = self._mechanism()
         pairs = [one for one in self.measured if len(one.axes) == 2]
         singles = [(name,) for name in made.names if made.law((name,)) is not None]
-        allowed: dict[Axes, Fraction] = dict.fromkeys(singles, made.first_variance)
-        if made.rounds:
-            allowed |= dict.fromkeys(made.pairs, made.variance)
-        axes = [one.axes for one in self.measured]
-        levels = level_numbers(self.schema, self.records)
+        allowed = {axes: scale for axes, scale in made.scales.items() if len(axes) == 2}
+        allowed |= {axes: made.scales[axes] for axes in singles}
+        axes, family = [one.axes for one in self.measured], FAMILY[made.budget.law]
+        levels = [level_numbers(self.schema, one) for one in self.copies]
+        rows = {one.num_rows for one in self.copies}
         return {
             FOLLOWS: self.follows,
-            "it has the columns it should have": self.names == made.names,
+            "it has the columns and the number of records it should have": (
+                all(tuple(one.column_names) == made.names for one in self.copies)
+                and len(self.copies) == made.copies
+                and (rows == {made.records} if made.records else len(rows) == 1)
+            ),
             "every measured table is one of its procedure, measured once, with its noise": (
                 len(set(axes)) == len(axes)
                 and set(singles) <= set(axes)
-                and len(pairs) <= made.rounds
-                and all(allowed.get(one.axes) == one.variance for one in self.measured)
+                and len(pairs) <= made.budget.rounds
+                and all(allowed.get(one.axes) == one.scale for one in self.measured)
+                and all(one.family == family for one in self.measured)
             ),
             "every measured table agrees with the figures it shows": all(
                 made.kept.agrees_with(one.axes, one.values) for one in self.measured
             ),
-            "no more records were changed than there are": 0 <= self.moved <= self.records.num_rows,
-            "every value is one the schema knows": all((one >= 0).all() for one in levels.values()),
-            "the records agree with every published figure and rule they show": agrees(
-                self.published, levels, self.records.num_rows, figures=True
+            "no more records were changed than there are": (
+                0 <= self.moved <= sum(one.num_rows for one in self.copies)
+            ),
+            "every value is one the schema knows": all(
+                (one >= 0).all() for each in levels for one in each.values()
+            ),
+            "the records agree with every published figure and rule they show": all(
+                agrees(self.published, each, max(rows), figures=made.records is None)
+                for each in levels
             ),
         }
 
@@ -175,4 +193,11 @@ def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:
     whole = all(type(value) is int for value in data["values"])
     if values.size != np.prod(shape) or not whole or len(set(axes)) != len(axes):
         raise ValueError(axes)
-    return MeasuredTable(axes, fraction(str(data["variance"])), values.reshape(shape))
+    family = next(name for name, key in SCALES.items() if key in data)
+    scale = fraction(str(data[SCALES[family]]))
+    return MeasuredTable(axes, scale, values.reshape(shape), family)
+
+
+def _files(copies: int) -> list[str]:
+    """The names of the files of records, without what they end with."""
+    return ["records"] if copies == 1 else [f"records-{at}" for at in range(1, copies + 1)]

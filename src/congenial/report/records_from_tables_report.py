@@ -5,16 +5,14 @@ Everything on the page is public: what was measured, and the records made of it.
 
 from __future__ import annotations
 
-from math import sqrt
-
 from congenial.privacy.numbers import number
-from congenial.privacy.semantics import belief_words
-from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
-from congenial.report.promise_section import promise_facts
-from congenial.report.render import page
-from congenial.synthesis.from_tables.records_release import MEASUREMENTS, TableRecordsRelease
-from congenial.synthesis.synthetic_release import DICTIONARY, dictionary_rows
+from congenial.report.release_page import promise_facts, release_page
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MEASUREMENTS,
+    TableRecordsRelease,
+)
+from congenial.synthesis.records_from_models_release import DICTIONARY, dictionary_rows
 
 
 def render(release: TableRecordsRelease, promise: str) -> str:
@@ -22,17 +20,15 @@ def render(release: TableRecordsRelease, promise: str) -> str:
     law = release.description.law
     facts = promise_facts(
         release.guarantee,
-        ("Per replaced record, all tables", f"rho = {number(release.description.rho)}"),
+        ("Per replaced record, all tables", _per_record(release)),
         ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
         ("Numerics", "none to add: choices and noise are drawn exactly"),
     )
-    return page(
-        "table_records.html",
-        release=release,
-        promise=promise,
-        rows=counted(release.records.num_rows, "synthetic record"),
-        exact=exact_section(release),
-        belief=belief_words(release.guarantee),
+    return release_page(
+        "records_from_tables.html",
+        release,
+        promise,
+        rows=_rows(release),
         promise_facts=facts,
         measured=_measured(release),
         pairs=sum(len(one.axes) == 2 for one in release.measured),
@@ -41,12 +37,26 @@ def render(release: TableRecordsRelease, promise: str) -> str:
     )
 
 
+def _per_record(release: TableRecordsRelease) -> str:
+    """What all tables and choices cost one record."""
+    told = release.description
+    name, amount = ("rho", told.rho) if told.rho else ("epsilon", told.epsilon)
+    return f"{name} = {number(amount)}"
+
+
+def _rows(release: TableRecordsRelease) -> str:
+    """How many records there are, and in how many files."""
+    rows = counted(release.copies[0].num_rows, "synthetic record")
+    copies = len(release.copies)
+    return f"{rows} in one file" if copies == 1 else f"{rows} in each of {copies} files"
+
+
 def _measured(release: TableRecordsRelease) -> PageTable:
     rows = [
         [
             " x ".join(one.axes),
             str(one.values.size),
-            number(sqrt(one.variance)),
+            number(one.deviation),
         ]
         for one in release.measured
     ]

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_steps import LEVEL, part_folder
-from congenial.privacy.semantics import belief_words
-from congenial.report.exact_section import exact_section
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.report.page import PageTable
-from congenial.report.promise_section import Facts, promise_facts
-from congenial.report.render import page
-from congenial.report.tables_report import measured_tables, said, table_rows, worst_errors
-from congenial.report.usage_section import python_lines
+from congenial.report.release_page import Facts, release_page
+from congenial.report.several_tables_report import measured_tables, said, table_rows, worst_errors
 
 
 def render(release: PartedRelease, promise: str) -> str:
     """The report as one HTML document."""
-    return page(
-        "parted.html",
-        release=release,
-        promise=promise,
-        exact=exact_section(release),
-        belief=belief_words(release.guarantee),
-        promise_facts=promise_facts(release.guarantee),
+    return release_page(
+        "tables_by_parts.html",
+        release,
+        promise,
         design=_design(release),
         picture=worst_errors(_worst(release)),
         measured=measured_tables(release, _worst(release), _files(release)),
@@ -32,7 +25,6 @@ def render(release: PartedRelease, promise: str) -> str:
         many=len(release.parts.labels),
         folders=[part_folder(release.tables, at) for at in sorted(release.worst)],
         tables=[(said(release.tables[at]), _table(release, at)) for at in sorted(release.upper)],
-        code=python_lines(release),
     )
 
 

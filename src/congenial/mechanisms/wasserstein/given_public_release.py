@@ -37,6 +37,10 @@ VALUES = "values.csv"
 class ValuesRelease(RecordRelease):
     """Values as published: a table of counts, counts in the order of the base measure's cells, or
     coordinates.
+
+    Drawn around the true ones with noise that depends on how far public information lets laws
+    differ (Delta_z). Its guarantee is about secret pairs given that information; what it promises
+    whatever anybody believes is `persons`.
     """
 
     kind: ClassVar[str] = "values"

@@ -1,5 +1,5 @@
-"""What a ledger's state makes of a new release or a new publication: allowed, refused, weaker; and
-what each release cost when it was made, and costs now.
+"""What is spent of a budget and what is left, in words; what each release cost when it was made,
+what it costs now, and what it would once a figure is published.
 
 Figures published later shrink the universe and can make earlier releases dearer. The budget counts
 what they cost now. A bundle's text states what was promised then; where less holds now, the text is
@@ -11,22 +11,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
-from congenial.data.arguments import expect
-from congenial.data.schema import Schema
-from congenial.errors import BudgetError, GuaranteeError, LedgerError
+from congenial.errors import LedgerError
 from congenial.figures.invariants import Invariants
-from congenial.ledger.budget import Budget, amount, beside, in_words
+from congenial.ledger.budget import amount, beside, in_words
 from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
-from congenial.ledger.state import Entry, LedgerState, join_figures
+from congenial.ledger.state import Entry, LedgerState
 from congenial.privacy.composition import Loss
-from congenial.privacy.descriptions import AnyDescription
 
 
 class Preview(NamedTuple):
-    """What a release would do to the total, without doing it."""
+    """What a release would do to the total, without doing it.
+
+    `before` and `after` are joint losses of everything counted, over the databases that agree with
+    all published figures; `allowed` is whether the budget has room, always true without a budget.
+    """
 
     before: Loss
     after: Loss
@@ -63,52 +64,6 @@ class Repricing:
         return grows(self.before, self.after) or any(one.weaker for one in self.releases)
 
 
-DESCRIPTION = "Give the description of a mechanism or a release."
-
-
-def check_schema(state: LedgerState, schema: Schema) -> None:
-    """Refuse what belongs to another population."""
-    if schema.digest != state.schema.digest:
-        raise LedgerError(
-            "the request is over another schema than this ledger.",
-            remedy="One ledger is one population: use the ledger of that schema.",
-        )
-
-
-def check_description(state: LedgerState, description: AnyDescription) -> None:
-    """Refuse a release of another population, or given other figures than those published."""
-    expect(description, get_args(AnyDescription), "the description", DESCRIPTION, LedgerError)
-    check_schema(state, description.support.schema)
-    join_figures(state.figures, description.support)
-
-
-def refusal(state: LedgerState, description: AnyDescription, name: str) -> BudgetError | None:
-    """Why the budget does not allow a release, if it does not."""
-    check_description(state, description)
-    after, budget = state.with_release(description), state.budget
-    if budget is None or budget.allows(after):
-        return None
-    return uncountable(budget, after, name) or BudgetError(
-        f"release '{name}' asks for {budget.say(state.price([description]))}; together with "
-        f"{budget.say(state.spent)} spent before, the total would be {budget.say(after)}, and the "
-        f"budget is {budget.words} (left: {budget.left(state.spent)}).",
-        remedy="Ask for less, abandon what was reserved but not drawn, or set another budget with "
-        "`congenial ledger budget`.",
-    )
-
-
-def uncountable(budget: Budget, loss: Loss, name: str) -> BudgetError | None:
-    """Why a loss has no amount in the budget's unit, if it has none."""
-    try:
-        budget.spent(loss)
-    except GuaranteeError as error:
-        return BudgetError(
-            f"release '{name}' cannot be counted against the budget ({budget.words}): {error.what}",
-            remedy=error.remedy,
-        )
-    return None
-
-
 def reprice(old: LedgerState, new: LedgerState) -> Repricing:
     """Price everything that is counted over the old universe and over the new one.
 
@@ -127,7 +82,7 @@ def reprice(old: LedgerState, new: LedgerState) -> Repricing:
 
 def too_weak(state: LedgerState, invariants: Invariants, repricing: Repricing) -> LedgerError:
     """The refusal to publish, with what every promise was and would be."""
-    labels = "; ".join(statement.label for statement in invariants.statements)
+    labels = "; ".join(statement.label for statement in invariants.told)
     each = "; ".join(
         f"'{one.name}' {say(state, one.before)} -> {say(state, one.after)}"
         for one in repricing.releases
@@ -227,7 +182,7 @@ def _priced(entry: Entry, before: LedgerState, state: LedgerState) -> Priced:
     reading = entry.pairs.get("reading")
     if reading not in (None, "robust") and not weaker:
         weaker = grows(before.price(law, reading), state.price(law, reading))
-    new = [s for s in state.figures.statements if s not in before.figures.statements]
+    new = [s for s in state.figures.told if s not in before.figures.told]
     return Priced(entry, then, now, weaker or ended(state, entry.pairs, new))
 
 

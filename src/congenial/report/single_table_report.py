@@ -11,10 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from congenial.figures.support import support
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.several_rows import SeveralRows
-from congenial.privacy.composition import largest_gauge
-from congenial.privacy.description import HULLS
+from congenial.privacy.composition import largest_change
 from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
 from congenial.privacy.numbers import number, small
 from congenial.privacy.semantics import belief_words
@@ -23,7 +22,7 @@ from congenial.report import pictures
 from congenial.report.exact_section import exact_section
 from congenial.report.page import counted
 from congenial.report.pictures import Pen
-from congenial.report.promise_section import Facts
+from congenial.report.release_page import Facts
 from congenial.report.render import page
 from congenial.report.usage_section import fitted_tables, usage_section
 from congenial.report.values_section import values_section
@@ -44,6 +43,13 @@ FAMILY_WORDS = {
     "gaussian": "Gaussian",
     "k_norm_2": "K-norm (hull of swaps)",
     "k_norm_3": "K-norm (hull of swaps and hexagons)",
+    "l2_norm": "l2 norm",
+    "linf_norm": "largest entry (l_infinity norm)",
+}
+_OTHER_NORMS = {  # per unit of what, the parameter, and how far apart a pair is
+    "gauge": ("gauge", "epsilon", "in the gauge of the hull"),
+    "length": ("length", "rate squared", "sum of squares over all cells"),
+    "linf": ("the largest entry", "rate", "in any one cell"),
 }
 
 
@@ -55,7 +61,7 @@ def render(release: Release, promise: str, pen: Pen = pictures) -> str:
     bundle's files.
     """
     return page(
-        "table.html",
+        "single_table.html",
         release=release,
         promise=promise,
         axes=_axes(release),
@@ -163,6 +169,17 @@ def _exactly(value: Fraction) -> str:
     return shown if Fraction(shown) == value else f"{shown} (exactly {value})"
 
 
+def _other_norm(release: Release) -> Facts:
+    """The noise and the farthest pair, in the norm of the law."""
+    unit, parameter, apart = _OTHER_NORMS[release.description.norm]
+    most = largest_change(release.description, release.adjacency)
+    told = f"{parameter} = {_exactly(release.description.scale)}"
+    return [
+        (f"Per unit of {unit} (the noise)", told),
+        ("Most that a compared pair differs by", f"{number(most.value)} ({most.footing}), {apart}"),
+    ]
+
+
 def _parameters(release: Release) -> Facts:
     description = release.description
     rows: Facts = [("Per person (the promise)", _loss_words(release))]
@@ -177,11 +194,8 @@ def _parameters(release: Release) -> Facts:
         moved = f"{number(most.value)} ({most.footing})"
         rows.append(("Most that a compared pair differs by", f"{moved}, summed over all cells"))
         rows.append(("How they go together", _arithmetic(release)))
-    elif description.norm == "gauge":
-        rows.append(("Per unit of gauge (the noise)", f"epsilon = {_exactly(scale)}"))
-        most = largest_gauge(release.adjacency, HULLS[description.family])
-        moved = f"{number(most.value)} ({most.footing})"
-        rows.append(("Most that a compared pair differs by", f"{moved}, in the gauge of the hull"))
+    elif description.norm in _OTHER_NORMS:
+        rows += _other_norm(release)
     else:
         sigma = float(scale) ** 0.5
         rows.append(

@@ -11,13 +11,10 @@ from typing import Any
 
 from congenial.data.csv_text import neutral
 from congenial.privacy.numbers import number
-from congenial.privacy.semantics import belief_words
-from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
-from congenial.report.promise_section import promise_facts
-from congenial.report.render import page
+from congenial.report.release_page import promise_facts, release_page
 from congenial.synthesis.certified import Synthesizer
-from congenial.synthesis.synthetic_release import (
+from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     SyntheticRelease,
     dictionary_rows,
@@ -58,15 +55,13 @@ def render(release: SyntheticRelease, promise: str) -> str:
         ("Per replaced record, all copies", f"epsilon = {epsilon}"),
         ("Numerics", "none to add: the parameters are drawn exactly"),
     )
-    return page(
-        "model_records.html",
-        release=release,
-        promise=promise,
+    return release_page(
+        "records_from_models.html",
+        release,
+        promise,
         rows=counted(release.copies[0].num_rows, "synthetic record"),
         copies=copies,
         public=", ".join(law["public"]),
-        exact=exact_section(release),
-        belief=belief_words(release.guarantee),
         promise_facts=facts,
         models=_models(release),
         columns=_columns(release),

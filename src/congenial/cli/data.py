@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.output import (
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    table,
-    warn,
-    working,
-)
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import emit, heading, line, paragraph, table, warn, working
 
 if TYPE_CHECKING:
     from congenial.data.data_problems import DataCheck, DataProblem
@@ -148,4 +138,4 @@ def _show_lines(found: DataCheck) -> None:
             if one.section == section and (shown_values or not one.shows_values):
                 paragraph(str(one))
             elif one.section == section:
-                paragraph(f"# {one.key}: a recoding; --examples 1 shows it, with its values")
+                paragraph(f"# {one.key}: a recoding, with values of the data: see lines.toml")

@@ -21,8 +21,8 @@ from congenial.errors import BundleError, InferenceError, PredicateError
 from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, PartFile, Released, check_level
+from congenial.mechanisms.several_tables_release import BASES
 from congenial.mechanisms.tables_files import TableFile
-from congenial.mechanisms.tables_release import BASES
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.joint_estimator import ends

@@ -14,7 +14,8 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.invariants import publish
 from congenial.figures.statements import at_least, count, linear, margin, total
-from congenial.privacy import enumerated_price, step_prices
+from congenial.privacy import enumerated_normaliser
+from congenial.privacy import normaliser_ratios as ratios
 from congenial.privacy.normaliser import (
     A_BOUND,
     IN_A_GROUP,
@@ -63,16 +64,16 @@ def test_one_move_under_one_sum_costs_exactly_that(eps):
     """Every table of every universe: the price is attained, and never exceeded by more moves."""
     for cells, people in [(2, 1), (2, 9), (3, 1), (3, 2), (3, 8), (4, 5), (5, 4), (6, 3)]:
         found = worst(simplex(cells, people), eps)
-        price = float(step_prices.one_sum(eps, cells, people))
+        price = float(ratios.one_sum(eps, cells, people))
         assert found[2] == pytest.approx(price, abs=ROUNDING)
         assert all(value <= distance // 2 * price + ROUNDING for distance, value in found.items())
 
 
 def test_the_price_under_one_sum_grows_with_the_sum_to_its_limit():
     for cells in (2, 3, 7, 40):
-        prices = [step_prices.one_sum(Fraction(1, 5), cells, n) for n in (1, 2, 5, 30, 400, None)]
+        prices = [ratios.one_sum(Fraction(1, 5), cells, n) for n in (1, 2, 5, 30, 400, None)]
         assert prices == sorted(prices)
-        assert prices[-1] < step_prices.any_step(Fraction(1, 5), 2)
+        assert prices[-1] < ratios.any_step(Fraction(1, 5), 2)
         assert float(prices[-1] - prices[-2]) < 1e-9
 
 
@@ -81,10 +82,10 @@ def test_recursion_over_cells_gives_the_sum_over_people(eps, monkeypatch):
     """On both sides of the switch, where 1 / (1 - r) is large, too."""
     with localcontext(Context(prec=60)):
         for cells in (2, 3, 11, 60):
-            by_terms = step_prices.one_sum(eps, cells, 700)
+            by_terms = ratios.one_sum(eps, cells, 700)
             with monkeypatch.context() as few:
-                few.setattr(step_prices, "MOST_TERMS", 600)
-                assert abs(step_prices.one_sum(eps, cells, 700) - by_terms) < Fraction(1, 10**45)
+                few.setattr(ratios, "MOST_TERMS", 600)
+                assert abs(ratios.one_sum(eps, cells, 700) - by_terms) < Fraction(1, 10**45)
 
 
 @pytest.mark.parametrize("eps", EPS, ids=str)
@@ -92,7 +93,7 @@ def test_bounds_of_single_cells_never_cost_more_than_the_bound(eps):
     random = np.random.default_rng(5)
     checked = 0
     for cells in (2, 3, 4):
-        bound = float(step_prices.bounded_sum(eps, cells))
+        bound = float(ratios.bounded_sum(eps, cells))
         for _ in range(12):
             high = random.integers(1, 6, cells).tolist()
             tables = simplex(cells, int(random.integers(1, sum(high))), high)
@@ -114,7 +115,7 @@ def test_margins_of_two_rows_never_cost_more_than_the_bound(eps):
             price = normaliser_price(eps, listed)
             assert value <= float(price.value) + ROUNDING
             assert value <= float(listed.normaliser(eps)) + ROUNDING
-            assert price.value <= distance // 4 * Fraction(step_prices.any_step(eps, 4)) + 1e-9
+            assert price.value <= distance // 4 * Fraction(ratios.any_step(eps, 4)) + 1e-9
 
 
 @pytest.mark.parametrize("eps", EPS, ids=str)
@@ -155,7 +156,7 @@ BEYOND = {
 @pytest.mark.parametrize("eps", EPS, ids=str)
 @pytest.mark.parametrize("name", BEYOND)
 def test_losses_do_not_jump_where_tables_are_too_many_to_list(name, eps, monkeypatch):
-    monkeypatch.setattr(enumerated_price, "MOST_TABLES", 300)
+    monkeypatch.setattr(enumerated_normaliser, "MOST_TABLES", 300)
     few, many, statements, distance, basis = BEYOND[name]
     listed = conditions(few, *statements, distance=distance)
     beyond = conditions(many, *statements, distance=distance)
@@ -185,7 +186,7 @@ def test_wider_margins_of_two_rows_are_far_below_the_general_bound():
     assert many.enumerated is None
     price = many.price(Fraction(1))
     assert price.basis == TWO_ROWS
-    assert float(price.value) < 0.1 < 2.1 < float(step_prices.any_step(Fraction(1), 4))
+    assert float(price.value) < 0.1 < 2.1 < float(ratios.any_step(Fraction(1), 4))
 
 
 def test_three_rows_keep_the_general_bound():
@@ -198,7 +199,7 @@ def test_groups_are_priced_by_their_own_size_and_total():
     half = Fraction(1, 2)
     counts = np.array([[900, 0, 0], [0, 0, 0], [1, 0, 0]])
     price = float(conditions(counts, margin("a"), distance=2).price(half).value)
-    assert price == pytest.approx(float(step_prices.one_sum(half, 3, 900)), abs=ROUNDING)
+    assert price == pytest.approx(float(ratios.one_sum(half, 3, 900)), abs=ROUNDING)
     alone = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0]])
     known = conditions(alone, margin("a"), distance=2)
     assert float(normaliser_price(half, known).value) < ROUNDING  # one person: Z is the same
@@ -209,5 +210,5 @@ def test_one_sum_is_a_negative_binomial_share():
     r, cells, people = float(np.exp(-0.5)), 4, 6
     terms = [comb(j + cells - 2, j) * r**j for j in range(people + 1)]
     share = sum(terms[1:-1]) / sum(terms)
-    price = float(step_prices.one_sum(Fraction(1, 4), cells, people))
+    price = float(ratios.one_sum(Fraction(1, 4), cells, people))
     assert price == pytest.approx(log(1 + (1 - r) * share), abs=ROUNDING)

@@ -9,28 +9,21 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
+from congenial.mechanisms.several_tables_release import LEVEL, TablesRelease
 from congenial.mechanisms.tables_files import file_name
-from congenial.mechanisms.tables_release import LEVEL, TablesRelease
-from congenial.privacy.semantics import belief_words
 from congenial.report.error_bars import error_bars
-from congenial.report.exact_section import exact_section
 from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, Picture, folded_table
-from congenial.report.promise_section import Facts, promise_facts
-from congenial.report.render import page
-from congenial.report.usage_section import python_lines
+from congenial.report.release_page import Facts, release_page
 from congenial.tables.joint_estimator import ends
 
 
 def render(release: TablesRelease, promise: str) -> str:
     """The report as one HTML document."""
-    return page(
-        "tables.html",
-        release=release,
-        promise=promise,
-        exact=exact_section(release),
-        belief=belief_words(release.guarantee),
-        promise_facts=promise_facts(release.guarantee),
+    return release_page(
+        "several_tables.html",
+        release,
+        promise,
         design=_design(release),
         picture=worst_errors(_worst(release)),
         measured=measured_tables(release, _worst(release)),
@@ -40,7 +33,6 @@ def render(release: TablesRelease, promise: str) -> str:
             (said(names), release.counts[at] is not None, _values(release, at), _table(release, at))
             for at, names in enumerate(release.tables)
         ],
-        code=python_lines(release),
     )
 
 

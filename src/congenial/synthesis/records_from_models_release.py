@@ -30,26 +30,8 @@ DICTIONARY = "dictionary.csv"
 
 
 @dataclass(frozen=True)
-class SyntheticRelease(RecordRelease):
-    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own.
-
-    The promise covers all copies together. Analyse each copy and put the results together with
-    `congenial.synthesis.combine`: one copy alone hides how uncertain the models are. Rows are
-    nobody's; columns the plan copied because they are published are everybody's.
-    """
-
-    kind: ClassVar[str] = "synthetic records"
-    contents: ClassVar[tuple[tuple[str, str], ...]] = (
-        (
-            "synthetic-1.parquet, .csv",
-            "synthetic records, one file of each format per copy; no row is a real person's",
-        ),
-        (DICTIONARY, "every column and level: type, interval, and how it is written"),
-    )
-    usage: ClassVar[tuple[str, ...]] = (
-        "release.to_pandas(1)",
-        "release.combine(lambda frame: (estimate, its_variance))   # from all copies",
-    )
+class RecordCopies(RecordRelease):
+    """Sets of synthetic records as Arrow tables, counted from 1."""
 
     copies: tuple[Any, ...] = field(repr=False)
 
@@ -71,6 +53,29 @@ class SyntheticRelease(RecordRelease):
         import polars as pl
 
         return pl.from_arrow(self.to_arrow(copy))
+
+
+@dataclass(frozen=True)
+class SyntheticRelease(RecordCopies):
+    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own.
+
+    The promise covers all copies together. Analyse each copy and put the results together with
+    `congenial.synthesis.combine`: one copy alone hides how uncertain the models are. Rows are
+    nobody's; columns the plan copied because they are published are everybody's.
+    """
+
+    kind: ClassVar[str] = "synthetic records"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "synthetic-1.parquet, .csv",
+            "synthetic records, one file of each format per copy; no row is a real person's",
+        ),
+        (DICTIONARY, "every column and level: type, interval, and how it is written"),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        "release.to_pandas(1)",
+        "release.combine(lambda frame: (estimate, its_variance))   # from all copies",
+    )
 
     def _instead(self) -> str:
         """Models and weights leave a bias that no interval covers: so it is said by the analyst."""
