@@ -200,7 +200,8 @@ class LatentTables:
         """The group at each combination of features; the cells of all groups, and their numbers."""
         key = int(tie.groups[0])
         if key not in self._known_places:
-            assert tie.features is not None and tie.shape is not None
+            assert tie.features is not None
+            assert tie.shape is not None
             place = np.full(int(np.prod(tie.shape)), -1, dtype=np.int64)
             at = np.ravel_multi_index(tie.features.T, np.array(tie.shape))
             place[at] = np.arange(len(tie.groups))
