@@ -334,10 +334,22 @@ def test_plans_that_cannot_be_meant(
     assert words in " ".join(told.split())
 
 
-def test_infer_says_what_to_use_instead(bundle: Path) -> None:
-    told = refused(bundle, "infer", InferenceError.exit_code, ("--model", "poisson"))
-    assert "release.interval" in told
-    assert "several-tables-at-once" in told
+def test_infer_takes_all_tables_together(bundle: Path) -> None:
+    model = ("--model", "poisson", "--set", "by=state,age", "--set", "draws=400", "--set", "seed=1")
+    told = run("infer", bundle, *model, "--naive", "--json")
+    rows = [row for row in told["summary"] if row["parameter"] == "rate"]
+    estimates = congenial.read(bundle).estimates_of("state", "age").reshape(-1)
+    means = np.array([row["mean"] for row in rows])
+    assert np.all(np.abs(means - estimates) < 4 * np.sqrt(estimates))
+    assert any("equally likely" in note for note in told["notes"])
+    assert "one table" in told["coverage"]["why_not"]
+
+
+def test_check_says_whether_and_how_long_infer_takes(tmp_path: Path) -> None:
+    told = run("check", written(tmp_path), "--json")["releases"][0]["inference"]
+    assert told["works"]
+    assert not told["slow"]
+    assert 0 < told["minutes"] < 1
 
 
 def test_more_common_cells_than_anybody_can_count(tmp_path: Path) -> None:
