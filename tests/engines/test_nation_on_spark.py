@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -41,7 +42,8 @@ def plan_on(folder: Path, source: str, publish: bool = True) -> Plan:
 def released(plan: Plan, seed: int = SEED) -> dict[str, Any]:
     """What a bundle drawn from a seed says, and the digests of its parts' files."""
     done = workflow.release(plan, "nation", randomness=SeededRandomness(seed))
-    assert all(check.holds for check in verify(done.folder, done.digest))
+    failed = [check.what for check in verify(done.folder, done.digest) if not check.holds]
+    assert failed == ["drawn from the system's randomness"]
     assert not (done.folder.parent / ".nation.run").exists()
     index = bundles.read_index(done.folder)
     return {key: index[key] for key in ("folders", "files", "guarantee", "description")}
@@ -52,15 +54,11 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return released(plan_on(tmp_path_factory.mktemp("embedded"), "people.csv"))
 
 
-def test_source_is_all_that_changes(
-    spark: Any, embedded: dict[str, Any], tmp_path: Path
-) -> None:
+def test_source_is_all_that_changes(spark: Any, embedded: dict[str, Any], tmp_path: Path) -> None:
     """Cell by cell, and digest by digest: the same words give the same files."""
     found = released(plan_on(tmp_path, "spark:./people.csv"))
-    for file in ("report.html", "README.md"):  # they name no engine
-        assert found["files"].get(file) == embedded["files"].get(file)
     assert found == embedded
-    other = released(plan_on(tmp_path / "other", "spark:./people.csv"), SEED + 1)
+    other = released(plan_on(tmp_path / "other", "people.csv"), SEED + 1)  # the words do show
     assert other["folders"] != embedded["folders"]
 
 
@@ -109,9 +107,7 @@ def test_a_step_that_ends_after_its_run_leaves_nothing_behind(tmp_path: Path) ->
 # ---- what is refused ---------------------------------------------------------------------------
 
 
-def test_figures_that_the_data_lack_are_refused_by_the_workers(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_figures_that_the_data_lack_are_refused_by_the_workers(spark: Any, tmp_path: Path) -> None:
     plan = plan_on(tmp_path, "spark:./people.csv")
     people = (tmp_path / "people.csv").read_text().splitlines()
     (tmp_path / "people.csv").write_text("\n".join(people[:-1]) + "\n")
@@ -125,8 +121,8 @@ def test_figures_that_the_data_lack_are_refused_by_the_workers(
     ("row", "what"),
     [
         ("99999,b999,f,1", "column 'block' has levels"),
-        ("99999,b1,f,77", "column 'age' has values"),
-        ("0,b1,f,1", "more than 1 row"),
+        pytest.param("99999,b1,f,77", "column 'age' has values", marks=pytest.mark.audit),
+        pytest.param("0,b1,f,1", "more than 1 row", marks=pytest.mark.audit),
     ],
 )
 def test_records_without_a_cell_are_refused(
@@ -187,8 +183,6 @@ def test_an_executor_killed_after_its_draw_changes_nothing(
     embedded: dict[str, Any], tmp_path: Path
 ) -> None:
     """Speculation is on: attempts draw the same words, so that a race cannot choose among draws."""
-    import json
-
     pytest.importorskip("pyspark", reason="needs the extra 'spark'")
     need_java()
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
