@@ -18,9 +18,11 @@ from congenial.ledger.ledger import Ledger
 from congenial.mechanisms import parted_steps
 from congenial.publication import bundle as bundles
 from congenial.publication import workflow
+from congenial.publication.demo_nation import write_nation
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
+from tests.commands import run
 from tests.engines import faulty_steps
 from tests.engines.conftest import need_java
 from tests.kinds.nation_plan import written
@@ -149,7 +151,7 @@ def test_workers_that_write_elsewhere_are_found_out(
 
 def test_a_database_is_refused_before_anything_is_published(tmp_path: Path) -> None:
     plan = plan_on(tmp_path, "postgresql://curator@db/census?table=people", publish=False)
-    with pytest.raises(PlanError, match="parts.*PostgreSQL"):
+    with pytest.raises(PlanError, match="not counted by PostgreSQL"):
         workflow.check(plan)
 
 
@@ -160,6 +162,7 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from congenial.kinds import parted_run
+from tests.commands import run
 from tests.engines import faulty_steps
 from tests.engines.test_nation_on_spark import plan_on, released
 
@@ -199,3 +202,22 @@ def test_an_executor_killed_after_its_draw_changes_nothing(
     attempts = faulty_steps.notes_of(tmp_path / "bundles" / "notes", "draw")
     assert len(attempts[faulty_steps.PART]) >= 2
     assert len(set(attempts[faulty_steps.PART])) == 1
+
+
+# ---- the demo ----------------------------------------------------------------------------------
+
+
+def test_the_demo_changes_source_and_nothing_else(tmp_path: Path) -> None:
+    one, other = (
+        write_nation(tmp_path / name, 150, 1, name == "spark") for name in ("duckdb", "spark")
+    )
+    assert one.read_text().replace('"people"', '"spark:./people"') == other.read_text()
+    run("demo", "--engine", "spark", "--out", tmp_path / "small", code=2)
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.audit
+def test_a_made_up_nation_goes_the_whole_way_on_spark(spark: Any, tmp_path: Path) -> None:
+    out = tmp_path / "made-up"
+    told = run("demo", "--areas", 150, "--engine", "spark", "--out", out, "--json")
+    assert all(one["holds"] for one in told["verify"])

@@ -52,7 +52,7 @@ rho = 1
 """
 
 
-def write_nation(folder: Path, areas: int, seed: int) -> Path:
+def write_nation(folder: Path, areas: int, seed: int, on_spark: bool = False) -> Path:
     """Write people/, blocks.csv and plan.toml to a new folder; returns the plan's path."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BundleError(
@@ -68,7 +68,8 @@ def write_nation(folder: Path, areas: int, seed: int) -> Path:
                 out.writerows(labels)
                 first += _write_people(folder, state, [row[0] for row in labels], first, seed)
         plan = folder / "plan.toml"
-        plan.write_text(PLAN, encoding="utf-8")
+        source = '"spark:./people"' if on_spark else '"people"'
+        plan.write_text(PLAN.replace('"people"', source, 1), encoding="utf-8")
     except OSError as reason:
         raise BundleError(
             f"cannot write to '{folder}': {reason.strerror}.",
