@@ -92,12 +92,12 @@ def test_what_has_no_law_is_refused_with_what_can_be_asked(nation: PartedRelease
     with pytest.raises(InferenceError, match="not cut into parts"):
         nation.intervals(["sex", "age"], LEVEL, part="s0")
     with pytest.raises(PredicateError, match="resolution the table shows"):
-        nation.estimate("count(block = 'b1')")
+        congenial.estimate(nation, "count(block = 'b1')")
 
 
 def test_sums_above_the_parts_have_estimates(nation: PartedRelease) -> None:
     """From the tables drawn there alone; the nation's population is exact."""
-    told = nation.estimate(["count(sex = 'f')", "count()"])
+    told = congenial.estimate(nation, ["count(sex = 'f')", "count()"])
     women, everybody = told.estimates
     assert women.low < women.value < women.high
     assert everybody.value == everybody.low == everybody.high

@@ -199,14 +199,12 @@ class PartedRelease(Released):
         columns, cells = self._cell(condition, part)
         return int(np.asarray(columns["count"])[cells][0])
 
-    def estimate(self, what: Any, level: float = DEFAULT_LEVEL, **options: Any) -> Any:
-        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`.
+    def estimate(self, what: str, /, part: str | None = None) -> float:
+        """The estimated number of people in one cell of a table, from all tables.
 
-        They rest on the tables drawn above the parts; cells below have theirs in `interval`.
+        `congenial.estimate` takes sums above the parts, from the tables drawn there alone.
         """
-        import congenial  # the front door: what is done with releases lives in later rooms
-
-        return congenial.estimate(self, what, level, **options)
+        return self.interval(what, part=part).estimate
 
     def interval(
         self, what: str, /, level: float = DEFAULT_LEVEL, part: str | None = None
@@ -283,7 +281,7 @@ class PartedRelease(Released):
     def _instead(self) -> str:
         return (
             "Ask for one cell of a table above the parts, or with part=... of one below them; "
-            "estimate() takes sums of cells above the parts."
+            "congenial.estimate() takes sums of cells above the parts."
         )
 
     # ---- files -------------------------------------------------------------------------------
