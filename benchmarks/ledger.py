@@ -22,8 +22,8 @@ from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import append_reserve
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication import workflow
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 
 
 def history(file: Path, releases: int) -> None:
@@ -64,7 +64,7 @@ def checked(folder: Path, places: int) -> float:
     """Seconds of `check` with so many published figures and four times as many cells."""
     folder.mkdir()
     plan = Plan.parse(PLAN.format(places=places), folder)
-    ledger = workflow.open_ledger(plan, create=True)
+    ledger = open_ledger(plan, create=True)
     assert ledger is not None
     ledger.publish(Invariants(plan.schema, plan.statements, (np.arange(places) % 97 + 3,)))
     start = time.perf_counter()

@@ -33,7 +33,6 @@ EACH = Fraction(1, 10)  # epsilon of one release
 STUCK = 300  # seconds in which nothing happens
 SPENT = ("drawn", "committed", "abandoned")
 NO_REPORT = "report.html says nothing else"  # a quick release has a stand-in for its report
-FORK = mp.get_context("fork")  # children start at once, with everything imported
 
 PLAN = """
 [data]
@@ -250,10 +249,3 @@ def wait_for(running: Sequence[mp.process.BaseProcess], progress: Callable[[], o
             seen, since = now, time.monotonic()
         elif time.monotonic() - since > STUCK:
             break
-
-
-def run(work: Callable[..., None], *args: object) -> mp.process.BaseProcess:
-    """Start a process."""
-    process = FORK.Process(target=work, args=args)
-    process.start()
-    return process

@@ -15,7 +15,8 @@ import pytest
 from congenial.errors import BundleError, CongenialError
 from congenial.ledger.reservation import Reservation
 from congenial.publication import bundle, claim, finish
-from tests.crash.population import EACH, Population, run
+from tests.children import start
+from tests.crash.population import EACH, Population
 
 RACERS = 8
 AUDIT = pytest.mark.audit
@@ -39,7 +40,7 @@ def test_eight_releases_into_one_folder_draw_once(
     _ = population.ready
     for i in range(rounds):
         gate = tmp_path / f"gate{i}"
-        racing = [run(race, population, gate, f"same{i}") for _ in range(RACERS)]
+        racing = [start(race, population, gate, f"same{i}") for _ in range(RACERS)]
         gate.touch()
         for process in racing:
             process.join(60)
@@ -65,7 +66,7 @@ def test_a_crashed_run_leaves_no_claim(tmp_path: Path) -> None:
         with claim.claimed(tmp_path / "out"):
             os._exit(9)
 
-    process = run(die)
+    process = start(die)
     process.join(60)
     out = tmp_path / "out"
     with (

@@ -15,7 +15,8 @@ import pytest
 from congenial.errors import CongenialError
 from congenial.ledger.stores.sqlite import SqliteStore
 from congenial.publication import bundle, claim, workflow
-from tests.crash.population import Population, run
+from tests.children import start
+from tests.crash.population import Population
 
 MANY = 1000
 FAILED = 3  # exit code of a run that ended with one of our errors and a remedy
@@ -33,7 +34,7 @@ def end_in_words(work: Callable[[], None]) -> None:
 
 
 def finish(work: Callable[..., None], *args: object) -> int | None:
-    process = run(work, *args)
+    process = start(work, *args)
     process.join(60)
     return process.exitcode
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import pytest
 
 from congenial.publication import bundle, drawing, workflow
-from tests.crash.population import Population, run, work_until_killed
+from tests.children import start
+from tests.crash.population import Population, work_until_killed
 
 SEED = 20_250_117
 AUDIT = pytest.mark.audit
@@ -22,10 +23,10 @@ MANY = 10_000  # releases the budget allows: it is not what ends these runs
 
 def length_of_a_run(release: Callable[[str], None]) -> float:
     """Seconds from the start of a process to the end of its first release."""
-    start = time.perf_counter()
-    process = run(release, "timed")
+    began = time.perf_counter()
+    process = start(release, "timed")
     process.join(60)
-    return time.perf_counter() - start
+    return time.perf_counter() - began
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_killed_at_random_moments(
     found: Counter[str] = Counter()
     for kill in range(kills):
         before = population.draws
-        process = run(work_until_killed, population, release, 1000 * kill, seed + kill)
+        process = start(work_until_killed, population, release, 1000 * kill, seed + kill)
         time.sleep(chance.uniform(0.0, longest))
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join(60)
@@ -101,7 +102,7 @@ def sweep(populate: Callable[..., Population], place: str, every: int) -> tuple[
     population = populate(place, allowed=MANY)
     step = 1
     while True:
-        process = run(die_at, population, step)
+        process = start(die_at, population, step)
         process.join(60)
         assert population.judge() == [], step
         population.recover()
@@ -184,7 +185,7 @@ def test_the_judge_rejects_planted_defects(
     fault: str,
 ) -> None:
     population = populate(f"{tmp_path}/ledger.sqlite", allowed=3)
-    process = run(defect, population)
+    process = start(defect, population)
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
     (found,) = population.judge()

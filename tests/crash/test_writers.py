@@ -8,7 +8,8 @@ import pytest
 
 from congenial.data.table import Table
 from congenial.ledger.ledger import Ledger
-from tests.crash.population import EACH, Population, compete, run, wait_for
+from tests.children import start
+from tests.crash.population import EACH, Population, compete, wait_for
 
 WRITERS = 16
 
@@ -34,7 +35,7 @@ def test_sixteen_writers_spend_the_budget_and_no_more(
     attempt("writers", writers=WRITERS)
     population = populate(place, allowed)
     release = population.release if whole else population.quick_release
-    running = [run(compete, release, f"w{i}", tries) for i in range(WRITERS)]
+    running = [start(compete, release, f"w{i}", tries) for i in range(WRITERS)]
     wait_for(running, lambda: len(population.ledger.events()))
     assert [process.exitcode for process in running] == [0] * WRITERS
     assert population.judge() == []
@@ -63,7 +64,7 @@ def test_sixteen_publishers_lose_no_figure(
     attempt("writers", writers=WRITERS)
     population = populate(place, allowed=1)
     _, table = population.ready
-    running = [run(publish_own, population, i, table) for i in range(WRITERS)]
+    running = [start(publish_own, population, i, table) for i in range(WRITERS)]
     wait_for(running, lambda: len(population.ledger.events()))
     assert [process.exitcode for process in running] == [0] * WRITERS
     assert population.judge() == []

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.server import link, listen, server_of
 from congenial.publication.plan import Plan
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
 from tests.desk.desks import MARKER, ORIGIN, PLAN, SECRET, write_folder
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

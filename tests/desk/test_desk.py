@@ -15,7 +15,7 @@ from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.publication.plan import Plan
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
 from tests.desk.desks import MARKER, PLAN, Team, Visitor, entered, write_folder
 
 

@@ -24,7 +24,7 @@ from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import allowed
 from congenial.publication.plan import Plan
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
 from tests.desk.desks import MARKER, ORIGIN, PLAN, PORT, SECRET, Team, entered, single, write_folder
 
 EVERY = pytest.mark.parametrize("screen", SCREENS, ids=lambda one: f"{one.method} {one.path}")

@@ -16,7 +16,6 @@ from congenial.cli.verify import FAILED
 from congenial.data.schema import KEYS
 from congenial.kinds.registry import KINDS
 from congenial.mechanisms.calibrate import REGISTRY
-from congenial.publication.derive_entry import DeriveEntry
 from congenial.publication.plan import (
     AboutSection,
     BudgetSection,
@@ -24,6 +23,7 @@ from congenial.publication.plan import (
     Plan,
     PublishEntry,
 )
+from congenial.publication.plan_sections import DeriveEntry
 from tests.commands import run
 from tests.docs.pages import DOCS, ROOT, first_column, sections
 

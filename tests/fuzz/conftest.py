@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from congenial.errors import CongenialError
+from tests.children import start
 from tests.plain_reports import plain_reports
 
 LONGEST = 10.0  # seconds of the processor for one case
@@ -76,7 +77,6 @@ def without_pictures() -> Iterator[None]:
 @pytest.fixture
 def in_time() -> Callable[..., None]:
     """Run something in a process of its own that is ended when it takes too long or too much."""
-    import multiprocessing as mp
     import resource
 
     def limited(work: Callable[..., None], args: tuple[Any, ...]) -> None:
@@ -85,8 +85,7 @@ def in_time() -> Callable[..., None]:
         work(*args)
 
     def run(work: Callable[..., None], *args: Any) -> None:
-        process = mp.get_context("fork").Process(target=limited, args=(work, args))
-        process.start()
+        process = start(limited, work, args)
         process.join(WAITING)
         if process.is_alive():
             process.kill()

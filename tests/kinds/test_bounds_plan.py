@@ -14,6 +14,7 @@ from congenial.kinds import single_table_verification, single_table_words
 from congenial.publication import bundle, workflow
 from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 from tests.plain_reports import plain_reports
@@ -99,7 +100,7 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     assert release.values[:, 2].sum() <= 4
     failed = [check.what for check in verify(result.folder) if not check.holds]
     assert failed == ["drawn from the system's randomness"]
-    assert workflow.open_ledger(made, create=False).spent().epsilon == Fraction(1)
+    assert open_ledger(made, create=False).spent().epsilon == Fraction(1)
 
 
 MANY = (

@@ -14,6 +14,7 @@ from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structura
 from congenial.errors import CongenialError, GuaranteeError, PlanError, StructureError
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.records_release import TableRecordsRelease
 from congenial.synthesis.from_tables.table_choice import choose
@@ -80,7 +81,7 @@ def test_from_a_plan_to_records_that_keep_every_figure(bundle: Path) -> None:
     assert len(frame) == 900
     published = json.loads((bundle.parents[1] / "published" / "published.json").read_text())
     assert published
-    ledger = workflow.open_ledger(Plan.load(bundle.parents[1] / "plan.toml"), create=False)
+    ledger = open_ledger(Plan.load(bundle.parents[1] / "plan.toml"), create=False)
     assert ledger is not None
     assert float(ledger.spent().rho) <= 2
     assert float(ledger.spent().rho) == pytest.approx(2, rel=1e-4)

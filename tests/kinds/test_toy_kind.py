@@ -13,6 +13,7 @@ from congenial.errors import BundleError, InferenceError, PlanError
 from congenial.kinds import registry
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 from tests.commands import refused, run
 from tests.kinds.toy import FILE, CountRelease, HowMany
 
@@ -136,5 +137,5 @@ def test_a_report_that_cannot_be_written_spends_nothing(
     loaded = Plan.load(plan)
     with pytest.raises(KeyError):
         workflow.release(loaded, "adults")
-    assert workflow.open_ledger(loaded, create=False) is None
+    assert open_ledger(loaded, create=False) is None
     assert not (plan.parent / "bundles").exists()

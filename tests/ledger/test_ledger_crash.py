@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing as mp
 import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from congenial.ledger.stores import store as store_module
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
+from tests.children import FORK, start
 
 SEED = 20_240_611
 KILLS = 15
@@ -29,13 +28,6 @@ SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "county": {"levels": [
 EACH = Fraction(1, 10)  # what one release costs: two cells change by one, eps_cell = 1/20
 DESCRIPTION = Description("plain", ("sex",), "double_geometric", EACH / 2, Invariants(SCHEMA))
 PROMISE = Guarantee.pure(EACH, under=ReplaceOne(SCHEMA))
-FORK = mp.get_context("fork")  # children start at once, with nothing but the ledger in common
-
-
-def run(work: Callable[..., None], *args: object) -> mp.process.BaseProcess:
-    process = FORK.Process(target=work, args=args)
-    process.start()
-    return process
 
 
 def note(path: Path) -> None:
@@ -85,7 +77,7 @@ def test_processes_racing_never_overspend(
 ) -> None:
     draws = tmp_path / "draws"
     Ledger.open(place, SCHEMA, budget=Budget(epsilon=allowed * EACH))
-    running = [run(compete, place, draws, tries) for _ in range(processes)]
+    running = [start(compete, place, draws, tries) for _ in range(processes)]
     for process in running:
         process.join(120)
     assert [process.exitcode for process in running] == [0] * processes
@@ -107,7 +99,7 @@ def test_the_race_test_rejects_checking_before_recording(place: str, tmp_path: P
     draws = tmp_path / "draws"
     Ledger.open(place, SCHEMA, budget=Budget(epsilon=EACH))
     ready = FORK.Barrier(2)
-    running = [run(careless, place, draws, ready) for _ in range(2)]
+    running = [start(careless, place, draws, ready) for _ in range(2)]
     for process in running:
         process.join(30)
     assert drawn(draws) == 2 > 1
@@ -119,8 +111,8 @@ def create(path: str, start: object) -> None:
 
 
 def test_processes_creating_one_ledger_agree_on_it(place: str, tmp_path: Path) -> None:
-    start = FORK.Barrier(4)
-    running = [run(create, place, start) for _ in range(4)]
+    gate = FORK.Barrier(4)
+    running = [start(create, place, gate) for _ in range(4)]
     for process in running:
         process.join(30)
     assert [process.exitcode for process in running] == [0] * 4
@@ -152,7 +144,7 @@ def test_kill_at_random_moments_never_under_counts(place: str, tmp_path: Path) -
     path, draws = place, tmp_path / "draws"
     Ledger.open(path, SCHEMA)
     for kill in range(KILLS if place.endswith(".sqlite") else KILLS // 3):
-        process = run(work_until_killed, path, draws, SEED + kill)
+        process = start(work_until_killed, path, draws, SEED + kill)
         while drawn(draws) == 0 and process.is_alive():  # a busy machine may start slowly
             time.sleep(0.01)
         time.sleep(chance.uniform(0.0, 0.13))
@@ -210,7 +202,7 @@ def die_when(path: str, draws: Path, moment: str) -> None:
 def test_kill_at_each_step(place: str, tmp_path: Path, moment: str, status: str | None) -> None:
     path, draws = place, tmp_path / "draws"
     Ledger.open(path, SCHEMA, budget=Budget(epsilon=EACH))
-    process = run(die_when, path, draws, moment)
+    process = start(die_when, path, draws, moment)
     process.join(30)
     assert process.exitcode == -signal.SIGKILL
     ledger = Ledger.open(path)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from congenial.figures.blocks import margins
-from congenial.figures.support import Pattern
+from congenial.figures.ties import Pattern
 from congenial.mechanisms.projection.projection import totals_with_margins
 
 SEED = 20261117

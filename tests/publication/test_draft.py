@@ -115,6 +115,25 @@ def test_a_record_is_not_taken_for_a_header(tmp_path: Path, text: str) -> None:
     assert not (tmp_path / "plan.toml").exists()
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8-sig"])
+def test_a_file_that_is_not_in_utf_8_is_drafted_with_its_encoding(
+    tmp_path: Path, encoding: str
+) -> None:
+    rows = "id;Gemeinde;größe\n1;Zürich;x\n2;Genève;y\n"
+    (tmp_path / "people.csv").write_text(rows, encoding=encoding)
+    write_draft(tmp_path / "people.csv", tmp_path / "plan.toml", levels_from_data=True)
+    plan = Plan.load(tmp_path / "plan.toml")
+    assert tuple(plan.schema_) == ("Gemeinde", "größe")
+    assert plan.schema_["Gemeinde"]["levels"] == ["Genève", "Zürich"]
+    assert (plan.data.encoding is None) == (encoding == "utf-8-sig")
+
+
+def test_a_column_without_a_name_is_said_by_its_place(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(f"id;;sex; \n1;{MARKER};f;x\n")
+    with pytest.raises(DataError, match=r"header of 'people.csv' leaves column 2, 4 without"):
+        write_draft(tmp_path / "people.csv", tmp_path / "plan.toml")
+
+
 def test_a_long_file_is_looked_at_to_a_fixed_place(tmp_path: Path) -> None:
     """The last row that is looked at is cut off, and is not taken for a whole one."""
     header, row = "west,my_job\n", "wester,cook\n"

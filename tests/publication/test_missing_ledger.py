@@ -11,7 +11,7 @@ from congenial.errors import LedgerError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.postgres import PostgresStore
 from congenial.publication import workflow
-from congenial.publication.workflow import note
+from congenial.publication.plan_ledger import note
 from tests.crash.population import Population
 
 

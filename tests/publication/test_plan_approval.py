@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.errors import PlanError
-from congenial.publication.derive_entry import DeriveEntry
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import difference
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.plan_sections import DeriveEntry
 from tests.commands import run
 
 PLAN = """

@@ -20,6 +20,7 @@ from congenial.mechanisms.projection.projection import made_up_table, rehearse
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.randomness import SeededRandomness
 from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people
@@ -46,7 +47,7 @@ def refused(plan: Plan) -> CongenialError:
     """Why a release is refused; nothing was reserved, drawn or written."""
     with pytest.raises(CongenialError) as caught:
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert ledger.entries() == ()
     assert not (plan.folder / "bundles").exists()
@@ -133,7 +134,7 @@ def test_what_fails_after_the_draw_is_counted(
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert [entry.status for entry in ledger.entries()] == ["drawn"]
 

@@ -13,6 +13,7 @@ from congenial.errors import CongenialError, DataError, LedgerError
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20261116
@@ -72,7 +73,7 @@ def test_from_plan_to_verified_bundle(tmp_path: Path) -> None:
         assert isinstance(release.guarantee.adjacency, SeveralRows)
         assert release.guarantee.adjacency.slots == 6  # 3 rows, nested totals
         assert "at most 4 units" in release.guarantee.explain()
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert isinstance(ledger.adjacency, SeveralRows)
     assert "rho = 1 " in Budget(rho=2).say(ledger.spent()) + " "  # epsilon 1 counts as rho 1/2

@@ -23,6 +23,7 @@ from congenial.exports.export_formats import FORMATS
 from congenial.exports.exported_tables import exported_bundle
 from congenial.mechanisms import calibrate_tables
 from congenial.publication import bundle as bundles
+from congenial.publication.bundle_texts import published_rows
 
 RSCRIPT = shutil.which("Rscript")
 PACKAGE = Path(__file__).parents[2] / "r"
@@ -275,7 +276,7 @@ def test_texts_of_csv_cells(answers: Any) -> None:
 def test_published_figures_and_bundles_of_former_software(written: Any, answers: Any) -> None:
     told = answers["bundles"]["congenial"]["figures"]
     release = cg.read(written["congenial"])
-    rows = bundles.published_rows(release.published)
+    rows = published_rows(release.published)
     assert list(zip(*told["columns"], strict=True)) == [row[:4] for row in rows]
     former = cg.read(written["former"])
     assert column(answers["bundles"]["former"]["raw"], "count") == list(former.values)

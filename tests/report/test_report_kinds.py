@@ -17,7 +17,7 @@ from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.table_release import Release
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication.bundle import readme
+from congenial.publication.bundle_texts import readme
 from congenial.report import pictures, views
 from congenial.report.accuracy import error_rows
 from congenial.report.table_report import render

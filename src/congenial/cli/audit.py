@@ -94,7 +94,7 @@ def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> 
     """Property inference on every pair of scenarios, as plain data."""
     from congenial.kinds.statistics import STATISTICS
     from congenial.kinds.statistics_offer import check
-    from congenial.publication import workflow
+    from congenial.publication.plan_ledger import exact_figures, open_ledger
     from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 
     sections = plan.of(STATISTICS)
@@ -104,9 +104,7 @@ def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> 
             remedy="A property is hidden by a [[release]] with statistics and protect.",
         )
     section = sections[0]
-    found = check(
-        plan, section, workflow.exact_figures(plan, workflow.open_ledger(plan, create=False))
-    )
+    found = check(plan, section, exact_figures(plan, open_ledger(plan, create=False)))
     randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
     attacks = _attacks(plan, found, repetitions, randomness)
     document: Document = {

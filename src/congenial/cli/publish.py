@@ -79,8 +79,8 @@ def publish(
 
     On a terminal it shows them first and asks.
     """
-    from congenial.publication import workflow
     from congenial.publication.plan import Plan
+    from congenial.publication.plan_ledger import open_ledger
 
     loaded = Plan.load(plan)
     if dry_run:
@@ -93,7 +93,7 @@ def publish(
         emit(document)
         return
     show(document)
-    say_next(loaded, plan, workflow.open_ledger(loaded, create=False))
+    say_next(loaded, plan, open_ledger(loaded, create=False))
 
 
 def rehearse(plan: Plan, fewer_than: int) -> Document:

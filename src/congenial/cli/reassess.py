@@ -54,9 +54,9 @@ def examine(
     """The result as plain data."""
     from congenial.ledger.reassessment import Old
     from congenial.ledger.reassessment import reassess as work_out
-    from congenial.publication import workflow
     from congenial.publication.bundle import read
     from congenial.publication.plan import Plan
+    from congenial.publication.plan_ledger import exact_figures, open_ledger
 
     plan = Plan.load(path)
     old: dict[str, Known] = {}
@@ -66,8 +66,8 @@ def examine(
     for kind, value in promises.items():
         if value is not None:
             old[f"{kind} = {value}"] = _promise(kind, value)
-    ledger = workflow.open_ledger(plan, create=False)
-    figures = workflow.exact_figures(plan, ledger)
+    ledger = open_ledger(plan, create=False)
+    figures = exact_figures(plan, ledger)
     if not old and ledger is not None:
         for entry in ledger.entries():
             if entry.counted:

@@ -107,7 +107,7 @@ class Door:
         headers = Headers(scope=scope)
         self._check_address(scope, headers)
         if scope["path"] == ENTER and not self.settings.for_a_team:
-            return self._enter(scope)
+            return self._enter(scope, headers)
         if scope["path"].startswith(STATIC) and scope["method"] in _READING:
             return receive
         session = self._session(headers)
@@ -132,12 +132,18 @@ class Door:
         if headers.get("host", "").lower() not in known:
             raise Refused(421, "The desk is not at this address.")
 
-    def _enter(self, scope: Scope) -> Response:
-        """Exchange the one-time token for a session."""
+    def _enter(self, scope: Scope, headers: Headers) -> Response:
+        """Exchange the one-time token for a session; whoever has one goes on with it."""
+        if scope["method"] == "GET" and self._session(headers) is not None:
+            return RedirectResponse("/", 303)
         query = parse_qs(scope["query_string"].decode("latin-1"))
         given = query.get("token", [""])[0]
         if scope["method"] != "GET" or not self._token or not _same(given, self._token):
-            raise Refused(401, "This link was used before, or is not right. Start the desk anew.")
+            raise Refused(
+                401,
+                "This link was used before, or is not right. "
+                "End the desk and start it again: it prints a new link.",
+            )
         self._token = ""
         key = secrets.token_urlsafe(32)
         self._sessions[key] = Session(None)

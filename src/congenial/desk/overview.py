@@ -15,7 +15,7 @@ from congenial.ledger.roles import role_of
 from congenial.publication.draft import write_draft
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import standing
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from starlette.responses import Response
 
+from congenial.data.predicate import parse
 from congenial.desk import plan_edits
-from congenial.desk.rendering import render
+from congenial.desk.rendering import render, sentence
 from congenial.desk.visit import Visit, as_json
 from congenial.desk.workspace import PlanConflictError, save, text_digest
 from congenial.errors import CongenialError, PlanError
+from congenial.kinds.registry import of_section
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import difference
 
@@ -103,10 +105,26 @@ def problem_of(visit: Visit, text: str) -> dict[str, str]:
     """What is wrong with a plan's text, if anything; reads no data."""
     try:
         plan = visit.parsed(text)
-        _ = plan.schema, plan.invariants, plan.source, plan.ledger
+        _ = plan.invariants, plan.source, plan.ledger
+        _refuse_unknown_names(plan)
     except CongenialError as error:
-        return {"state": "problem", "words": str(error)}
-    return {"state": "fine", "words": "The plan can be read, and its figures go together."}
+        return {"state": "problem", "words": sentence(str(error))}
+    return {
+        "state": "fine",
+        "words": "The plan can be read, and its figures go together. What it costs is under Price.",
+    }
+
+
+def _refuse_unknown_names(plan: Plan) -> None:
+    """SchemaError for a column or a condition that the schema does not know."""
+    for statement in plan.statements:
+        plan.schema.axes(statement.by)
+        for condition, _ in statement.terms:
+            if condition:
+                parse(condition, plan.schema)
+    for section in plan.release:
+        for name in of_section(section).shown(section):
+            plan.schema.axis(name)
 
 
 def check_plan(visit: Visit) -> Response:
@@ -126,7 +144,9 @@ def edit_plan(visit: Visit) -> Response:
     try:
         text = edit(text, *(visit.form.get(field, "") for field in names))
     except CongenialError as error:
-        return as_json({"state": "problem", "words": str(error), "text": None, "form": None})
+        return as_json(
+            {"state": "problem", "words": sentence(str(error)), "text": None, "form": None}
+        )
     return as_json(problem_of(visit, text) | {"text": text, "form": _form_html(visit, text)})
 
 

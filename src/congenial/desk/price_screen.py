@@ -12,7 +12,7 @@ from congenial.errors import CongenialError
 from congenial.ledger.roles import role_of
 from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
 from congenial.report.error_bars import error_bars
 
 SHOWN = 40  # rows of expected errors of one release

@@ -25,7 +25,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"version": __version__, "address": address, "number": number}
+    made.filters["sentence"] = sentence
     return made
+
+
+def sentence(words: str) -> str:
+    """Words of an error as a sentence of a page; a key of the plan at their start stays as it is.
+
+    >>> sentence("the plan has no release."), sentence("schema.age: has no levels.")
+    ('The plan has no release.', 'schema.age: has no levels.')
+    """
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words
 
 
 def address(*parts: str) -> str:

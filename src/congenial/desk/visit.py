@@ -31,7 +31,7 @@ from congenial.errors import CongenialError, LedgerError, PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import Role, allowed, check_role, role_of
 from congenial.publication.plan import Plan
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
 
 # What a page needs: to read, or to add such an event to the ledger; "nothing" has no plan.
 Needs = Literal[

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from congenial.data.source import KINDS_OF_FILE
 from congenial.errors import PlanError
 
 DEPTH = 2  # folders below the desk's own that are looked into
 MOST_FILES = 2000
-DATA = (".csv", ".parquet")
 RESULTS = ("bundles", "published", "data-check")  # folders that the program writes
 NOT_PLANS = ("pyproject.toml", "mkdocs.toml")
 
@@ -41,7 +41,7 @@ class Workspace:
 
     def data_files(self) -> dict[str, Path]:
         """Every file that may hold records, by its key."""
-        return {self.key(one): one for one in self._files() if one.suffix in DATA}
+        return {self.key(one): one for one in self._files() if one.suffix.lower() in KINDS_OF_FILE}
 
     def key(self, path: Path) -> str:
         """The name of a file below the folder, without slashes."""

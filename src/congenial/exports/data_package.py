@@ -8,7 +8,7 @@ from typing import Any
 from congenial.data.csv_text import neutral, rows_csv
 from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
 from congenial.exports.file_names import plain_name, unique_names
-from congenial.publication.bundle import PUBLISHED_COLUMNS, published_rows
+from congenial.publication.bundle_texts import PUBLISHED_COLUMNS, published_rows
 
 PROFILE = "tabular-data-package"
 

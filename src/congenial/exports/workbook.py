@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from congenial.exports.exported_tables import ExportedBundle
 from congenial.exports.file_names import plain_name, unique_names
-from congenial.publication.bundle import PUBLISHED_COLUMNS, published_rows
+from congenial.publication.bundle_texts import PUBLISHED_COLUMNS, published_rows
 
 Cell = object
 Rows = Sequence[Sequence[Cell]]

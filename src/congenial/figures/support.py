@@ -11,10 +11,9 @@ together (the margins of a table) are a `Tie`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +24,7 @@ from congenial.figures.blocks import BlockKind, blocks, margins
 from congenial.figures.cells import first_places
 from congenial.figures.integers import Ints
 from congenial.figures.invariants import Invariants
+from congenial.figures.ties import Pattern, TieKind, Ties
 
 FROZEN = -1  # the cell is known to be zero
 LOOSE = -2  # no sum that contains the cell is published
@@ -56,112 +56,6 @@ def images(invariants: Invariants, names: tuple[str, ...]) -> Images:
         else:
             other *= len(axis.levels)
     return Images(key, keys, other)
-
-
-@dataclass(frozen=True, eq=False)
-class Pattern:
-    """Equations between the sums of some groups. Ties of which the same is said share one.
-
-    `features`, for the margins of a table of groups: each group's level on each feature.
-    """
-
-    equations: Ints
-    features: Ints | None = field(repr=False)
-    _fixed: dict[bytes, bool] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def rank(self) -> int:
-        """Number of independent equations."""
-        return lattice.rank(sp.csr_matrix(self.equations))
-
-    def fixes(self, weights: Any) -> bool:
-        """Whether a sum over whole groups (0 or 1 for each, or weights) follows from them."""
-        row = np.asarray(weights, dtype=np.int64)[None, :]
-        if row.tobytes() not in self._fixed:
-            self._fixed[row.tobytes()] = self._follows(row)
-        return self._fixed[row.tobytes()]
-
-    def _follows(self, row: Ints) -> bool:
-        near = np.linalg.lstsq(self.equations.T.astype(float), row[0].astype(float), rcond=None)[0]
-        if np.abs(near @ self.equations - row).max() > 1e-3 * max(1, np.abs(row).max()):
-            return False  # cheap, and far above what rounding does
-        return lattice.rank(sp.csr_matrix(np.vstack([self.equations, row]))) == self.rank
-
-    @property
-    def balanced(self) -> bool:
-        """Whether the equations fix the total of all groups."""
-        return self.fixes(np.ones(self.equations.shape[1]))
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """Levels of each feature, for the margins of a table of groups."""
-        if self.features is None:
-            return None
-        return tuple(int(level.max()) + 1 for level in self.features.T)
-
-
-@dataclass(frozen=True)
-class Tie:
-    """Groups whose sums T are fixed only together: `equations @ T = values`."""
-
-    groups: Ints
-    pattern: Pattern
-    values: Ints | None = field(repr=False)
-
-    @property
-    def equations(self) -> Ints:
-        """One row for each equation, one column for each group."""
-        return self.pattern.equations
-
-    @property
-    def features(self) -> Ints | None:
-        """Each group's level on each feature, for the margins of a table of groups."""
-        return self.pattern.features
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """Levels of each feature, for the margins of a table of groups."""
-        return self.pattern.shape
-
-
-@dataclass(frozen=True, eq=False)
-class TieKind:
-    """Ties of one pattern: the groups and the values of each (one tie a line)."""
-
-    groups: Ints = field(repr=False)
-    pattern: Pattern
-    values: Ints | None = field(repr=False)
-
-
-class Ties(Sequence[Tie]):
-    """The ties of a table, kind by kind; single ones are made when they are asked for."""
-
-    def __init__(self, kinds: Iterable[TieKind] = ()) -> None:
-        self.kinds = tuple(kinds)
-        self._ends = np.cumsum([0, *(len(one.groups) for one in self.kinds)])
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    @overload
-    def __getitem__(self, number: int) -> Tie: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> list[Tie]: ...
-
-    def __getitem__(self, number: int | slice) -> Tie | list[Tie]:
-        """A tie by its number, which runs through one kind after another."""
-        if isinstance(number, slice):
-            return [self[i] for i in range(*number.indices(len(self)))]
-        at = range(len(self))[number]
-        which = int(np.searchsorted(self._ends, at, side="right")) - 1
-        return self._tie(self.kinds[which], at - int(self._ends[which]))
-
-    def __iter__(self) -> Iterator[Tie]:
-        return (self._tie(kind, i) for kind in self.kinds for i in range(len(kind.groups)))
-
-    def _tie(self, kind: TieKind, i: int) -> Tie:
-        return Tie(kind.groups[i], kind.pattern, None if kind.values is None else kind.values[i])
 
 
 @dataclass(frozen=True)

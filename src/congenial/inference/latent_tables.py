@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import InferenceError
-from congenial.figures.support import FROZEN, LOOSE, Support, Tie
+from congenial.figures.support import FROZEN, LOOSE, Support
+from congenial.figures.ties import Tie
 from congenial.inference.cell_noise import Floats, Ints
 
 FIXED = FROZEN

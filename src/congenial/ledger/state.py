@@ -20,7 +20,6 @@ from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
-from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.descriptions import AnyDescription, read_description
 from congenial.privacy.tradeoff import Tradeoff
@@ -135,6 +134,8 @@ class LedgerState:
 
         What a sampler is off by counts where a stored description leaves it out, too.
         """
+        from congenial.privacy.columns_error import with_sampler_error
+
         descriptions = [with_sampler_error(one) for one in descriptions]
         if reading == "robust":
             return joint_loss(descriptions, self.adjacency)

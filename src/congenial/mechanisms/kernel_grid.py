@@ -19,7 +19,8 @@ from flint import fmpz_mat
 from congenial.errors import StructureError
 from congenial.figures.integers import kernel
 from congenial.figures.lattice import Ints, is_grid
-from congenial.figures.support import LOOSE, Pattern, Support
+from congenial.figures.support import LOOSE, Support
+from congenial.figures.ties import Pattern
 from congenial.sampling.inversion import Floats
 
 REMEDY = "Use mechanism = 'congenial_gaussian' with rho, or release fewer levels."

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from congenial.figures.blocks import BlockKind
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
-from congenial.pairs.set_cover import Cover, hardest_cover
+
+if TYPE_CHECKING:
+    from congenial.pairs.set_cover import Cover
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,8 @@ class Crossing:
         """Most people ever needed to show all levels of some answer, `without` one of them: of
         some blocks, those that say the same once, the most features and people first.
         """
+        from congenial.pairs.set_cover import Cover, hardest_cover
+
         if self.totals is None or self.people is None:
             features = np.unique(self.margins[blocks])[::-1]
             yield from (Cover(max(1, int(one)), False) for one in features)

@@ -54,7 +54,8 @@ from congenial.errors import GuaranteeError
 from congenial.figures.integers import rational_kernel
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, Limits, limits
-from congenial.figures.support import LOOSE, Support, Tie, support
+from congenial.figures.support import LOOSE, Support, support
+from congenial.figures.ties import Tie
 from congenial.privacy.enumerated_price import Enumerated, enumerate_pairs
 from congenial.privacy.step_prices import any_step, bounded_sum, line_steps, one_sum
 

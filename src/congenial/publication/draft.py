@@ -37,13 +37,14 @@ def write_draft(source: Path, out: Path, *, levels_from_data: bool = False) -> d
             f"'{out}' is already there; init never overwrites.", remedy="Choose another with --out."
         )
     columns = columns_of(source)
+    encoding = encoding_of(source)
     unit = next((name for name in columns if re.search(r"(^|_)id$", name, re.IGNORECASE)), None)
     variables = {name: kind for name, kind in columns.items() if name != unit}
     if not any(kind != "other" for kind in variables.values()):
         raise DataError(f"'{source.name}' has no column that a plan could protect.")
-    levels = _levels(source, variables) if levels_from_data else {}
+    levels = _levels(source, variables, encoding) if levels_from_data else {}
     relative = Path(os.path.relpath(source, out.parent)).as_posix()
-    text = draft(relative, unit, variables, levels)
+    text = draft(relative, unit, variables, levels, encoding)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("x", encoding="utf-8") as file:
@@ -60,6 +61,7 @@ def draft(
     unit: str | None,
     variables: Mapping[str, Kind],
     levels: Mapping[str, list[str]] | None = None,
+    encoding: str | None = None,
 ) -> str:
     """The text of a plan with places to fill in.
 
@@ -70,11 +72,13 @@ def draft(
     own = f"unit = {quoted(unit)}" if unit else '# unit = "..."'
     table = [name for name, kind in variables.items() if kind != "other"][:2]
     note = f"# WARNING: {FROM_DATA}.\n" if levels else ""
+    written = f"encoding = {quoted(encoding)}" if encoding else ""
+    codec = f"\n{written:<32} # the file is not in UTF-8; a guess" if encoding else ""
     schema = "\n".join(_attribute(name, kind, levels.get(name)) for name, kind in variables.items())
     return f"""# A draft: replace what is marked FILL IN, then run `congenial check` on this file.
 {note}
 [data]
-source = {quoted(source)}
+source = {quoted(source)}{codec}
 {own:<32} # {"one row each, checked" if unit else "FILL IN the column that names a person"}
 
 [schema]                         # fixed without looking at the data; it is published
@@ -122,14 +126,7 @@ def columns_of(source: Path) -> dict[str, Kind]:
     """
     from congenial.data.source import KINDS_OF_FILE
 
-    path = source
-    if source.is_dir():
-        inside = sorted(one for one in source.iterdir() if one.name[0] not in "._")
-        path = inside[0] if inside else source
-    if not path.is_file():
-        raise DataError(
-            f"there is no file at '{source}'.", remedy="Give a CSV, Parquet or Excel file."
-        )
+    path = _first_file(source)
     kind = KINDS_OF_FILE.get(path.suffix.lower())
     if kind is None:
         raise DataError(
@@ -138,6 +135,39 @@ def columns_of(source: Path) -> dict[str, Kind]:
         )
     readers = {"parquet": _parquet_columns, "excel": _excel_columns, "csv": _csv_columns}
     return readers[kind](path)
+
+
+def _first_file(source: Path) -> Path:
+    path = source
+    if source.is_dir():
+        inside = sorted(one for one in source.iterdir() if one.name[0] not in "._")
+        path = inside[0] if inside else source
+    if not path.is_file():
+        raise DataError(
+            f"there is no file at '{source}'.", remedy="Give a CSV, Parquet or Excel file."
+        )
+    return path
+
+
+def encoding_of(source: Path) -> str | None:
+    """What a CSV file is probably written in, where its beginning is not UTF-8; None otherwise."""
+    from congenial.data.source import KINDS_OF_FILE
+
+    path = _first_file(source)
+    if KINDS_OF_FILE.get(path.suffix.lower()) != "csv":
+        return None
+    try:
+        _beginning(path, "utf-8-sig")
+    except UnicodeDecodeError:
+        from congenial.data.file_problems import guessed_encoding
+
+        return guessed_encoding(path)
+    return None
+
+
+def _beginning(path: Path, encoding: str) -> str:
+    with path.open(encoding=encoding, newline="") as file:
+        return file.read(AHEAD)
 
 
 def _parquet_columns(path: Path) -> dict[str, Kind]:
@@ -178,20 +208,28 @@ def _csv_columns(path: Path) -> dict[str, Kind]:
     from congenial.data.source import DELIMITERS
 
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            text = file.read(AHEAD)
+        text = _beginning(path, encoding_of(path) or "utf-8-sig").removeprefix("\ufeff")
         whole = text if len(text) < AHEAD else text[: text.rfind("\n") + 1] or text
         readings = [
             list(csv.reader(io.StringIO(whole, newline=""), delimiter=mark)) for mark in DELIMITERS
         ]
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise DataError(f"'{path.name}' cannot be read as CSV in UTF-8.") from None
+        raise DataError(
+            f"'{path.name}' cannot be read as CSV.",
+            remedy="Its first line names the columns, and each line after it is a record.",
+        ) from None
     return _named(path, max(readings, key=lambda rows: len(rows[0]) if rows else 0))
 
 
 def _named(path: Path, rows: Sequence[Sequence[str]]) -> dict[str, Kind]:
     """The names in the first row; DataError where it looks like a record."""
     names, *records = rows or [[]]
+    nameless = [str(place) for place, name in enumerate(names, 1) if not name.strip()]
+    if nameless:
+        raise DataError(
+            f"the header of '{path.name}' leaves column {', '.join(nameless)} without a name.",
+            remedy="Write a name for every column in the first row of the file.",
+        )
     if not _are_names(names, records):
         # A record taken for a header would put confidential values in the plan.
         raise DataError(
@@ -219,16 +257,19 @@ def _are_names(names: Sequence[str], records: Sequence[Sequence[str]]) -> bool:
     return bool(names) and once and lettered and not recur
 
 
-def _levels(source: Path, variables: Mapping[str, Kind]) -> dict[str, list[str]]:
+def _levels(
+    source: Path, variables: Mapping[str, Kind], encoding: str | None
+) -> dict[str, list[str]]:
     """Levels that occur in the text columns, where there are few enough to be a code list."""
-    from congenial.data.engines.duckdb_source import open_duckdb
+    from congenial.data.engines.duckdb_source import open_files
+    from congenial.data.file_format import FileFormat
     from congenial.data.source import guarded
     from congenial.data.sql import DUCKDB
 
     texts = [name for name, kind in variables.items() if kind == "text"]
     if not texts:
         return {}
-    opened = open_duckdb(source, texts)
+    opened = open_files(source, texts, FileFormat(encoding=encoding))
     found = {}
     for name in texts:
         column = DUCKDB.identifier(name)

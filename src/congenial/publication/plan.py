@@ -7,153 +7,45 @@ value, the rule and the remedy.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import tomllib
 from dataclasses import replace
-from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import Field, GetCoreSchemaHandler, ValidationError, field_validator, model_validator
+from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import CoreSchema, core_schema
 
 from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
-from congenial.data.file_format import FileFormat, PlannedSource
+from congenial.data.file_format import PlannedSource
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
-from congenial.errors import DataError, PlanError, StructureError
+from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import (
     Statement,
-    at_least,
-    at_most,
-    count,
-    linear,
-    margin,
-    structural_zeros,
-    total,
 )
 from congenial.kinds import registry
-from congenial.kinds.kind import Kind, NamedSection, Positive, Section
-from congenial.ledger.budget import Budget
+from congenial.kinds.kind import Kind, NamedSection, Section
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
-from congenial.publication.derive_entry import DeriveEntry
+from congenial.publication.plan_sections import (
+    AboutSection,
+    BudgetSection,
+    DataSection,
+    DeriveEntry,
+    PublishEntry,
+)
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
     from congenial.ledger.state import Unit as UnitKind
 
 S = TypeVar("S", bound=NamedSection)
-
-
-class DataSection(Section):
-    """[data]: where the confidential records are, and who is one person."""
-
-    source: str
-    unit: str | None = None
-    max_rows: int | None = Field(default=None, ge=1)
-    resume: str | None = None
-    separator: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-
-    @model_validator(mode="after")
-    def _readable(self) -> DataSection:
-        try:
-            FileFormat(self.separator, self.encoding, self.sheet)
-        except DataError as error:
-            raise ValueError(str(error).rstrip(".")) from None
-        return self
-
-    @property
-    def file_format(self) -> FileFormat:
-        """How the files are written."""
-        return FileFormat(self.separator, self.encoding, self.sheet)
-
-
-class AboutSection(Section):
-    """[about]: words for readers of what comes out."""
-
-    title: str = ""
-    agency: str = ""
-    date: str = ""
-    contact: str = ""
-
-    @field_validator("date", mode="before")
-    @classmethod
-    def _written(cls, value: Any) -> Any:
-        return value.isoformat() if isinstance(value, date) else value
-
-
-class PublishEntry(Section):
-    """One entry of [publish]: a statistic published exactly, unprotected."""
-
-    total: Literal[True] | None = None
-    margin: list[str] | None = None
-    count: str | None = None
-    linear: dict[str, int] | None = None
-    structural_zeros: str | None = None
-    by: list[str] = []
-    at_least: int | None = None
-    at_most: int | None = None
-    because: str = ""
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> PublishEntry:
-        kinds = ("total", "margin", "count", "linear", "structural_zeros")
-        given = [kind for kind in kinds if getattr(self, kind) is not None]
-        if len(given) != 1:
-            raise ValueError(f"must have exactly one of {', '.join(kinds)}")
-        if self.at_least is not None and self.at_most is not None:
-            raise ValueError("must have at_least or at_most, not both; write two entries")
-        if self.by and given[0] in ("margin", "structural_zeros"):
-            raise ValueError(f"cannot split {given[0]} by axes; leave `by` out")
-        return self
-
-    def statement(self, label: str) -> Statement:
-        """The figure this entry stands for."""
-        if self.total is not None:
-            made = total(self.by)
-        elif self.margin is not None:
-            made = margin(*self.margin)
-        elif self.count is not None:
-            made = count(self.count, self.by)
-        elif self.linear is not None:
-            made = linear(self.linear, self.by)
-        else:
-            made = structural_zeros(self.structural_zeros or "")
-        if self.at_least is not None:
-            made = at_least(made, self.at_least)
-        elif self.at_most is not None:
-            made = at_most(made, self.at_most)
-        return made.named(label, self.because)
-
-
-class BudgetSection(Section):
-    """[budget]: the ledger of this population and what may be spent on it in all."""
-
-    ledger: str = "ledger.sqlite"
-    epsilon: Positive | None = None
-    delta: Positive | None = None
-    rho: Positive | None = None
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> BudgetSection:
-        if (self.epsilon is None) == (self.rho is None):
-            raise ValueError("must have epsilon (with or without delta) or rho")
-        if self.delta is not None and self.epsilon is None:
-            raise ValueError("delta goes with epsilon")
-        return self
-
-    def budget(self) -> Budget:
-        """The limit the ledger enforces."""
-        return Budget(self.epsilon, self.delta, self.rho)
 
 
 class _AnyKind:
@@ -247,7 +139,9 @@ class Plan(Section):
         try:
             return cls.model_validate(values | {"folder": folder})
         except ValidationError as error:
-            raise PlanError(_first_problem(error, values)) from None
+            from congenial.publication.plan_problems import first_problem
+
+            raise PlanError(first_problem(error, values)) from None
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
@@ -407,65 +301,3 @@ def _refuse_password(key: str, address: str) -> None:
         raise PlanError(
             f"{key}: a plan must not hold a password.", remedy="Put it in ~/.pgpass or PGPASSWORD."
         )
-
-
-def _first_problem(error: ValidationError, values: dict[str, Any]) -> str:
-    """Key, value, rule and remedy of the first problem in a plan."""
-    problems = error.errors(include_url=False)
-    # A misspelt key is both unknown and missing; the first says more.
-    problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
-    where, keys = _place(problem["loc"])
-    key = _key(where, values)
-    if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
-        hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
-        return f"{key}: unknown key.{hint}"
-    if problem["type"] == "missing":
-        return f"{key}: missing. Add it; see docs/reference/plan.md."
-    rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    shown = problem["input"]
-    value = f" = {_written(shown)}" if isinstance(shown, str | int | Decimal) else ""
-    if problem["type"] == "list_type" and isinstance(shown, str):
-        return f"{key}{value}: must be a list. Write [{_written(shown)}]."
-    if problem["type"] == "string_pattern_mismatch":  # only names have a pattern
-        rule = "must be a letter or digit, then letters, digits, '-', '_'; at most 64"
-    if problem["type"] == "literal_error" and where[-1] == "total":
-        rule = "must be true; otherwise leave the entry out"
-    return f"{key}{value}: {rule}. See docs/reference/plan.md."
-
-
-def _written(value: str | int | Decimal) -> str:
-    """A value as a plan writes it: texts are quoted, so that "1" is not taken for 1."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
-
-
-def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
-    """A place in words: a release by its name where it has one."""
-    words = ".".join(str(part) for part in where) or "the plan"
-    if where[:1] != ("release",) or len(where) < 2 or not isinstance(where[1], int):
-        return words
-    section = values["release"][where[1]]
-    name = section.get("name") if isinstance(section, dict) else None
-    told = f"release '{name}'" if isinstance(name, str) else f"release number {where[1] + 1}"
-    return ": ".join([told, *words.split(".", 2)[2:]])
-
-
-def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list[str]]:
-    """Where a problem is, as the plan writes it, and the keys that are allowed there."""
-    sections: dict[Any, type[Section]] = {
-        "data": DataSection,
-        "publish": PublishEntry,
-        "derive": DeriveEntry,
-        "about": AboutSection,
-        "budget": BudgetSection,
-    }
-    model: type[Section] = Plan
-    if location[:1] == ("release",) and len(location) > 2:  # release, its number, its kind
-        model = registry.by_key(str(location[2])).section
-        location = (*location[:2], *location[3:])
-    elif len(location) > 1:
-        model = sections.get(location[0], Plan)
-    names = [field.alias or name for name, field in model.model_fields.items() if name != "folder"]
-    return location, names

@@ -15,7 +15,7 @@ from congenial.ledger.approvals import Review, Standing
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.plan_review import PlanReview
 from congenial.publication.plan import Plan
-from congenial.publication.workflow import open_ledger
+from congenial.publication.plan_ledger import open_ledger
 
 
 @dataclass(frozen=True)

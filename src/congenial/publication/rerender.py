@@ -21,7 +21,8 @@ from congenial.errors import CongenialError
 from congenial.kinds.kind import Check
 from congenial.kinds.registry import by_name
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication.bundle import citation, read_text, readme
+from congenial.publication.bundle import read_text
+from congenial.publication.bundle_texts import citation, readme
 from congenial.report.render import differences, stated
 
 

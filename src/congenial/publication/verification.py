@@ -32,13 +32,13 @@ from congenial.publication.bundle import (
     as_json,
     checked_folders,
     index_of,
-    published_csv,
     read,
     read_bytes,
     read_index,
     read_text,
     sha256,
 )
+from congenial.publication.bundle_texts import published_csv
 from congenial.publication.rerender import comparable, nothing_else, states
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
 from congenial.publication.spending import is_account

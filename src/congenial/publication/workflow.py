@@ -3,10 +3,6 @@
 
 The order of a release, so that a crash never under-counts, is in `drawing`. Whatever was marked as
 drawn stays spent.
-
-A plan that names another ledger than the one that counts would get a fresh budget. published.json
-therefore notes the ledger that recorded the figures, by the digest of its first event, which no two
-share, not by the spelling of a path or URL, so that a ledger may be moved or renamed.
 """
 
 from __future__ import annotations
@@ -14,20 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import (
-    BudgetError,
-    CongenialError,
-    LedgerError,
-    MandateError,
-    PlanError,
-    StructureError,
-)
+from congenial.errors import BudgetError, MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate
@@ -40,17 +29,19 @@ from congenial.publication import bundle
 from congenial.publication.claim import begun
 from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import (
+    PUBLISHED,
+    exact_figures,
+    note,
+    open_ledger,
+    opened_or_made,
+)
 
 if TYPE_CHECKING:
     from congenial.data.table import Table
     from congenial.publication.publish_preview import PublishPreview
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
-PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
-RIGHT_LEDGER = (
-    "Name the ledger that recorded them in the plan (the file says where it was, under "
-    "recorded_in), restoring it if need be; for another population, use another folder."
-)
 
 FEWER_THAN = 3  # people that a figure may be about before it is pointed out
 
@@ -118,43 +109,6 @@ def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
     return tuple(section.name for section in plan.release if section.name in drawn)
 
 
-def open_ledger(
-    plan: Plan, create: bool, timeout: float = 10.0, who: str | None = None
-) -> Ledger | None:
-    """The plan's ledger; None when it does not exist yet and is not to be created.
-
-    `who` writes to it, by default the system's user. Refused where it is missing though figures
-    beside the plan were recorded in one.
-    """
-    if not Ledger.exists(plan.ledger, timeout):
-        refuse_fresh_start(plan)
-        if not create:
-            return None
-    ledger = Ledger.open(
-        plan.ledger,
-        schema=plan.schema,
-        adjacency=plan.unit_kind,
-        max_rows=plan.data.max_rows,
-        budget=plan.budget.budget(),
-        timeout=timeout,
-        who=who,
-    )
-    refuse_other_ledger(plan, ledger)
-    return ledger
-
-
-def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
-    """All figures that are exact once the plan's are published: those of the ledger too, which the
-    plan need not name. With values where everything is published.
-    """
-    if ledger is None:
-        return plan.invariants
-    known = ledger.figures
-    if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
-        known = replace(known, schema=plan.schema)  # the same population in other words
-    return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
-
-
 def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], figures: Invariants) -> None:
     """What cannot work under these figures says so, before anything is recorded or drawn."""
     for section in sections:
@@ -194,7 +148,7 @@ def publish(
     if confirm is not None:
         confirm(_preview(figures, table, before, FEWER_THAN))
     known = Invariants(plan.schema) if before is None else before.figures
-    ledger = _now_open(plan, before, who)
+    ledger = opened_or_made(plan, before, who)
     repricing = ledger.publish(
         figures, accept_weaker=accept_weaker, plan_digest=plan.digest_with_files
     )
@@ -270,8 +224,10 @@ def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]
     """Plain files, replaced one by one through a temporary name; the ledger already has the
     record.
     """
+    from congenial.publication.bundle_texts import published_csv
+
     content = {
-        "published.csv": bundle.published_csv(figures),
+        "published.csv": published_csv(figures),
         "published.json": json.dumps(
             recorded | {"schema": figures.schema.to_dict()} | figures.to_dict(),
             indent=1,
@@ -335,7 +291,7 @@ def release(
     _refuse_price(plan, built, name, before)
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
-        ledger = _now_open(plan, before, who)  # only now: a new ledger fixes the schema
+        ledger = opened_or_made(plan, before, who)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
 
 
@@ -368,13 +324,6 @@ def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:
         ledger.refuse_unapproved(plan.digest_with_files)
 
 
-def _now_open(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:
-    """The ledger as it was opened, or one that is made now."""
-    found = open_ledger(plan, create=True, who=who) if ledger is None else ledger
-    assert found is not None
-    return found
-
-
 def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     """BudgetError when the budget does not allow all these releases together; draws nothing."""
     names = [name for name in names if not begun(plan.folder / "bundles" / name)]
@@ -397,59 +346,3 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
             "Nothing was drawn.",
             remedy="Ask for less, or draw some of them with --name.",
         )
-
-
-def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
-    """Where the figures are recorded: as the plan spells a file, a URL without its secrets."""
-    spelled = plan.budget.ledger
-    place = ledger.where if "://" in ledger.where else spelled
-    return {"recorded_in": place, "ledger": ledger.identity}
-
-
-def refuse_fresh_start(plan: Plan) -> None:
-    """A ledger that went missing must not become a fresh budget."""
-    if _recorded(plan) is not None:
-        raise LedgerError(
-            f"there is no ledger at '{plan.ledger}', but '{_file(plan)}' was recorded in "
-            "a ledger: what was spent is unknown.",
-            remedy=RIGHT_LEDGER,
-        )
-
-
-def refuse_other_ledger(plan: Plan, ledger: Ledger) -> None:
-    """Figures beside the plan that another ledger recorded were not counted in this one.
-
-    Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this ledger.
-    """
-    recorded = _recorded(plan)
-    if recorded is None:
-        return
-    identity = recorded.get("ledger")
-    same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
-    if not same:
-        raise LedgerError(
-            f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
-            "on these data is counted there.",
-            remedy=RIGHT_LEDGER,
-        )
-
-
-def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
-    try:
-        figures = Invariants.from_dict(ledger.schema, recorded)
-    except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
-        return False
-    return set(figures.statements) <= set(ledger.figures.statements)
-
-
-def _file(plan: Plan) -> Path:
-    return plan.folder / PUBLISHED / "published.json"
-
-
-def _recorded(plan: Plan) -> dict[str, Any] | None:
-    """What published.json says, if it is there and names a ledger."""
-    try:
-        read = json.loads(_file(plan).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return read if isinstance(read, dict) and read.get("recorded_in") is not None else None

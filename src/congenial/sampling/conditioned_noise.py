@@ -15,7 +15,8 @@ import numpy as np
 
 from congenial.errors import StructureError
 from congenial.figures.alike import equal_lines
-from congenial.figures.support import LOOSE, Support, Tie
+from congenial.figures.support import LOOSE, Support
+from congenial.figures.ties import Tie
 from congenial.sampling.choice import ChosenLaw, TablePart, choose
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.crossing.proposals import ProposedNoise

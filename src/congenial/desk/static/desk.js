@@ -18,7 +18,7 @@ function startEditor(editor) {
   const check = document.getElementById("check");
   const form = document.getElementById("form");
   const unsaved = document.getElementById("unsaved");
-  const saved = text.value;
+  const saved = text.defaultValue;  // the value may be one that the browser kept, or typed before this runs
   let timer = 0;
   let latest = 0;
 
@@ -97,6 +97,10 @@ function startEditor(editor) {
   window.addEventListener("beforeunload", (event) => {
     if (text.value !== saved && !editor.dataset.leaving) event.preventDefault();
   });
+  if (text.value !== saved) {
+    mark();
+    checkText();
+  }
   text.form.addEventListener("submit", () => { editor.dataset.leaving = "yes"; });
 }
 

@@ -19,7 +19,8 @@ from congenial.figures import lattice
 from congenial.figures.alike import equal_lines
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import bound_rows
-from congenial.figures.support import LOOSE, Pattern, Support, Tie, support
+from congenial.figures.support import LOOSE, Support, support
+from congenial.figures.ties import Pattern, Tie
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.conforming_tables import ConformingTables
 from congenial.mechanisms.projection.node_fit import fit_nodes, is_node_fit, node_order_of

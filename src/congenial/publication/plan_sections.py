@@ -1,7 +1,8 @@
-"""[derive]: columns that a plan makes from the columns of the data, before anything is counted.
+"""The sections of a plan but its releases: [data], [about], [publish], [budget], [derive].
 
-Their keys are those of a curator; what each does is in `congenial.data.derive`. A recoding may come
-from a CSV file with a header and two columns, the value found and the value wanted.
+Their keys are those of a curator; docs/reference/plan.md has a row for each. What a derived column
+does is in `congenial.data.derive`; a recoding may come from a CSV file with a header and two
+columns, the value found and the value wanted.
 """
 
 from __future__ import annotations
@@ -12,13 +13,130 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from congenial.errors import PlanError
-from congenial.kinds.kind import Section
+from congenial.data.file_format import FileFormat
+from congenial.errors import DataError, PlanError
+from congenial.figures.statements import (
+    Statement,
+    at_least,
+    at_most,
+    count,
+    linear,
+    margin,
+    structural_zeros,
+    total,
+)
+from congenial.kinds.kind import Positive, Section
+from congenial.ledger.budget import Budget
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
+
+
+class DataSection(Section):
+    """[data]: where the confidential records are, and who is one person."""
+
+    source: str
+    unit: str | None = None
+    max_rows: int | None = Field(default=None, ge=1)
+    resume: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+
+    @model_validator(mode="after")
+    def _readable(self) -> DataSection:
+        try:
+            FileFormat(self.separator, self.encoding, self.sheet)
+        except DataError as error:
+            raise ValueError(str(error).rstrip(".")) from None
+        return self
+
+    @property
+    def file_format(self) -> FileFormat:
+        """How the files are written."""
+        return FileFormat(self.separator, self.encoding, self.sheet)
+
+
+class AboutSection(Section):
+    """[about]: words for readers of what comes out."""
+
+    title: str = ""
+    agency: str = ""
+    date: str = ""
+    contact: str = ""
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _written(cls, value: Any) -> Any:
+        return value.isoformat() if isinstance(value, date) else value
+
+
+class PublishEntry(Section):
+    """One entry of [publish]: a statistic published exactly, unprotected."""
+
+    total: Literal[True] | None = None
+    margin: list[str] | None = None
+    count: str | None = None
+    linear: dict[str, int] | None = None
+    structural_zeros: str | None = None
+    by: list[str] = []
+    at_least: int | None = None
+    at_most: int | None = None
+    because: str = ""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> PublishEntry:
+        kinds = ("total", "margin", "count", "linear", "structural_zeros")
+        given = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have exactly one of {', '.join(kinds)}")
+        if self.at_least is not None and self.at_most is not None:
+            raise ValueError("must have at_least or at_most, not both; write two entries")
+        if self.by and given[0] in ("margin", "structural_zeros"):
+            raise ValueError(f"cannot split {given[0]} by axes; leave `by` out")
+        return self
+
+    def statement(self, label: str) -> Statement:
+        """The figure this entry stands for."""
+        if self.total is not None:
+            made = total(self.by)
+        elif self.margin is not None:
+            made = margin(*self.margin)
+        elif self.count is not None:
+            made = count(self.count, self.by)
+        elif self.linear is not None:
+            made = linear(self.linear, self.by)
+        else:
+            made = structural_zeros(self.structural_zeros or "")
+        if self.at_least is not None:
+            made = at_least(made, self.at_least)
+        elif self.at_most is not None:
+            made = at_most(made, self.at_most)
+        return made.named(label, self.because)
+
+
+class BudgetSection(Section):
+    """[budget]: the ledger of this population and what may be spent on it in all."""
+
+    ledger: str = "ledger.sqlite"
+    epsilon: Positive | None = None
+    delta: Positive | None = None
+    rho: Positive | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> BudgetSection:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError("must have epsilon (with or without delta) or rho")
+        if self.delta is not None and self.epsilon is None:
+            raise ValueError("delta goes with epsilon")
+        return self
+
+    def budget(self) -> Budget:
+        """The limit the ledger enforces."""
+        return Budget(self.epsilon, self.delta, self.rho)
+
 
 # Each kind of derivation, and the keys that go with it.
 KINDS: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,116 @@
+"""The files of a bundle that people read beside the report: README.txt, CITATION.cff, and
+published.csv, which `congenial publish` writes beside the plan too.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from congenial._version import __version__
+from congenial.data.csv_text import is_formula, rows_csv
+from congenial.figures.invariants import Invariants
+from congenial.mechanisms.released import Released
+
+PUBLISHED_COLUMNS = ("figure", "for", "value", "because", "relation")
+RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
+
+
+def published_csv(published: Invariants) -> str:
+    """`published_rows` as CSV; the last column only where there are bounds to tell from figures."""
+    columns = 5 if published.bounds else 4
+    rows = [PUBLISHED_COLUMNS, *published_rows(published)]
+    return rows_csv(row[:columns] for row in rows)
+
+
+def published_rows(published: Invariants) -> list[tuple[str, str, int, str, str]]:
+    """Published figures and public bounds, one for each cell of their axes: label, the levels,
+    value, legal ground, and whether it is exact or a bound.
+    """
+    rows = []
+    for statement, values in zip(published.statements, published.values or (), strict=False):
+        axes = published.schema.axes(statement.by)
+        relation = RELATIONS.get(statement.relation)
+        if statement.bound is not None:
+            values = np.full([len(axis.levels) for axis in axes], statement.bound)
+        if values is None or relation is None:
+            continue
+        for index in np.ndindex(*values.shape):
+            cell = "; ".join(
+                f"{axis.name} = {axis.levels[i]}" for axis, i in zip(axes, index, strict=True)
+            )
+            value = int(values[index])
+            rows.append((statement.label, cell, value, statement.because, relation))
+    return rows
+
+
+def readme(release: Released, promise: str) -> str:
+    """README.txt: the promise, the files, how to begin."""
+    warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
+    files = (
+        *release.contents,
+        ("published.csv, .json", "the figures published exactly, and public bounds"),
+        ("schema.json", "what the cells mean"),
+        ("release.json", "mechanism, guarantee, software, and the digest of every file"),
+        ("report.html", "the same for reading; opens without a network"),
+        ("DIGEST.txt", "SHA-256 of release.json; compare it with the one the publisher announced"),
+    )
+    listed = "\n".join(f"{name:<27}{what}" for name, what in files)
+    usage = "\n".join(f"  {line}" for line in release.usage)
+    note = _csv_note(release)
+    about = release.schema.about
+    title = f"{about.title} ({release.name})" if about.title else release.name
+    told = "".join(f"{name}: {what}\n" for name, what in about.told)
+    return f"""{warning}{title}
+{"=" * len(title)}
+{told}
+What is promised
+{promise}
+
+Files
+{listed}
+
+How to use it
+  import congenial
+  release = congenial.read("<this folder>")
+{usage}
+or, without Python, read the CSV files. The law is in release.json under "description".
+{note}Check the folder with: congenial verify <this folder> --digest <announced digest>
+"""
+
+
+def _csv_note(release: Released) -> str:
+    """What a reader of the CSV files must know, where some text in them is not as it was."""
+    statements = release.published.statements
+    texts = [*getattr(release, "statistics", ()), *(one.label for one in statements)]
+    texts += [one.because for one in statements]
+    for attribute in release.schema.attributes:
+        texts += [attribute.name, *attribute.levels, *attribute.coarser]
+        texts += [label for labels in attribute.coarser.values() for label in labels]
+    if not any(map(is_formula, texts)):
+        return ""
+    return (
+        "In CSV files a text that a spreadsheet would take for a formula begins with an\n"
+        "apostrophe (') that is not part of it; the Parquet and JSON files do without.\n"
+    )
+
+
+def citation(release: Released) -> str:
+    """CITATION.cff."""
+    about = release.schema.about
+    return f"""cff-version: 1.2.0
+message: If you use this release, please cite it and the software that protected it.
+title: {json.dumps(f"{about.title or release.name}: protected {release.kind}")}
+type: dataset
+version: {json.dumps(f"congenial {__version__}")}
+authors:
+  - name: {json.dumps(about.agency) if about.agency else "The publisher of this folder"}
+references:
+  - type: software
+    title: Congenial
+    version: {json.dumps(__version__)}
+    authors:
+      - name: The Congenial developers
+abstract: {json.dumps(release.guarantee.citation)}
+"""

@@ -1,0 +1,124 @@
+"""The ledger of a plan: opened, made when it is absent, and refused where another one counts.
+
+A plan that names another ledger than the one that counts would get a fresh budget. published.json
+therefore notes the ledger that recorded the figures, by the digest of its first event, which no two
+share, not by the spelling of a path or URL, so that a ledger may be moved or renamed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from congenial.errors import CongenialError, LedgerError
+from congenial.figures.invariants import Invariants
+from congenial.ledger.ledger import Ledger
+from congenial.publication.plan import Plan
+
+PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
+RIGHT_LEDGER = (
+    "Name the ledger that recorded them in the plan (the file says where it was, under "
+    "recorded_in), restoring it if need be; for another population, use another folder."
+)
+
+
+def open_ledger(
+    plan: Plan, create: bool, timeout: float = 10.0, who: str | None = None
+) -> Ledger | None:
+    """The plan's ledger; None when it does not exist yet and is not to be created.
+
+    `who` writes to it, by default the system's user. Refused where it is missing though figures
+    beside the plan were recorded in one.
+    """
+    if not Ledger.exists(plan.ledger, timeout):
+        refuse_fresh_start(plan)
+        if not create:
+            return None
+    ledger = Ledger.open(
+        plan.ledger,
+        schema=plan.schema,
+        adjacency=plan.unit_kind,
+        max_rows=plan.data.max_rows,
+        budget=plan.budget.budget(),
+        timeout=timeout,
+        who=who,
+    )
+    refuse_other_ledger(plan, ledger)
+    return ledger
+
+
+def opened_or_made(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:
+    """The ledger as it was opened, or one that is made now."""
+    found = open_ledger(plan, create=True, who=who) if ledger is None else ledger
+    assert found is not None
+    return found
+
+
+def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
+    """Where the figures are recorded: as the plan spells a file, a URL without its secrets."""
+    spelled = plan.budget.ledger
+    place = ledger.where if "://" in ledger.where else spelled
+    return {"recorded_in": place, "ledger": ledger.identity}
+
+
+def refuse_fresh_start(plan: Plan) -> None:
+    """A ledger that went missing must not become a fresh budget."""
+    if _recorded(plan) is not None:
+        raise LedgerError(
+            f"there is no ledger at '{plan.ledger}', but '{_file(plan)}' was recorded in "
+            "a ledger: what was spent is unknown.",
+            remedy=RIGHT_LEDGER,
+        )
+
+
+def refuse_other_ledger(plan: Plan, ledger: Ledger) -> None:
+    """Figures beside the plan that another ledger recorded were not counted in this one.
+
+    Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this ledger.
+    """
+    recorded = _recorded(plan)
+    if recorded is None:
+        return
+    identity = recorded.get("ledger")
+    same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
+    if not same:
+        raise LedgerError(
+            f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
+            "on these data is counted there.",
+            remedy=RIGHT_LEDGER,
+        )
+
+
+def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
+    try:
+        figures = Invariants.from_dict(ledger.schema, recorded)
+    except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return set(figures.statements) <= set(ledger.figures.statements)
+
+
+def _file(plan: Plan) -> Path:
+    return plan.folder / PUBLISHED / "published.json"
+
+
+def _recorded(plan: Plan) -> dict[str, Any] | None:
+    """What published.json says, if it is there and names a ledger."""
+    try:
+        read = json.loads(_file(plan).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return read if isinstance(read, dict) and read.get("recorded_in") is not None else None
+
+
+def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
+    """All figures that are exact once the plan's are published: those of the ledger too, which the
+    plan need not name. With values where everything is published.
+    """
+    if ledger is None:
+        return plan.invariants
+    known = ledger.figures
+    if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
+        known = replace(known, schema=plan.schema)  # the same population in other words
+    return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)

@@ -1,0 +1,83 @@
+"""What is wrong with a plan, in words: the key as written, the value, the rule, the remedy."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from decimal import Decimal
+from typing import Any
+
+from pydantic import ValidationError
+
+from congenial.kinds import registry
+from congenial.kinds.kind import Section
+from congenial.publication.plan import Plan
+from congenial.publication.plan_sections import (
+    AboutSection,
+    BudgetSection,
+    DataSection,
+    DeriveEntry,
+    PublishEntry,
+)
+
+
+def first_problem(error: ValidationError, values: dict[str, Any]) -> str:
+    """Key, value, rule and remedy of the first problem in a plan."""
+    problems = error.errors(include_url=False)
+    # A misspelt key is both unknown and missing; the first says more.
+    problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
+    where, keys = _place(problem["loc"])
+    key = _key(where, values)
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
+        hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
+        return f"{key}: unknown key.{hint}"
+    if problem["type"] == "missing":
+        return f"{key}: missing. Add it; see docs/reference/plan.md."
+    rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    shown = problem["input"]
+    value = f" = {_written(shown)}" if isinstance(shown, str | int | Decimal) else ""
+    if problem["type"] == "list_type" and isinstance(shown, str):
+        return f"{key}{value}: must be a list. Write [{_written(shown)}]."
+    if problem["type"] == "string_pattern_mismatch":  # only names have a pattern
+        rule = "must be a letter or digit, then letters, digits, '-', '_'; at most 64"
+    if problem["type"] == "literal_error" and where[-1] == "total":
+        rule = "must be true; otherwise leave the entry out"
+    return f"{key}{value}: {rule}. See docs/reference/plan.md."
+
+
+def _written(value: str | int | Decimal) -> str:
+    """A value as a plan writes it: texts are quoted, so that "1" is not taken for 1."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+
+
+def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
+    """A place in words: a release by its name where it has one."""
+    words = ".".join(str(part) for part in where) or "the plan"
+    if where[:1] != ("release",) or len(where) < 2 or not isinstance(where[1], int):
+        return words
+    section = values["release"][where[1]]
+    name = section.get("name") if isinstance(section, dict) else None
+    told = f"release '{name}'" if isinstance(name, str) else f"release number {where[1] + 1}"
+    return ": ".join([told, *words.split(".", 2)[2:]])
+
+
+def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list[str]]:
+    """Where a problem is, as the plan writes it, and the keys that are allowed there."""
+    sections: dict[Any, type[Section]] = {
+        "data": DataSection,
+        "publish": PublishEntry,
+        "derive": DeriveEntry,
+        "about": AboutSection,
+        "budget": BudgetSection,
+    }
+    model: type[Section] = Plan
+    if location[:1] == ("release",) and len(location) > 2:  # release, its number, its kind
+        model = registry.by_key(str(location[2])).section
+        location = (*location[:2], *location[3:])
+    elif len(location) > 1:
+        model = sections.get(location[0], Plan)
+    names = [field.alias or name for name, field in model.model_fields.items() if name != "folder"]
+    return location, names
