@@ -20,11 +20,11 @@ import numpy as np
 
 from congenial import Guarantee, Schema, SemiAdjacent, Table, count, publish, total
 from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.tables_calibration import calibrate_tables
-from congenial.mechanisms.tables_release import TablesRelease
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.design import Aim, Even, Keep
-from congenial.tables.joint_estimator import ends
+from congenial.tables.intervals import ends
 
 DISTRICTS, GROUPS = 60, 6
 MEANS = (0.05, 0.5, 3.0, 30.0, 300.0)

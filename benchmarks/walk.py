@@ -49,7 +49,7 @@ PHASES = {
     "mechanisms/mechanism.py:Mechanism.check": "data",
     "mechanisms/mechanism.py:Mechanism.release": "draw",
     "kinds/single_table_offer.py:made_up": "draw",
-    "report/table_report.py:render": "report",
+    "report/single_table_report.py:render": "report",
     "publication/bundle.py:files_of": "bundle",
     "publication/bundle.py:write": "bundle",
     "publication/bundle.py:assemble": "read back",

@@ -51,6 +51,12 @@ PARTS: dict[str, tuple[str, str, str]] = {
         "{runs:,} runs, {files:,} files and messages read",
         "none came out",
     ),
+    "desk": (
+        "Requests to the desk without a token, with forged forms, in a wrong role, along paths "
+        "that lead out, and mangled",
+        "{requests:,} requests",
+        "none did or showed more than it may",
+    ),
     "mutations": (
         "Calibration constants changed by 20 % in the source",
         "{mutations:,} changes",

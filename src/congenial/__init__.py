@@ -36,46 +36,13 @@ if TYPE_CHECKING:
     from congenial.mechanisms.calibrate import calibrate
     from congenial.mechanisms.congenial import Congenial
     from congenial.mechanisms.projection.projection import project
-    from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.single_table_release import Release
     from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
     from congenial.privacy.guarantee import Guarantee
     from congenial.publication.bundle import read
     from congenial.publication.plan import Plan
     from congenial.publication.verification import verify
     from congenial.sampling.randomness import SeededRandomness
-
-_HOMES = {
-    "Schema": "data.schema",
-    "Table": "data.table",
-    "Unit": "data.schema",
-    "tabulate": "data.tabulate",
-    "Invariants": "figures.invariants",
-    "publish": "figures.invariants",
-    "total": "figures.statements",
-    "margin": "figures.statements",
-    "count": "figures.statements",
-    "linear": "figures.statements",
-    "structural_zeros": "figures.statements",
-    "at_least": "figures.statements",
-    "at_most": "figures.statements",
-    "AddRemove": "pairs.adjacency",
-    "ReplaceOne": "pairs.adjacency",
-    "SemiAdjacent": "pairs.adjacency",
-    "Guarantee": "privacy.guarantee",
-    "Budget": "ledger.budget",
-    "Ledger": "ledger.ledger",
-    "Congenial": "mechanisms.congenial",
-    "calibrate": "mechanisms.calibrate",
-    "project": "mechanisms.projection.projection",
-    "Release": "mechanisms.table_release",
-    "estimate": "inference.estimates.estimating",
-    "infer": "inference.inference",
-    "Plan": "publication.plan",
-    "read": "publication.bundle",
-    "verify": "publication.verification",
-    "SeededRandomness": "sampling.randomness",
-    "CongenialError": "errors",
-}
 
 __all__ = [
     "AddRemove",
@@ -111,4 +78,4 @@ __all__ = [
     "verify",
 ]
 
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

@@ -1,15 +1,17 @@
 """Public names: how a package loads them on first use, and former names that still answer.
 
-A package lists where each of its names lives and calls `load_on_first_use`. Importing the package
-then loads nothing; `from package import Name` loads the one module that defines it. Type checkers
-and the documentation read the same names from imports under `TYPE_CHECKING`.
+A package imports its names under `TYPE_CHECKING`, which type checkers and the documentation read,
+lists them in `__all__` and calls `load_on_first_use`. Importing the package then loads nothing;
+`from package import Name` reads those imports and loads the one module that defines the name.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
 import warnings
-from collections.abc import Mapping
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -18,33 +20,39 @@ from typing import Any
 class LazyPackage(ModuleType):
     """A package whose `__all__` names are loaded when they are first asked for."""
 
+    @cached_property
+    def _homes(self) -> dict[str, tuple[str, str]]:
+        """Module and name there of each public name, from the imports under TYPE_CHECKING."""
+        body = ast.parse(inspect.getsource(self)).body
+        blocks = [one.body for one in body if isinstance(one, ast.If)]
+        imports = [one for block in blocks for one in block if isinstance(one, ast.ImportFrom)]
+        return {
+            alias.asname or alias.name: (str(one.module), alias.name)
+            for one in imports
+            for alias in one.names
+        }
+
     def __getattr__(self, name: str) -> Any:
-        homes: Mapping[str, str] = self.__dict__["_homes"]
-        if name not in homes:
+        if name not in self.__dict__.get("__all__", ()) or name not in self._homes:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        module, _, attribute = homes[name].partition(":")
-        value = getattr(import_module(f"congenial.{module}"), attribute or name)
+        module, attribute = self._homes[name]
+        value = getattr(import_module(module), attribute)
         self.__dict__[name] = value
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Importing a submodule binds it to its package; a public name of that spelling stays itself
         # (`congenial.transport.distance` is the function, also once its module is loaded).
-        if not (isinstance(value, ModuleType) and name in self.__dict__["_homes"]):
+        if not (isinstance(value, ModuleType) and name in self.__dict__["__all__"]):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return list(self.__dict__["__all__"])
 
 
-def load_on_first_use(package: str, homes: Mapping[str, str]) -> None:
-    """Make `package` load its names on first use.
-
-    homes: name -> module below `congenial`, or "module:attribute" for a name that is an alias.
-    """
-    module = sys.modules[package]
-    module.__dict__["_homes"] = homes
-    module.__class__ = LazyPackage
+def load_on_first_use(package: str) -> None:
+    """Make `package` load its names on first use."""
+    sys.modules[package].__class__ = LazyPackage
 
 
 class Renamed:

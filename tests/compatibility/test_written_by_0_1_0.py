@@ -22,7 +22,7 @@ import pytest
 
 from congenial import Ledger, Plan, verify
 from congenial.mechanisms import congenial as congenial_mechanism
-from congenial.mechanisms.table_release import table_csv
+from congenial.mechanisms.single_table_release import table_csv
 from tests.commands import run
 from tests.compatibility.repriced import REPRICED, as_priced_now
 from tests.plain_reports import plain_reports

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-TABLE = """
+_DATA = """
 [data]
-source = "people.parquet"
+source = "people.csv"
 unit = "id"
 [schema]
-county = { levels = ["A", "B", "C"] }
+"""
+
+TABLE = (
+    _DATA.replace(".csv", ".parquet")
+    + """county = { levels = ["A", "B", "C"] }
 sex = { levels = ["f", "m"] }
 age = { edges = [0, 18, 65], top = "65+" }
 [publish]
@@ -21,13 +25,11 @@ nonnegative = "project"
 epsilon = 2
 delta = 1e-6
 """
+)
 
-STATISTICS = """
-[data]
-source = "people.csv"
-unit = "id"
-[schema]
-sex = { levels = ["f", "m"] }
+STATISTICS = (
+    _DATA
+    + """sex = { levels = ["f", "m"] }
 age = { integers = [0, 109] }
 [[release]]
 name = "made"
@@ -43,13 +45,11 @@ persons = "not protected"
 epsilon = 3
 delta = 1e-6
 """
+)
 
-SYNTHETIC = """
-[data]
-source = "people.csv"
-unit = "id"
-[schema]
-county = { levels = ["A", "B", "C"] }
+SYNTHETIC = (
+    _DATA
+    + """county = { levels = ["A", "B", "C"] }
 age = { edges = [0, 18, 65], top = "65+" }
 [publish]
 "Population" = { total = true, by = ["county"], because = "statute" }
@@ -63,21 +63,20 @@ age = { floor = 0.02 }
 [budget]
 epsilon = 10
 """
+)
 
 PARTIAL = SYNTHETIC.replace("county = { floor = 0.02 }\n", "").replace(
     "epsilon = 8\n", 'M = 0.5\npublic = ["county"]\n'
 )
 
-SEX_BY_AGE = """
-[data]
-source = "people.csv"
-unit = "id"
-[schema]
-sex = { levels = ["f", "m"] }
+SEX_BY_AGE = (
+    _DATA
+    + """sex = { levels = ["f", "m"] }
 age = { edges = [0, 18, 65], top = "65+" }
 [publish]
 "Population" = { total = true, because = "statute" }
 """
+)
 
 GIVEN = (
     SEX_BY_AGE
@@ -108,12 +107,9 @@ epsilon = 2
 """
 )
 
-TEST = """
-[data]
-source = "people.csv"
-unit = "id"
-[schema]
-sex = { levels = ["f", "m"] }
+TEST = (
+    _DATA
+    + """sex = { levels = ["f", "m"] }
 age = { edges = [0, 18], top = "18+" }
 [publish]
 "By sex" = { total = true, by = ["sex"], because = "statute" }
@@ -125,6 +121,7 @@ epsilon = 0.1
 [budget]
 epsilon = 2
 """
+)
 
 SEVERAL = (
     TABLE[: TABLE.index("[[release]]")]
@@ -167,12 +164,9 @@ rho = 1
 """
 )
 
-ESTIMATE = """
-[data]
-source = "people.csv"
-unit = "id"
-[schema]
-sex = { levels = ["f", "m"] }
+ESTIMATE = (
+    _DATA
+    + """sex = { levels = ["f", "m"] }
 age = { integers = [0, 109] }
 [[release]]
 name = "made"
@@ -181,3 +175,4 @@ epsilon = 0.1
 [budget]
 epsilon = 2
 """
+)

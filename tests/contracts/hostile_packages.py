@@ -191,7 +191,8 @@ EXCUSED: dict[str, str] = {
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
         PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease""",
     "built by `calibrate`, which is called": """
-        CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy KNorm
+        CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy CongenialLargest
+        CongenialLength KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "takes no argument at all": "Even Largest",
     "built by `calibrate_tables`, `Workload.of`, `share` and `cell_estimates`, called here": """

@@ -15,15 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.schema import Schema
+from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR
+from congenial.figures.statements import margin
+from congenial.figures.support import support
 from congenial.sampling.choice import LAWS
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.crossing.proposals import ProposedNoise
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, IndependentCells
 from congenial.sampling.gauge.knorm_noise import KNormNoise
-from congenial.sampling.independent import IndependentCells
 from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.law import IntegerLaw
+from congenial.sampling.norm_given_sums import NoiseNorm, NormGivenSums
 from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.tree.bounded_sums import BoundedSum
 from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
@@ -163,6 +167,13 @@ def _trees() -> list[LawCase]:
     ]  # fmt: skip
 
 
+def _norm_law(norm: NoiseNorm, scale: Fraction) -> IntegerLaw:
+    """Noise in another norm given both margins of a 2 x 3 table; it is built on other laws."""
+    schema = Schema.from_dict({"a": {"integers": [1, 2]}, "b": {"integers": [1, 3]}})
+    figures = Invariants(schema, (margin("a"), margin("b")))
+    return NormGivenSums(norm, scale, support(figures, ("a", "b")))
+
+
 def law_cases() -> list[LawCase]:
     """Every case; shapes are not square."""
     labels, four, three = np.array([0, 0, 1, 1, 1]), _box(7, 4), _box(9, 3)
@@ -187,6 +198,10 @@ def law_cases() -> list[LawCase]:
               _two_way(3, 4, 3).reshape(-1, 12), _l1),
         _case("chain", LatticeChain(CELL, np.arange(4), MARGINS), crossed, _l1),
         _case("2 x 3", KNormNoise((2, 3), EPS), _two_way(2, 3, 25), _gauge),
+        _case("2 x 3 in the l2 norm", _norm_law("l2", EPS**2), _two_way(2, 3, 20).reshape(-1, 6),
+              lambda u: -float(EPS) * np.sqrt((u**2).sum(axis=1))),
+        _case("2 x 3, largest entry", _norm_law("linf", EPS), _two_way(2, 3, 20).reshape(-1, 6),
+              lambda u: -float(EPS) * np.abs(u).max(axis=1)),
         _case("prior counts", CountsGivenTotal(priors, 6), six,
               lambda c: -0.5 * np.abs(c - [2, 0, 4]).sum(axis=1)),
         *_trees(),
@@ -196,4 +211,4 @@ def law_cases() -> list[LawCase]:
 def without_case() -> set[str]:
     """Laws of the list that no case tries, and cases of no law in the list."""
     tried = {type(case.law) for case in law_cases()}
-    return {law.__name__ for law in tried.symmetric_difference(LAWS)}
+    return {law.__name__ for law in tried.symmetric_difference({*LAWS, NormGivenSums})}

@@ -13,8 +13,7 @@ from scipy import stats
 
 from congenial.errors import StructureError
 from congenial.sampling.choice import LAWS, OPTIONS, TablePart, choose
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.independent import IndependentCells
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, IndependentCells
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import SeededRandomness
 from tests.contracts.laws import CELL, CUBE, LawCase, law_cases, one_way_margins, without_case

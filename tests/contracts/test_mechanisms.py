@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -97,8 +98,8 @@ def test_sampler_and_density_agree(case):
 
 
 def _less_noise(mechanism):
-    scale = mechanism.description.scale
-    return scale * 16 / 25 if mechanism.description.norm == "l2" else scale * 5 / 4
+    factors = {"l2": Fraction(16, 25), "length": Fraction(25, 16)}
+    return mechanism.description.scale * factors.get(mechanism.description.norm, Fraction(5, 4))
 
 
 def p_value(observed, expected) -> float:

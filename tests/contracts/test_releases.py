@@ -16,13 +16,13 @@ from congenial.errors import BundleError, CongenialError, InferenceError, Unansw
 from congenial.kinds import registry
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.mechanisms.released import LEVEL, Interval, Released
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
 from congenial.publication.bundle import write
 from congenial.publication.plan import Plan
-from congenial.synthesis.synthetic_release import SyntheticRelease
+from congenial.synthesis.records_from_models_release import SyntheticRelease
 from tests.kinds.nation_plan import written as nation_plan
 from tests.kinds.test_estimate_plan import PLAN as ESTIMATE_PLAN
 from tests.kinds.test_several_tables import written as several_plan

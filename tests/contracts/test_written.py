@@ -20,7 +20,7 @@ from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.publication import bundle
 from congenial.publication.drawing import rehearse
 from congenial.publication.verification import SYSTEM, verify
-from congenial.report import table_report
+from congenial.report import single_table_report
 from congenial.sampling.randomness import SeededRandomness
 from tests.contracts.cases import cases
 
@@ -37,7 +37,7 @@ def ready(mechanism: Mechanism, draw: Callable[[], Any]) -> Offer:
         mechanism.guarantee,
         draw,
         lambda: made_up(mechanism, "made").made_by(mechanism, mechanism.guarantee),
-        table_report.render,
+        single_table_report.render,
     )
 
 
@@ -51,7 +51,7 @@ def test_bundle_report_and_verify(case: Any, tmp_path: Path) -> None:
     rehearse(ready(mechanism, lambda: None))
     drawn = mechanism.release(case.universe.table, SeededRandomness(SEED), "made")
     promise = drawn.guarantee.explain()
-    page = table_report.render(drawn, promise)
+    page = single_table_report.render(drawn, promise)
     bundle.write(drawn, tmp_path / "made", promise, page).publish()
     assert [one.what for one in verify(tmp_path / "made") if not one.holds] == [SYSTEM]
 
@@ -62,8 +62,10 @@ def test_a_family_without_words_is_found_before_the_draw(
 ) -> None:
     """The negative control: the report of a family that it has no words for fails, in time."""
     mechanism = next(one.mechanism for one in CASES if one.mechanism.description.family == family)
-    words = {name: what for name, what in table_report.FAMILY_WORDS.items() if name != family}
-    monkeypatch.setattr(table_report, "FAMILY_WORDS", words)
+    words = {
+        name: what for name, what in single_table_report.FAMILY_WORDS.items() if name != family
+    }
+    monkeypatch.setattr(single_table_report, "FAMILY_WORDS", words)
     with pytest.raises(KeyError):
         rehearse(ready(mechanism, lambda: pytest.fail("drawn")))
 
@@ -88,9 +90,9 @@ def test_a_release_builds_its_mechanism_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         Mechanism, "__post_init__", lambda self: (built.append(self), usual(self))[0]
     )
-    table_report.render(drawn, drawn.guarantee.explain())
+    single_table_report.render(drawn, drawn.guarantee.explain())
     assert len(built) == 1
     promise = replace(drawn.guarantee, assumptions=("something",))
     kept = drawn.made_by(case.mechanism, promise)
-    table_report.render(kept, promise.explain())
+    single_table_report.render(kept, promise.explain())
     assert (len(built), kept.guarantee) == (1, promise)

@@ -60,6 +60,8 @@ LOOP = asyncio.new_event_loop()  # one for all clients: visitors of a team share
 class Client:
     """A browser that keeps cookies; requests go to the application itself, not over a network."""
 
+    sent = 0  # requests of all clients
+
     def __init__(
         self, app: ASGIApp, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
@@ -68,6 +70,7 @@ class Client:
         self.cookies = self._client.cookies
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        Client.sent += 1
         return LOOP.run_until_complete(self._client.request(method, path, **more))
 
     def get(self, path: str, **more: Any) -> httpx.Response:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,10 @@ from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.server import link, listen, server_of
+from congenial.errors import PlanError
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.workflow import publish, release
 from tests.desk.desks import MARKER, ORIGIN, PLAN, SECRET, write_folder
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -108,8 +110,13 @@ def test_from_a_folder_to_a_published_bundle(desk: Served) -> None:
     page.get_by_role("link", name="plan.toml").click()
     check = page.locator("#check")
     text = page.get_by_label("Text of the plan")
-    text.fill(PLAN.replace("unit =", "units ="))
+    wrong = PLAN.replace("unit =", "units =")
+    text.fill(wrong)
     expect(check).to_contain_text("unknown key")
+    at = wrong.index("units")
+    text.evaluate(f"one => one.setSelectionRange({at}, {at})")
+    text.press("ArrowRight")
+    expect(page.locator("#keys")).to_contain_text("[data] has no key units. Keys of [data]: source")
     text.fill(PLAN)
     expect(check).to_contain_text("can be read")
     page.get_by_label("epsilon of people").fill("2")
@@ -233,6 +240,26 @@ def press_to(page: Page, name: str, most: int = 60) -> None:
     raise AssertionError(f"'{name}' is not reached by the tab key")
 
 
+def test_a_draft_is_filled_in_by_the_form(desk: Served) -> None:
+    """By what the page says, without a line of TOML."""
+    page = desk.page
+    page.locator("select[name=data]").select_option("people.csv")
+    page.get_by_label("Name of the plan").fill("mine")
+    page.get_by_role("button", name="Draft a plan").click()
+    check = page.locator("#check")
+    expect(check).to_contain_text("placeholder")
+    page.get_by_label("Values of county").fill("A, B, C")
+    page.get_by_role("button", name="Set county").click()
+    page.get_by_label("Values of sex").fill("female, male")
+    page.get_by_role("button", name="Set sex").click()
+    expect(check).to_contain_text("can be read")
+    page.get_by_role("button", name="Save the plan").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    page.get_by_role("link", name="Next: check the data").click()
+    page.get_by_role("button", name="Check the records").click()
+    expect(page.get_by_text("every record fitted the plan")).to_be_visible()
+
+
 def test_by_keyboard_only(desk: Served) -> None:
     page = desk.page
     press_to(page, "plan.toml")
@@ -270,6 +297,55 @@ def test_every_page_is_accessible_and_fits(desk: Served, scheme: str) -> None:
         found = Axe().run(page)
         assert found.violations_count == 0, (path, found.generate_report())
     desk.complaints[:] = [one for one in desk.complaints if "404" not in one]
+
+
+def check_page(page: Page, where: str) -> None:
+    """No finding of axe, and nothing too wide, on a screen and on a telephone."""
+    for width in (1200, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        wider = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert wider <= 0, (where, width)
+        found = Axe().run(page)
+        assert found.violations_count == 0, (where, width, found.generate_report())
+
+
+def test_job_and_bundle_are_accessible(desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that runs, one that failed, the page for a draft, and a bundle."""
+    page, go = desk.page, threading.Event()
+
+    def slow(*_: object, progress: Callable[[str], None], **__: object) -> None:
+        progress("reading: 10 of 40 rows")
+        go.wait(WAIT / 1000)
+        raise PlanError("the sea is rough.", remedy="Wait.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("congenial.desk.publication_screen.workflow.publish", slow)
+        desk.go("/plan/plan.toml/release")
+        page.get_by_label("I know that exact figures").check()
+        page.get_by_role("button", name="Publish the figures").click()
+        expect(page.get_by_role("progressbar")).to_have_attribute("value", "25")
+        expect(page.get_by_text("s left in this step")).to_be_visible()
+        check_page(page, "running job")
+        go.set()
+        expect(page.get_by_text("the sea is rough")).to_be_visible()
+        check_page(page, "failed job")
+    desk.go("/")
+    page.get_by_label("Name of the plan").fill("draft")
+    page.get_by_role("button", name="Draft a plan").click()
+    expect(page.get_by_role("button", name="Set county")).to_be_visible()
+    check_page(page, "draft")
+    plan = Plan.load(desk.folder / "plan.toml")
+    publish(plan)
+    release(plan, "people")
+    desk.go("/plan/plan.toml/bundle/people")
+    expect(page.get_by_text("Verified: all")).to_be_visible()
+    check_page(page, "bundle")
+    page.get_by_text("All checks").click()
+    check_page(page, "bundle, all checks")
+    desk.go("/plan/plan.toml/budget")
+    check_page(page, "budget with a release")
 
 
 def test_on_paper_the_content_is_left(desk: Served) -> None:

@@ -14,6 +14,7 @@ from congenial.desk.rendering import render
 from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
+from congenial.publication.json_schema import plan_schema
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from tests.desk.desks import MARKER, PLAN, Team, Visitor, entered, write_folder
@@ -94,7 +95,8 @@ def test_faults_in_the_data_are_told_without_them(folder: Path) -> None:
     assert MARKER not in str(told) + me.get(answer.headers["location"]).text
     assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
     page = me.get("/plan/plan.toml/data").text
-    assert "not in the schema" in page
+    assert "values that the plan does not name" in page
+    assert "Recode them" in page
     assert MARKER not in page
     private = folder / "data-check" / "problems.csv"
     assert private.stat().st_mode & 0o077 == 0
@@ -105,6 +107,35 @@ def test_faults_in_the_data_are_told_without_them(folder: Path) -> None:
         "data-check:problems.csv",
     ):
         assert me.get(f"/plan/{name}").status_code == 404
+
+
+def test_lines_that_quote_no_value_are_added_to_the_plan(folder: Path) -> None:
+    people = folder / "people.csv"
+    people.write_text(people.read_text().replace("female", "FEMALE").replace("A,", f"{MARKER}A,"))
+    me = entered(folder)
+    assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
+    page = me.get("/plan/plan.toml/data").text
+    assert "case = &#34;lower&#34;" in page
+    assert MARKER not in page
+    opened = {"opened": text_digest(PLAN)}
+    stale = me.post("/plan/plan.toml/data/mend", {"opened": text_digest("another")})
+    assert (stale.status_code, (folder / "plan.toml").read_text()) == (409, PLAN)
+    assert me.post("/plan/plan.toml/data/mend", opened).status_code == 303
+    text = (folder / "plan.toml").read_text()
+    assert 'sex = { tidy = "sex", case = "lower" }' in text
+    assert MARKER not in text
+    assert "Add these lines" not in me.get("/plan/plan.toml/data").text
+
+
+def test_a_proposed_plan_is_not_proposed_by_the_one_who_reviews_it(folder: Path) -> None:
+    """Whoever proposes cannot approve: a reviewer must not fall into that."""
+    team = Team(folder)
+    fields = {"digest": Plan.load(folder / "plan.toml").digest_with_files}
+    assert "Propose this plan" in team.visitor("ann").get("/plan/plan.toml/review").text
+    assert team.visitor("ann").post("/plan/plan.toml/propose", fields).status_code == 303
+    seen = team.visitor("bob").get("/plan/plan.toml/review").text
+    assert "Propose this plan" not in seen
+    assert "Approve" in seen
 
 
 def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:
@@ -142,6 +173,25 @@ def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:
 )
 def test_the_form_survives_any_text(text: str) -> None:
     assert "form" in render("plan_form.html", form=form_of(text), may_save=True)
+
+
+def test_labels_are_shown_in_place_of_codes(folder: Path) -> None:
+    plan = folder / "plan.toml"
+    text = PLAN.replace('"male"] }', '"male"], label = "Sex & gender" }')
+    plan.write_text(text.replace('by = ["county"]', 'by = ["sex"]'))
+    me = entered(folder)
+    assert "<b>Population</b>" in me.get("/plan/plan.toml").text
+    assert "sex (Sex &amp; gender)" in me.get("/plan/plan.toml").text
+    assert "county x Sex &amp; gender" in me.get("/plan/plan.toml/price").text
+    assert "Population by Sex &amp; gender" in me.get("/plan/plan.toml/review").text
+
+
+def test_keys_come_from_the_json_schema(folder: Path) -> None:
+    keys = entered(folder).get("/plan-keys").json()
+    assert sorted(keys) == sorted(plan_schema()["properties"])
+    assert {"levels", "edges", "label"} <= set(keys["schema"]["keys"])
+    assert {"table", "tables", "epsilon", "statistics"} <= set(keys["release"]["keys"])
+    assert (keys["publish"]["free"], keys["budget"]["free"]) == (True, False)
 
 
 def test_two_people_save_one_plan(folder: Path) -> None:

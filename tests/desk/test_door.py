@@ -1,6 +1,7 @@
 """The door of the desk: tokens, addresses, forms of other sites, sizes, paths, and hostile noise.
 
 Screens are taken from where they are registered, so that a new one is tested without being named.
+All of it belongs to the audit, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import asyncio
 import random
 import string
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,13 +21,24 @@ from congenial.desk.access import HEADERS
 from congenial.desk.desk_app import SCREENS
 from congenial.desk.desk_settings import LARGEST_REQUEST, DeskSettings
 from congenial.desk.visit import DeskPage
-from congenial.desk.workspace import text_digest
+from congenial.desk.workspace import PlanConflictError, save, text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import allowed
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
-from tests.desk.desks import MARKER, ORIGIN, PLAN, PORT, SECRET, Team, entered, single, write_folder
+from tests.desk.desks import (
+    MARKER,
+    ORIGIN,
+    PLAN,
+    PORT,
+    SECRET,
+    Client,
+    Team,
+    entered,
+    single,
+    write_folder,
+)
 
 EVERY = pytest.mark.parametrize("screen", SCREENS, ids=lambda one: f"{one.method} {one.path}")
 
@@ -33,6 +46,13 @@ EVERY = pytest.mark.parametrize("screen", SCREENS, ids=lambda one: f"{one.method
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "desk")
+
+
+@pytest.fixture(autouse=True)
+def _requests(attempt: Callable[..., None]) -> Iterator[None]:
+    before = Client.sent
+    yield
+    attempt("desk", requests=Client.sent - before)
 
 
 def place(screen: DeskPage) -> str:
@@ -64,6 +84,8 @@ def test_the_token_works_once(folder: Path) -> None:
     assert first.status_code == 303
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
+    again = client.get(f"/enter?token={settings.token}", follow_redirects=False)
+    assert again.headers["location"] == "/"  # the same browser goes on
     client.cookies.clear()
     assert client.get(f"/enter?token={settings.token}").status_code == 401
     assert settings.token not in repr(settings)
@@ -330,6 +352,29 @@ def test_settings_that_would_let_anybody_in_are_refused(folder: Path) -> None:
             DeskSettings(folder, **more)
     with pytest.raises(PlanError, match="no folder"):
         DeskSettings(folder / "none")
+
+
+def test_of_those_who_save_at_once_one_does(folder: Path) -> None:
+    """Eight people opened the same text; what seven of them wrote is refused, and nothing mixed."""
+    path, gate = folder / "plan.toml", threading.Barrier(8)
+
+    def write(n: int) -> bool:
+        gate.wait()
+        try:
+            save(path, PLAN + f"# {n}\n" * 500, text_digest(PLAN))
+        except PlanConflictError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as people:
+        saved = list(people.map(write, range(8)))
+    assert sum(saved) == 1
+    assert path.read_text() == PLAN + f"# {saved.index(True)}\n" * 500
+    assert sorted(one.name for one in folder.iterdir()) == [
+        "counties.csv",
+        "people.csv",
+        "plan.toml",
+    ]
 
 
 # ---- hostile noise -------------------------------------------------------------------------------

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from congenial.desk import plan_edits
 from congenial.errors import PlanError
+from congenial.publication.draft import draft
+from congenial.publication.plan import Plan
 from tests.desk.desks import PLAN
 
 
@@ -43,6 +47,40 @@ def test_lists_over_several_lines_are_left_alone() -> None:
     assert changed == text.replace("epsilon = 1.0", "epsilon = 2")
 
 
+DRAFT = draft("people.csv", None, {"person": "text", "sex": "text", "the age": "text"})
+
+
+def test_a_draft_is_filled_in_by_the_form_alone() -> None:
+    text = plan_edits.set_value(DRAFT, "data", "unit", "person")
+    assert "person" not in plan_edits.read(text)["schema"]
+    text = plan_edits.set_column(text, "sex", "levels", "f, m")
+    text = plan_edits.set_column(text, "the age", "edges", "0, 18, 65")
+    text = plan_edits.set_column(text, "county", "levels", "A, B")
+    text = plan_edits.set_table(text, "first-table", "sex, the age")
+    assert "FILL IN levels" not in text
+    assert "# unit" not in text
+    assert Plan.parse(text, Path()).schema.axis("the age").levels == ("0-17", "18-64", "65+")
+    assert Plan.parse(text, Path()).schema.names == ("sex", "the age", "county")
+    assert plan_edits.remove_column(text, "county").count("\n") == text.count("\n") - 1
+
+
+def test_what_else_is_said_of_a_column_stays() -> None:
+    text = PLAN.replace('"male"] }', '"male"], label = "Sex" }  # of the register')
+    changed = plan_edits.set_column(text, "sex", "levels", "f, m", "unknown")
+    line = 'sex = { levels = ["f", "m"], missing = "unknown", label = "Sex" }  # of the register'
+    assert line in changed
+    assert "missing" not in plan_edits.set_column(changed, "sex", "levels", "f, m")
+
+
+def test_a_line_is_added_to_its_section() -> None:
+    line = 'sex = { tidy = "sex", case = "lower" }'
+    text = plan_edits.add_line(PLAN, "derive", line)
+    assert plan_edits.read(text)["derive"] == {"sex": {"tidy": "sex", "case": "lower"}}
+    assert text.index("[derive]") < text.index("[schema]")
+    text = plan_edits.add_line(text, "data", 'encoding = "cp1252"')
+    assert plan_edits.read(text)["data"]["encoding"] == "cp1252"
+
+
 @pytest.mark.parametrize(
     "edit",
     [
@@ -57,6 +95,14 @@ def test_lists_over_several_lines_are_left_alone() -> None:
         lambda: plan_edits.remove_release("[budget]\n", "people"),
         lambda: plan_edits.add_release(PLAN, "x", "", "rho", "1"),
         lambda: plan_edits.add_release(PLAN, "x", "sex", "sigma", "1"),
+        lambda: plan_edits.set_column(PLAN, "county", "levels", "A"),  # in a file
+        lambda: plan_edits.set_column(PLAN, "sex", "levels", " , "),
+        lambda: plan_edits.set_column(PLAN, "sex", "edges", "a, b"),
+        lambda: plan_edits.set_column("schema = 1\n", "sex", "levels", "a"),
+        lambda: plan_edits.remove_column(PLAN, "age"),
+        lambda: plan_edits.set_table(PLAN, "people", ""),
+        lambda: plan_edits.add_line(PLAN, "data", 'unit = "x"'),
+        lambda: plan_edits.add_line(PLAN, "derive", "no line"),
         # written in a way the edits do not know
         lambda: plan_edits.set_value("budget.epsilon = 1\n", "budget", "epsilon", "2"),
         lambda: plan_edits.remove_figure('[publish."All"]\ntotal = true\n', "All"),

@@ -28,8 +28,8 @@ from congenial.inference.samplers.log_normaliser import Normaliser
 from congenial.mechanisms.wasserstein.base_measure import congenial, prior_congenial, published_sums
 from congenial.mechanisms.wasserstein.base_measure import naive as naive_base
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.scenarios import IndependentRecords
 from congenial.pairs.secrets import SecretPairs
 from congenial.transport.delta_z import delta_z

@@ -11,8 +11,8 @@ import pytest
 
 import congenial
 from congenial.errors import BundleError, InferenceError, PredicateError, UnansweredError
-from congenial.mechanisms.parted_release import PartedRelease
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
 

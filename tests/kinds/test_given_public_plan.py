@@ -277,7 +277,7 @@ def test_an_l2_release_says_that_it_is_a_chain(folder: Path) -> None:
     ("old", "new", "says", "code"),
     [
         (BELIEF, "scenarios = { distance = 0 }", "must be positive", 2),
-        (BELIEF, 'scenarios = { believe = "anything" }', "Other scenarios are for Python", 2),
+        (BELIEF, 'scenarios = { believe = "anything" }', "dependent answers", 2),
         (BELIEF, "scenarios = { distance = 2, believe = 'x' }", "must be { believe", 2),
         (PRIOR, 'base_measure = "flat"', "must be 'naive', 'congenial'", 2),
         (PRIOR, 'base_measure = { prior = "july.csv", alpha = 1 }', "kappa = 0.5", 2),

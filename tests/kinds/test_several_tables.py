@@ -14,11 +14,11 @@ import pytest
 import congenial
 from congenial.errors import InferenceError, PlanError, SchemaError, StructureError
 from congenial.kinds.several_tables_building import automatic
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.publication import bundle as bundles
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
-from congenial.report.tables_report import render
+from congenial.report.several_tables_report import render
 from tests.commands import refused, run
 
 SCHEMA = """

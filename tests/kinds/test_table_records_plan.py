@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import congenial
 from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structural_zeros, total
@@ -16,7 +18,9 @@ from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.from_tables.records_release import TableRecordsRelease
+from congenial.synthesis.from_tables.predicted_error import predicted_errors
+from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
+from congenial.synthesis.from_tables.records_run import RecordsRun
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.table_records import TableRecords
 from tests.commands import run
@@ -93,19 +97,17 @@ def test_changed_records_and_measurements_are_noticed(bundle: Path) -> None:
     release = congenial.read(bundle)
     held = release.checks()
     assert all(held.values())
-    from dataclasses import replace
-
-    fewer = replace(release, records=release.records.slice(1))
+    fewer = replace(release, copies=(release.copies[0].slice(1),))
     assert not all(fewer.checks().values())
     twice = replace(release, measured=(*release.measured, release.measured[0]))
     assert not all(twice.checks().values())
     assert not all(replace(release, measured=()).checks().values())
     assert not all(replace(release, moved=-7).checks().values())
-    kept = release._mechanism().kept
-    truth = np.array([one.sum() for one in np.split(kept.values[0].reshape(2, 3), 3, axis=1)])
-    assert kept.agrees_with(("region",), truth)
-    assert not kept.agrees_with(("region",), truth + 1)
-    finer = replace(release.measured[0], variance=release.measured[0].variance / 2)
+    region = next(i for i, one in enumerate(release.measured) if one.axes != ("sex",))
+    other = replace(release.measured[region], values=release.measured[region].values + 1)
+    changed = (*release.measured[:region], other, *release.measured[region + 1 :])
+    assert not all(replace(release, measured=changed).checks().values())
+    finer = replace(release.measured[0], scale=release.measured[0].scale / 2)
     assert not all(replace(release, measured=(finer, *release.measured[1:])).checks().values())
 
 
@@ -121,7 +123,9 @@ def test_the_promise_counts_look_alikes() -> None:
     tied = TableRecords.calibrate(SemiAdjacent(figures), ("x", "y"), Fraction(1))
     a = tied.adjacency.records
     assert a == 3
-    assert float(tied.variance) == pytest.approx(a**2 * float(free.variance), rel=1e-6)
+    assert float(tied.budget.amount) == pytest.approx(float(free.budget.amount) / a**2, rel=1e-6)
+    assert set(tied.scales) == {("x", "y")}  # what figures settle gets no share
+    assert 1 / tied.budget.pair_scale == pytest.approx(float(tied.budget.amount), rel=1e-5)
     for made in (free, tied):
         assert float(made.guarantee.tradeoff.rho) <= 1
         assert float(made.guarantee.tradeoff.rho) == pytest.approx(1, rel=1e-5)
@@ -140,10 +144,12 @@ def test_losses_of_everything_that_is_measured_stay_below_the_promise() -> None:
         loss = 0.0
         for axes, away in ((("x",), 1), (("y",), 0), (("x", "y"), ())):
             u = tables[0].sum(axis=away) - tables[1].sum(axis=away)
-            loss += float((u**2).sum()) / (2 * float(made.variance_of(axes)))
+            loss += float((u**2).sum()) / (2 * float(made.scales[axes]))
         worst = max(worst, loss)
-    assert worst <= float(made.rho)
-    assert worst == pytest.approx(float(made.rho), rel=1e-5)  # attained where both cells move
+    assert worst <= float(made.budget.amount)
+    assert worst == pytest.approx(
+        float(made.budget.amount), rel=1e-5
+    )  # attained where both cells move
 
 
 def test_choices_follow_their_law() -> None:
@@ -169,8 +175,8 @@ def test_one_column_and_no_rounds() -> None:
     made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("y",), Fraction(1))
     release = made.release(table, SeededRandomness(SEED))
     assert release.names == ("y",)
-    assert made.rounds == 0
-    assert release.records.num_rows == 20
+    assert made.budget.rounds == 0
+    assert release.to_arrow().num_rows == 20
 
 
 def test_a_table_that_a_figure_settles_is_not_measured() -> None:
@@ -182,12 +188,195 @@ def test_a_table_that_a_figure_settles_is_not_measured() -> None:
     assert release.to_pandas()["x"].value_counts().to_dict() == {"q": 13, "p": 7}
 
 
+PURE = PLAN.replace("rho = 2\nrounds = 3", "epsilon = 8").replace("rho = 2", "epsilon = 8")
+
+
+def test_a_pure_promise_from_plan_to_verified_records(tmp_path: Path) -> None:
+    """Double geometric noise; the ledger counts epsilon, and no delta."""
+    plan = written(tmp_path, PURE)
+    workflow.publish(plan)
+    workflow.release(plan, "people")
+    bundle = tmp_path / "bundles" / "people"
+    assert [one.what for one in verification.verify(bundle) if not one.holds] == []
+    release = congenial.read(bundle)
+    assert {one.family for one in release.measured} == {"double_geometric"}
+    assert release.guarantee.tradeoff.words.startswith("epsilon")
+    ledger = open_ledger(plan, create=False)
+    assert ledger is not None
+    assert float(ledger.spent().epsilon) == pytest.approx(8, rel=1e-6)
+    assert ledger.spent().epsilon <= 8
+    assert not ledger.spent().rho
+    measured = json.loads((bundle / "measurements.json").read_text())["measured"]
+    assert all("rate" in one and "variance" not in one for one in measured)
+    other = replace(release.measured[0], family="discrete_gaussian")
+    assert not all(replace(release, measured=(other, *release.measured[1:])).checks().values())
+
+
+def test_copies_and_weights_from_a_plan(tmp_path: Path) -> None:
+    text = PLAN.replace("rounds = 3", "rounds = 3\ncopies = 2\nweights = { income = 4 }")
+    plan = written(tmp_path, text)
+    workflow.publish(plan)
+    workflow.release(plan, "people")
+    bundle = tmp_path / "bundles" / "people"
+    assert [one.what for one in verification.verify(bundle) if not one.holds] == []
+    release = congenial.read(bundle)
+    assert (bundle / "records-2.csv").exists()
+    assert not (bundle / "records.csv").exists()
+    assert len(release.to_pandas(2)) == 900
+    assert not release.to_arrow(1).equals(release.to_arrow(2))
+    scales = {one.axes: one.scale for one in release.measured}
+    assert scales["job",] == pytest.approx(4 * scales["income",], rel=1e-5)
+    ledger = open_ledger(plan, create=False)
+    assert ledger is not None
+    assert ledger.spent().rho <= 2
+    assert not all(replace(release, copies=release.copies[:1]).checks().values())
+
+
+def test_pairs_by_coarser_names(tmp_path: Path) -> None:
+    """Income alone level by level, in pairs by three classes; figures about levels stay exact."""
+    text = PLAN.replace(
+        "200000] }", '200000], within = { class = ["none", "low", "high", "high"] } }'
+    ).replace("rounds = 3", 'rounds = 6\ncoarse = { income = "class" }')
+    plan = written(tmp_path, text)
+    workflow.publish(plan)
+    workflow.release(plan, "people")
+    bundle = tmp_path / "bundles" / "people"
+    assert [one.what for one in verification.verify(bundle) if not one.holds] == []
+    release = congenial.read(bundle)
+    shapes = {one.axes: one.values.shape for one in release.measured}
+    assert shapes["income",] == (4,)
+    assert shapes["class", "job"] == (3, 4)
+    assert release.known("income", "job") == "measured by class"
+    frame = release.to_pandas()
+    drawn = frame[frame["income"] >= 60_000]["job"].value_counts(normalize=True)
+    assert drawn.get("a", 0) < 0.2  # incomes of "a" are below 40,000
+
+
+def test_estimates_come_from_the_measured_tables(bundle: Path) -> None:
+    """The table with the least noise that shows the columns; none, and it is refused."""
+    release = congenial.read(bundle)
+    by_job = congenial.estimate(release, "count() by job", 0.9)
+    job = next(one for one in release.measured if one.axes == ("job",))
+    assert len(by_job) == 4
+    best = release.tables_about(["job"])[0]
+    assert [one.value for one in by_job] == pytest.approx(best.margin("job").tolist())
+    assert best.table == ("job",) or job.scale > best.description.scale
+    exact = release.estimate("count(sex = 'f') by region")
+    assert all(one.low == one.value == one.high for one in exact)
+    found = release.interval("job = 'a'", 0.9)
+    assert found.low <= found.estimate <= found.high
+    missing = [
+        pair
+        for pair in (("income", "job"), ("sex", "job"), ("region", "job"))
+        if release.known(*pair) != "measured"
+    ]
+    for one, other in missing:
+        with pytest.raises(CongenialError, match="together"):
+            congenial.estimate(release, f"count() by {one}, {other}")
+    with pytest.raises(CongenialError, match="one question"):
+        congenial.estimate(release, ["count() by job", "count() by income"], jointly=True)
+    with pytest.raises(CongenialError, match="tables_about"):
+        congenial.estimate(release, lambda table: table.sum())
+    told = run("estimate", bundle, "--of", "count(income >= 60000)", "--json")
+    assert len(told["estimates"]) == 1
+
+
+def test_intervals_from_measured_tables_cover() -> None:
+    """The true count in 200 releases of one table, at 80 %; half as wide ones must not do."""
+    table = Table(SCHEMA, ["x", "y"], [[50, 0, 20], [10, 30, 90]])
+    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1, 10))
+    covered = narrow = 0
+    for seed in range(200):
+        drawn = RecordsRun(made, *made.fetch(table), SeededRandomness(seed), lambda _: None)
+        for axes in made.scales:
+            drawn.measure(axes)
+        release = replace(made.made_up(200), measured=tuple(drawn.measured))
+        one = release.interval("y = 2", 0.8)
+        covered += one.low <= 30 <= one.high
+        half = (one.high - one.estimate) / 2
+        narrow += abs(one.estimate - 30) <= half
+    assert binomtest(covered, 200, 0.8, alternative="less").pvalue > ALPHA
+    assert binomtest(narrow, 200, 0.8, alternative="less").pvalue < ALPHA
+
+
+def test_another_number_of_records(tmp_path: Path) -> None:
+    """Without figures about them there may be more or fewer records than people."""
+    start, end = PLAN.index("[publish]"), PLAN.index("[[release]]")
+    text = (PLAN[:start] + PLAN[end:]).replace("rounds = 3", "rounds = 3\nrecords = 50")
+    plan = written(tmp_path, text)
+    workflow.release(plan, "people")
+    bundle = tmp_path / "bundles" / "people"
+    assert [one.what for one in verification.verify(bundle) if not one.holds] == []
+    assert congenial.read(bundle).to_arrow().num_rows == 50
+
+
+def test_heavier_columns_are_chosen_more_often() -> None:
+    """A score counts less where no heavy column is in the pair."""
+    three = Schema.from_dict({**SCHEMA.to_dict(), "z": {"levels": ["u", "v"]}})
+    made = TableRecords.calibrate(
+        SemiAdjacent(Invariants(three)), three.names, Fraction(1), 1, weights={"z": Fraction(3)}
+    )
+    assert made.weight_of(("x", "y")) == Fraction(1, 3)
+    assert made.weight_of(("x", "z")) == 1
+    assert TableRecords.from_dict(made.adjacency, made.to_dict()) == made
+
+
+def test_check_predicts_errors_and_warns(tmp_path: Path) -> None:
+    """Before the data are read: noise of every table; once people are counted, a warning."""
+    plan = written(tmp_path, PLAN.replace("rho = 2\nrounds = 3", "rho = 0.001"))
+    told = run("check", tmp_path / "plan.toml", "--json")["releases"][0]
+    assert told["people"] is None
+    assert ["sex"] not in [one["table"] for one in told["tables"]]  # a figure settles it
+    assert len(told["tables"]) == 2 + 5
+    workflow.publish(plan)
+    told = run("check", tmp_path / "plan.toml", "--json")["releases"][0]
+    assert told["people"] == 900
+    assert told["needed_people"] > 900
+    shown = run("check", tmp_path / "plan.toml")
+    assert "Warning: with 900 people" in shown
+    assert "misplaced" in shown
+
+
+def test_predicted_errors_are_those_of_the_noise() -> None:
+    """Mean of sum |z| / 2 in tables drawn 400 times, for both laws."""
+    nobody = Table(SCHEMA, ["x", "y"], np.zeros((2, 3), dtype=np.int64))
+    pairs = SemiAdjacent(Invariants(SCHEMA))
+    for made in (
+        TableRecords.calibrate(pairs, ("x", "y"), Fraction(1, 2)),
+        TableRecords.calibrate(pairs, ("x", "y"), epsilon=Fraction(1)),
+    ):
+        for one in predicted_errors(made):
+            law = made.law(one.axes)
+            assert law is not None
+            truth = nobody.marginal(one.axes).counts
+            drawn = law.draw(truth, SeededRandomness(SEED), 400).reshape(400, -1)
+            sums = np.abs(drawn).sum(axis=1) / 2
+            spread = sums.std() / 20  # of the mean of 400
+            assert abs(sums.mean() - one.misplaced) < 4.9 * spread  # two-sided, ALPHA
+            assert abs(sums.mean() - 1.5 * one.misplaced) > 4.9 * spread
+
+
+def test_fewer_tables_are_better_without_delta(tmp_path: Path) -> None:
+    one = 'synthesise = ["sex"]\nepsilon = 1\ndelta = 1e-9'
+    start, end = PLAN.index("[publish]"), PLAN.index("[[release]]")
+    text = (
+        (PLAN[:start] + PLAN[end:])
+        .replace('synthesise = ["sex", "region", "income", "job"]\nrho = 2\nrounds = 3', one)
+        .replace("rho = 2", "epsilon = 1\ndelta = 1e-9")
+    )
+    written(tmp_path, text)
+    assert run("check", tmp_path / "plan.toml", "--json")["releases"][0]["pure_is_better"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "error", "says"),
     [
-        ("rho = 2\nrounds", "epsilon = 1\nrounds", PlanError, "needs delta"),
+        ("rho = 2\nrounds", "rho = 2\nepsilon = 1\nrounds", PlanError, "must have rho"),
+        ("rho = 2\nrounds", "rho = 2\nweights = { sexes = 2 }\nrounds", PlanError, "sexes"),
+        ("rho = 2\nrounds", "rho = 2\nrecords = 50\nrounds", StructureError, "counts all people"),
         ('"sex", "region", "income"', '"sex", "income"', StructureError, "region"),
         ('"job"]', '"job", "job"]', PlanError, "twice"),
+        ("rounds = 3", 'rounds = 3\ncoarse = { income = "sex" }', StructureError, "coarser name"),
         ('unit = "id"', 'unit = "id"\nmax_rows = 2', GuaranteeError, "one row"),
         ('"job"]', '"jobs"]', CongenialError, "jobs"),
     ],

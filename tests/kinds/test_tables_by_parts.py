@@ -27,7 +27,7 @@ from congenial.errors import (
 )
 from congenial.kinds import parted_run
 from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.parted_release import PartedRelease
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.publication import bundle as bundles
 from congenial.publication import workflow
 from congenial.publication.plan import Plan

@@ -27,7 +27,7 @@ from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
-from congenial.report.promise_section import promise_facts
+from congenial.report.release_page import promise_facts
 from congenial.report.render import page_from
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness

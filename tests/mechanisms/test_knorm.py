@@ -149,7 +149,7 @@ def test_largest_gauge_over_more_records(hull, records):
         worst = max(worst, float(gauge.exact(u)))
     figures = Invariants(schema(5, 5), (margin("a"), margin("b")))
     adjacency = SemiAdjacent(figures, "literal", within=records)
-    bound = largest_gauge(adjacency, hull)
+    bound = largest_gauge(adjacency, adjacency.schema.names, hull)
     assert worst <= bound.value
     assert bound.exact == (records <= hull)
     if records <= 3:
@@ -259,7 +259,7 @@ def test_rows_that_come_and_go():
     table = publish(THREE, margin("a"), margin("b"))
     adjacency = SemiAdjacent(table, metric="symmetric difference")
     mechanism = KNorm.calibrate(Guarantee.pure(2, adjacency), ("a", "b"))
-    assert moves(adjacency) == adjacency.records // 2 == mechanism.hull
+    assert moves(adjacency, mechanism.description.table) == adjacency.records // 2 == mechanism.hull
     assert mechanism.guarantee.tradeoff == Pure(2)
 
 

@@ -21,7 +21,7 @@ from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.pictures import Blank
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 from congenial.sampling.randomness import SeededRandomness
 
 DISTRICTS, COUNTIES, RACES = 240, 6, 5

@@ -22,7 +22,7 @@ from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import write
 from congenial.publication.verification import verify
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict(

@@ -41,7 +41,7 @@ NOISE: tuple[Mutation, ...] = (
         "Approximate",
     ),
     Mutation(
-        "sampling/independent.py",
+        "sampling/discrete.py",
         "return self.cell.draw(randomness, n * self.cells)",
         "return (self.cell.draw(randomness, n * self.cells) * 4 // 5)",
         "tests/contracts/test_mechanisms.py",
@@ -123,6 +123,31 @@ NOISE: tuple[Mutation, ...] = (
         "log_p = partial(self._log_acceptance, self._excess(tables[t]))",
         "log_p = partial(self._log_acceptance, self._excess(tables[t]) * 4 / 5)",
         "tests/sampling/test_knorm_noise.py",
+    ),
+    Mutation(
+        "mechanisms/families.py",
+        "return positive_epsilon(target) ** 2 / ",
+        "return Fraction(36, 25) * positive_epsilon(target) ** 2 / ",
+        "tests/mechanisms/test_norm_noise.py",
+    ),
+    Mutation(
+        "mechanisms/families.py",
+        "return positive_epsilon(target) / adjacency.linf(table).value",
+        "return Fraction(6, 5) * positive_epsilon(target) / adjacency.linf(table).value",
+        "tests/mechanisms/test_norm_noise.py",
+    ),
+    Mutation(
+        "sampling/norm_given_sums.py",
+        "np.abs(u).sum(axis=-1) - self._rated(u))",
+        "np.abs(u).sum(axis=-1) - 1.2 * self._rated(u))",
+        "tests/contracts/test_laws.py",
+        "NormGivenSums",
+    ),
+    Mutation(
+        "sampling/norm_given_sums.py",
+        "return proposed - ball(self.scale * int((table**2).sum())).sqrt()",
+        "return proposed - ball(self.scale * int((table**2).sum()) * 4 / 5).sqrt()",
+        "tests/mechanisms/test_norm_noise.py",
     ),
     Mutation(
         "papers/semi_dp/norms.py",

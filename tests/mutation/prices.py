@@ -31,8 +31,8 @@ PRICES: tuple[Mutation, ...] = (
     ),
     Mutation(
         "privacy/composition.py",
-        "+ sum((scale * reach.value for scale, reach in gauges), ZERO)",
-        "+ sum((Fraction(4, 5) * scale * reach.value for scale, reach in gauges), ZERO)",
+        "+ sum((one.value for one in others), ZERO)",
+        "+ sum((Fraction(4, 5) * one.value for one in others), ZERO)",
         "tests/privacy/test_composition.py tests/mechanisms/test_knorm.py",
     ),
     Mutation(
@@ -54,16 +54,16 @@ PRICES: tuple[Mutation, ...] = (
         "tests/privacy/test_composition.py tests/synthesis/test_release.py",
     ),
     Mutation(
-        "privacy/step_prices.py",
+        "privacy/normaliser_ratios.py",
         "return (1 + (1 - r) * (1 - (1 + last)",
         "return (1 + Decimal('0.8') * (1 - r) * (1 - (1 + last)",
-        "tests/privacy/test_step_prices.py",
+        "tests/privacy/test_normaliser_ratios.py",
     ),
     Mutation(
-        "privacy/step_prices.py",
+        "privacy/normaliser_ratios.py",
         "return (1 + q - q ** (steps + 1)).ln()",
         "return Decimal('0.8') * (1 + q - q ** (steps + 1)).ln()",
-        "tests/privacy/test_step_prices.py",
+        "tests/privacy/test_normaliser_ratios.py",
     ),
     Mutation(
         "privacy/normaliser.py",
@@ -78,7 +78,7 @@ PRICES: tuple[Mutation, ...] = (
         "tests/privacy/test_normaliser_formulas.py",
     ),
     Mutation(
-        "privacy/step_prices.py",
+        "privacy/normaliser_ratios.py",
         "power(eps_cell, norm - 2) - power(eps_cell, -2)).ln()",
         "power(eps_cell, norm - 2) - power(eps_cell, -1)).ln()",
         "tests/privacy/test_normaliser.py",
@@ -87,7 +87,7 @@ PRICES: tuple[Mutation, ...] = (
         "privacy/normaliser.py",
         "cap = Price(given.distance * eps_cell, FACTOR_TWO)",
         "cap = Price(Fraction(4, 5) * given.distance * eps_cell, FACTOR_TWO)",
-        "tests/privacy/test_step_prices.py",
+        "tests/privacy/test_normaliser_ratios.py",
     ),
     Mutation(
         "privacy/conversions.py",
@@ -186,13 +186,13 @@ PRICES: tuple[Mutation, ...] = (
         "tests/pairs/test_sensitivity.py",
     ),
     Mutation(
-        "privacy/enumerated_price.py",
+        "privacy/enumerated_normaliser.py",
         "lambda apart: float(eps_cell) * apart",
         "lambda apart: 0.8 * float(eps_cell) * apart",
         "tests/privacy/test_enumerated.py",
     ),
     Mutation(
-        "privacy/enumerated_price.py",
+        "privacy/enumerated_normaliser.py",
         "np.exp(-float(eps_cell) * np.arange(",
         "np.exp(-1.2 * float(eps_cell) * np.arange(",
         "tests/privacy/test_enumerated.py",

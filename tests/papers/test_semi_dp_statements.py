@@ -1,5 +1,5 @@
-"""Example 1, Propositions 21, 25, 26 and 30, Algorithm 3 and section 7: by enumeration, in closed
-form, or by counting with a stated Monte Carlo error.
+"""Example 1, Propositions 21, 25, 26 and 30, Theorem 16, Algorithm 3 and section 7: by enumeration,
+in closed form, or by counting with a stated Monte Carlo error.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from congenial.papers.semi_dp import cube, distances, propositions
 from congenial.papers.semi_dp.cones import table_cones
 from congenial.papers.semi_dp.norms import NormNoise
 from congenial.papers.semi_dp.semi_figures import projection
+from congenial.publication import bundle, workflow
+from congenial.publication.plan import Plan
+from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6
@@ -146,3 +149,43 @@ def test_what_other_records_tell_by_listing_everything():
     left = [len({y[0] for y in every if figures(y) == figures(x) and y[1] == x[1]}) for x in every]
     least, average, alone = rows["margins of A1 and A2", 1]
     assert [min(left), np.mean(left), np.mean(np.array(left) == 1)] == [least, average, alone]
+
+
+THEOREM_16 = """
+[data]
+source = "people.csv"
+[schema]
+ill = { levels = ["no", "yes"] }
+old = { levels = ["no", "yes"] }
+poor = { levels = ["no", "yes"] }
+[publish]
+"Ill" = { margin = ["ill"] }
+"Old" = { margin = ["old"] }
+"Poor" = { margin = ["poor"] }
+[[release]]
+name = "t"
+table = ["ill", "old", "poor"]
+epsilon = 3
+[budget]
+epsilon = 3
+"""
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_theorem_16_at_p_3_is_drawn_from_a_plan(tmp_path):
+    """One-way margins of three attributes: a* is at most p + 1 = 4, and is 4 here."""
+    counts = {"nnn": 30, "nny": 4, "nyn": 5, "nyy": 1, "ynn": 4, "yny": 1, "yyn": 1, "yyy": 2}
+    words = {"n": "no", "y": "yes"}
+    lines = [",".join(words[one] for one in cell) for cell, n in counts.items() for _ in range(n)]
+    (tmp_path / "people.csv").write_text("ill,old,poor\n" + "\n".join(lines) + "\n")
+    (tmp_path / "plan.toml").write_text(THEOREM_16)
+    plan = Plan.load(tmp_path / "plan.toml")
+    workflow.publish(plan)
+    folder = workflow.release(plan, "t", randomness=SeededRandomness(16)).folder
+    assert all(check.holds for check in verify(folder) if "random" not in check.what)
+    release = bundle.read(folder)
+    assert release.guarantee.tradeoff.eps == 3
+    assert release.adjacency.records == 4
+    margins = [release.margin(name).tolist() for name in ("ill", "old", "poor")]
+    assert margins == [[40, 8], [39, 9], [40, 8]]
+    assert release.values.reshape(-1).tolist() != [*counts.values()]

@@ -13,7 +13,7 @@ from congenial.data.table import Table
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.limits import conforming_tables
 from congenial.figures.statements import at_most, count, linear, margin, total
-from congenial.privacy.enumerated_price import MOST_TABLES, enumerate_pairs
+from congenial.privacy.enumerated_normaliser import MOST_TABLES, enumerate_pairs
 from congenial.privacy.normaliser import Conditions, largest_eps_cell
 
 FOUR = Schema.from_dict({"x": {"levels": list("abcd")}})

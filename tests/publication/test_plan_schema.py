@@ -74,3 +74,11 @@ def test_a_section_that_is_missing_is_marked() -> None:
     plan = tomllib.loads(PLAN)
     del plan["budget"]
     assert faults(plan)
+
+
+@pytest.mark.parametrize("value", ["1", 0, -1])
+def test_a_budget_is_a_positive_number(value: object) -> None:
+    plan = tomllib.loads(PLAN)
+    promise = next(key for key in ("rho", "epsilon") if key in plan["budget"])
+    plan["budget"][promise] = value
+    assert faults(plan)

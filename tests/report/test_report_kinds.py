@@ -14,13 +14,13 @@ from congenial.figures.invariants import publish
 from congenial.figures.statements import margin, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.hierarchy import CongenialHierarchy
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle_texts import readme
 from congenial.report import pictures, views
 from congenial.report.accuracy import error_rows
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 from congenial.sampling.randomness import SeededRandomness
 from tests.publication.reading import Reader, words
 

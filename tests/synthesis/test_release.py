@@ -43,7 +43,7 @@ from congenial.synthesis.models import (
     Spike,
 )
 from congenial.synthesis.record_model import Grid
-from congenial.synthesis.synthetic_release import SyntheticRelease
+from congenial.synthesis.records_from_models_release import SyntheticRelease
 
 SCHEMA = Schema.from_dict(
     {

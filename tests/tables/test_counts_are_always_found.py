@@ -151,3 +151,20 @@ def test_chords_count_the_same_distance() -> None:
         assert got is not None
         assert nearest.distance(got) == pytest.approx(least)
         assert got.sum() == people
+
+
+def test_bounds_over_thousands_of_cells_have_whole_counts() -> None:
+    """2,400 cells, where integer programmes used to end at 2,000."""
+    ages = {"edges": [0, 18, 65], "top": "65+"}
+    districts = {"levels": [f"d{i}" for i in range(200)]}
+    schema = Schema.from_dict({"d": districts, "g": {"levels": list("uvwx")}, "age": ages})
+    counts = np.random.default_rng(1).poisson(3.0, (200, 4, 3))
+    known = publish(
+        Table(schema, schema.names, counts),
+        total(by="d"),
+        at_most(count("age >= 65 and g = 'u'"), int(counts[:, 0, 2].sum()) + 5),
+    )
+    work = Workload.of(schema, [["d", "g", "age"], ["g", "age"], ["g"]])
+    found = JointEstimator(work, "discrete_gaussian", (Fraction(4),) * 3, known)
+    assert found.why_no_counts == ""
+    assert known.holds_for(Table(schema, schema.names, found.rehearsal.table(schema.names)))

@@ -45,25 +45,4 @@ __all__ = [
     "property_inference",
 ]
 
-_HOMES = {
-    "UNIVERSES": "audit.universes",
-    "AuditRow": "audit.summary",
-    "BlackBoxAudit": "audit.black_box",
-    "ExactAudit": "audit.exact_audit",
-    "HostilePair": "audit.neighbours",
-    "PropertyInference": "audit.property_inference",
-    "Prover": "audit.bounds",
-    "SmallUniverse": "audit.universes",
-    "adjacent_pairs": "audit.universes",
-    "allowed_accuracy": "audit.property_inference",
-    "audit_every_mechanism": "audit.summary",
-    "audit_laws": "audit.exact_audit",
-    "black_box": "audit.black_box",
-    "clopper_pearson_bounds": "audit.bounds",
-    "draw_shadows": "audit.property_inference",
-    "exact_audit": "audit.exact_audit",
-    "hostile_pairs": "audit.neighbours",
-    "property_inference": "audit.property_inference",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any
@@ -28,7 +28,7 @@ from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.scenarios.count_rules import DependentCounts
 from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import Query
+from congenial.pairs.scenarios.scenarios import Conditionals, Query
 from congenial.pairs.scenarios.statistic_laws import StatedBinomial
 from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
@@ -124,13 +124,7 @@ def wasserstein(
             known[truth] = np.asarray(mechanism.log_density(points, truth))
         return known[truth]
 
-    def laws() -> Iterator[tuple[Floats, Floats]]:
-        for pair in pairs.conditionals(query):
-            left, right = _mixed(pair.left, density), _mixed(pair.right, density)
-            yield left, right
-            yield right, left
-
-    return audit_laws(mechanism.guarantee.tradeoff, laws())
+    return audit_laws(mechanism.guarantee.tradeoff, _laws(pairs.conditionals(query), density))
 
 
 def gradient(statistic: Any) -> ExactAudit:
@@ -143,13 +137,17 @@ def gradient(statistic: Any) -> ExactAudit:
     def density(rows: tuple[int, ...]) -> Floats:
         return mechanism.log_density(values[list(rows)])
 
-    def laws() -> Iterator[tuple[Floats, Floats]]:
-        for pair in pairs.conditionals():
-            left, right = _mixed(pair.left, density), _mixed(pair.right, density)
-            yield left, right
-            yield right, left
+    return audit_laws(mechanism.guarantee.tradeoff, _laws(pairs.conditionals(), density))
 
-    return audit_laws(mechanism.guarantee.tradeoff, laws())
+
+def _laws(
+    beliefs: Iterable[Conditionals], density: Callable[[tuple[int, ...]], Floats]
+) -> Iterator[tuple[Floats, Floats]]:
+    """What is released given one secret and given the other, in both orders."""
+    for pair in beliefs:
+        left, right = _mixed(pair.left, density), _mixed(pair.right, density)
+        yield left, right
+        yield right, left
 
 
 # ---- statistics that hide a property -------------------------------------------------------------

@@ -39,7 +39,12 @@ Part = tuple[Any, Any, Any]  # rows of a programme, between two bounds
 
 @dataclass(frozen=True, eq=False)
 class HostilePair:
-    """The true answers phi(x) and phi(x + u) of two conforming databases, made up."""
+    """The true answers phi(x) and phi(x + u) of two conforming databases, made up.
+
+    x and x + u agree with every published figure and are look-alikes of the adjacency: a mechanism
+    must not tell `left` from `right` by more than its promise. No confidential data enter; both are
+    made from public figures. `hostile_pairs` finds pairs that are as far apart as can be.
+    """
 
     left: Table = field(repr=False)
     right: Table = field(repr=False)
@@ -76,6 +81,20 @@ def hostile_pairs(
 ) -> list[HostilePair]:
     """Up to `number` different pairs for the table over `names`: of the farthest moves (l1), by
     turns the most concentrated (l2) and the most spread.
+
+    The search is random: that no pair is farther apart is certain only where `l1` reaches the
+    sensitivity of the table. StructureError where no two conforming databases differ on the table:
+    nothing is left to protect.
+
+    >>> import numpy as np
+    >>> from congenial import Schema, SemiAdjacent, Table, publish, total
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["no", "yes"]}})
+    >>> published = publish(Table(schema, ["sex", "ill"], [[5, 2], [4, 1]]), total(by="sex"))
+    >>> pairs = hostile_pairs(
+    ...     SemiAdjacent(published), ("sex", "ill"), 2, np.random.default_rng(1)
+    ... )
+    >>> pairs[0].l1, pairs[0].move.sum(axis=1).tolist()
+    (4, [0, 0])
     """
     search = _Search(adjacency, names)
     found: dict[bytes, HostilePair] = {}

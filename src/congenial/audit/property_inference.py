@@ -141,7 +141,13 @@ def draw_shadows(
     repetitions: int = 50,
     randomness: Randomness | None = None,
 ) -> Shadows:
-    """Datasets of n = `records`, half of each scenario, to train (auxiliary) and test (testing)."""
+    """Datasets of n = `records`, half of each scenario, to train (auxiliary) and test (testing).
+
+    The adversary of a property inference attack knows records like those that are protected: it
+    draws `datasets` of each from `auxiliary`, computes the statistics, and learns to tell the two
+    scenarios apart; it is judged on datasets from `testing`, `repetitions` times. Both must not
+    share a record (DataError), or the attack would be judged on what it has seen.
+    """
     if auxiliary.overlaps(testing):
         raise DataError(
             "auxiliary and testing records have records in common.", remedy="Keep them apart."
@@ -180,7 +186,13 @@ def accuracies(shadows: Shadows, protect: Callable[[Floats], Floats] | None = No
 def property_inference(
     mechanism: DistributionMechanism, shadows: Shadows, randomness: Randomness | None = None
 ) -> PropertyInference:
-    """Run the attack before and after, against an adversary who knows the mechanism."""
+    """Run the attack before and after, against an adversary who knows the mechanism.
+
+    Before: on the statistics as they are. After: on what the mechanism draws around them. The share
+    of right guesses after must not pass what the promise allows, (1 + TV) / 2 for the total
+    variation TV of its trade-off; more, beyond the error of the simulation, breaks the promise. An
+    attack that fails proves nothing: a better one may not.
+    """
     source = randomness or SystemRandomness()
 
     def protect(values: Floats) -> Floats:
@@ -221,15 +233,15 @@ def summary(found: Floats, tests: int) -> Accuracy:
     return Accuracy(value, float(low), float(high))
 
 
-def clopper_pearson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Exact confidence interval for a probability.
+def clopper_pearson(hits: int, trials: int) -> tuple[float, float]:
+    """Exact confidence interval for a probability, at `LEVEL`.
 
     >>> clopper_pearson(0, 10)[0], round(clopper_pearson(0, 10)[1], 4)
     (0.0, 0.3085)
     """
     from scipy.special import betaincinv
 
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
     assert math.isfinite(low)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.output import Json, PlanFile, emit, examples, paragraph
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import emit, paragraph
 from congenial.cli.propose import show, standing_document
 from congenial.errors import PlanError
 

@@ -85,7 +85,7 @@ def _of_plan(path: Path) -> list[Target]:
 def _of_bundle(folder: Path) -> list[Target]:
     """The law a bundle states, against the promise it states; its values are not used."""
     from congenial.mechanisms.calibrate import rebuild
-    from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.single_table_release import Release
     from congenial.pairs.adjacency import Adjacency
     from congenial.publication import bundle
 

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli import output
-from congenial.cli.output import (
-    Document,
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    line,
-    paragraph,
-    working,
-)
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import Document, emit, line, paragraph, working
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
@@ -94,7 +86,7 @@ def check(
 
 def say_next(plan: Plan, path: Path, ledger: Ledger | None) -> None:
     """The command that comes next for a plan; nothing where all of it is done."""
-    public = () if ledger is None else ledger.figures.statements
+    public = () if ledger is None else ledger.figures.told
     done = set() if ledger is None else {e.name for e in ledger.entries() if e.counted}
     left = [section.name for section in plan.release if section.name not in done]
     words = ["congenial", "release", str(path)]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.output import Json, emit, examples, heading, paragraph, table, working
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import emit, heading, paragraph, table, working
 
 if TYPE_CHECKING:
     from congenial.publication.plan_comparison import ErrorInBothPlans, InBothPlans, PlanComparison

@@ -11,20 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from congenial.cli.output import (
-    Document,
-    Json,
-    PlanFile,
-    SyntheticName,
-    console,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    table,
-    warn,
-)
+from congenial.cli.command_options import Json, PlanFile, SyntheticName, examples
+from congenial.cli.output import Document, console, emit, heading, line, paragraph, table, warn
 from congenial.data.rational import fraction
 from congenial.errors import DataError, PlanError
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from congenial.cli import check, publish, release, verify
-from congenial.cli.output import Document, Json, emit, examples, heading, line, paragraph, working
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import Document, emit, heading, line, paragraph, working
 from congenial.errors import PlanError
 
 FIRST_SEED = 20200401

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.output import examples, line, paragraph
+from congenial.cli.command_options import examples
+from congenial.cli.output import line, paragraph
 from congenial.errors import PlanError
 
 

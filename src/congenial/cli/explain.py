@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.output import Document, Json, emit, examples, facts, heading, paragraph, working
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import Document, emit, facts, heading, paragraph, working
 from congenial.errors import BundleError
 
 

@@ -10,13 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from congenial.cli.command_options import BundleFolder, Json, examples
 from congenial.cli.output import (
-    BundleFolder,
     Document,
-    Json,
     complain,
     emit,
-    examples,
     heading,
     line,
     paragraph,
@@ -25,7 +23,7 @@ from congenial.cli.output import (
     working,
 )
 from congenial.errors import InferenceError
-from congenial.kinds.inference_words import duration
+from congenial.kinds.shared_words import duration
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due
@@ -39,6 +37,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "congenial infer bundles/state-summary --model poisson",
+            "congenial infer bundles/sex-by-age --model poisson --set by=state,age",
             "congenial infer bundles/counts --model multinomial --set draws=8000 --naive",
             "congenial infer bundles/counts --model poisson --set 'prior=gamma(1, 0.01)' --json",
         )
@@ -153,8 +152,8 @@ def _read(bundle: Path) -> Any:
     instead = by_name(release.kind).instead
     if instead:
         raise InferenceError(
-            f"'{bundle}' holds {release.kind}, not a protected table.",
-            remedy=f"congenial infer works on one protected table. {instead}",
+            f"'{bundle}' holds {release.kind}, no protected table.",
+            remedy=f"congenial infer works on protected tables. {instead}",
         )
     return release
 
@@ -173,6 +172,8 @@ def _naive(
     taken = taken_for_the_truth(release, made)
     if not simulations:
         return taken, None
+    if release.kind == "tables":
+        return taken, {"why_not": "coverage is simulated for releases of one table."}
     try:
         found = coverage(
             release,

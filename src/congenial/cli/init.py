@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.output import Json, emit, examples, line, paragraph, warn, working
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import emit, line, paragraph, warn, working
 
 DISCLOSURE = (
     "the levels were read from the data. The plan and everything made with it show which values "

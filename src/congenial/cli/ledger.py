@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from congenial.cli import ledger_documents as documents
-from congenial.cli.output import (
-    Json,
-    emit,
-    examples,
-    facts,
-    heading,
-    line,
-    paragraph,
-    table,
-)
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import emit, facts, heading, line, paragraph, table
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger

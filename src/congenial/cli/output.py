@@ -11,30 +11,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Arguments and options that several commands take.
-PlanFile = Annotated[Path, typer.Argument(help="The plan file.")]
-BundleFolder = Annotated[Path, typer.Argument(help="The bundle's folder.")]
-SyntheticName = Annotated[
-    str | None, typer.Option(help="A release of synthetic records [default: the only one].")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Document = dict[str, Any]
 
 PLAIN_WIDTH = 100  # columns, where the output is not a terminal
-
-
-def examples(*lines: str) -> str:
-    """The end of a command's help."""
-    listed = "\n".join(f"  {line}" for line in lines)
-    return f"\b\nExample{'s' if len(lines) > 1 else ''}:\n{listed}"
 
 
 def emit(document: Document) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from congenial.cli.output import emit, examples
+from congenial.cli.command_options import examples
+from congenial.cli.output import emit
 
 
 def add_to(app: typer.Typer) -> None:

@@ -22,7 +22,7 @@ from congenial.cli import (
     compare,
     convert,
     curve,
-    data_command,
+    data,
     demo,
     desk,
     estimates,
@@ -41,7 +41,8 @@ from congenial.cli import (
     utility,
     verify,
 )
-from congenial.cli.output import complain, examples
+from congenial.cli.command_options import examples
+from congenial.cli.output import complain
 from congenial.errors import CongenialError, SpentNote
 
 UNEXPECTED = 70
@@ -91,7 +92,7 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, plan_schema, data_command, check, compare, propose, approve, publish, release):
+for module in (init, plan_schema, data, check, compare, propose, approve, publish, release):
     module.add_to(app)
 for module in (sign, verify, explain, audit):
     module.add_to(app)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from congenial.cli.output import Document, Json, PlanFile, emit, examples, line, paragraph, table
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import Document, emit, line, paragraph, table
 
 if TYPE_CHECKING:
     from congenial.publication.plan_approval import PlanStanding

@@ -12,23 +12,13 @@ import typer
 
 from congenial.cli import output
 from congenial.cli.check import say_next
-from congenial.cli.output import (
-    Document,
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    table,
-    working,
-)
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.figures.statements import Statement
-    from congenial.ledger.pricing import Repricing
+    from congenial.ledger.spent_and_left import Repricing
     from congenial.publication.plan import Plan
     from congenial.publication.publish_preview import PublishPreview
 
@@ -160,12 +150,13 @@ def _public(plan: Plan, figures: Invariants, new: Sequence[Statement]) -> Docume
         "new": [statement.label for statement in new],
         "figures": [
             {"label": s.label, "because": s.because, "by": list(s.by), "cells": _cells(plan, s, v)}
-            for s, v in zip(figures.statements, figures.values or (), strict=True)
+            for s, v in zip(figures.told, figures.told_values, strict=True)
             if v is not None
         ],
         "bounds": [
             {"label": s.label, "because": s.because, "by": list(s.by), "limit": s.limit}
-            for s in figures.bounds
+            for s in figures.told
+            if s.limit
         ],
     }
 

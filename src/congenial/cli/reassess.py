@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.output import Document, Json, emit, examples, paragraph, table, working
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import Document, emit, paragraph, table, working
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 

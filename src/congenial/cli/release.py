@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.output import (
-    Document,
-    Json,
-    PlanFile,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    warn,
-    working,
-)
+from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.output import Document, emit, heading, line, paragraph, warn, working
 from congenial.cli.sign import PassphraseFile, open_key
 
 if TYPE_CHECKING:

@@ -7,17 +7,8 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.output import (
-    Document,
-    Json,
-    emit,
-    examples,
-    heading,
-    line,
-    paragraph,
-    table,
-    working,
-)
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 from congenial.errors import CongenialError
 
 _MOST_ROWS = 40  # rows of a result shown on the screen

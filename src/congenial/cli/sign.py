@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.output import BundleFolder, Json, emit, examples, line
+from congenial.cli.command_options import BundleFolder, Json, examples
+from congenial.cli.output import emit, line
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from congenial.cli.command_options import Json, SyntheticName, examples
 from congenial.cli.curve import section_of
 from congenial.cli.output import (
     Document,
-    Json,
-    SyntheticName,
     emit,
-    examples,
     facts,
     heading,
     line,
@@ -62,7 +60,7 @@ def utility(
     from congenial.publication import synthetic_utility
     from congenial.publication.bundle import read
     from congenial.publication.plan import Plan
-    from congenial.synthesis.synthetic_release import SyntheticRelease
+    from congenial.synthesis.records_from_models_release import SyntheticRelease
 
     loaded = Plan.load(plan)
     section = section_of(loaded, name)

@@ -7,16 +7,8 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.output import (
-    BundleFolder,
-    Document,
-    Json,
-    emit,
-    examples,
-    paragraph,
-    table,
-    working,
-)
+from congenial.cli.command_options import BundleFolder, Json, examples
+from congenial.cli.output import Document, emit, paragraph, table, working
 
 FAILED = 1
 

@@ -27,6 +27,7 @@ Interval = tuple[Number | None, Number | None]
 
 REFUSE = "refuse"
 MAX_LEVELS = 10_000_000
+OWNERS = ("row", "unit", "unit size")  # whose an attribute is; the last is counted, not read
 
 
 def exact(value: object, where: str) -> Number:
@@ -162,6 +163,10 @@ class Attribute:
     state; a chain is several names). It may leave out the appended levels, which then are their
     own parents.
 
+    `of` says whose it is: "row", or "unit" where all rows of a unit share its value (a household's
+    tenure); tabulation checks that. "unit size" is the number of rows of the unit itself, which is
+    counted and needs no column.
+
     `label` and `labels` (by level, or by parent) are words for readers: reports, files and pictures
     show them, and nothing depends on them.
 
@@ -181,6 +186,7 @@ class Attribute:
     missing: str = REFUSE
     other: str = REFUSE
     whole_values: bool = False
+    of: str = "row"
     label: str = field(default="", compare=False)
     labels: Mapping[str, str] = field(default_factory=dict, compare=False)
     intervals: Sequence[Interval] = field(init=False, repr=False, compare=False)
@@ -188,6 +194,17 @@ class Attribute:
     def __post_init__(self) -> None:
         check_name(self.name, "attribute")
         self._refuse_foreign_fields()
+        if self.of not in OWNERS:
+            raise SchemaError(
+                f"attribute {self.name!r}: of = {str(self.of)[:40]!r} names no owner.",
+                remedy='Write of = "unit" for what all rows of a unit share, of = "unit size" for '
+                "how many they are, or leave it out.",
+            )
+        if self.of == "unit size" and self.kind == "categorical":
+            raise SchemaError(
+                f'attribute {self.name!r} is of = "unit size", a number, and has labels.',
+                remedy="Give integers = [1, 8], or edges.",
+            )
         if self.kind == "bins":
             edges = tuple(exact(edge, f"attribute {self.name!r}, edges") for edge in self.edges)
             _set(self, "edges", edges)

@@ -48,7 +48,7 @@ def check_data(
 
     Refuses nothing: what cannot be read is a problem too.
     """
-    wanted = [*schema.names]
+    wanted = [*schema.columns]
     if unit.column is not None and unit.column not in wanted:
         wanted.append(unit.column)
     progress("looking at the files")

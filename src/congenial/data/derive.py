@@ -55,22 +55,28 @@ class Derivation:
 
 
 @dataclass(frozen=True)
-class DatePart(Derivation):
+class OfOneColumn(Derivation):
+    """A column that is made from one other."""
+
+    column: str
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The column it is made from."""
+        return (self.column,)
+
+
+@dataclass(frozen=True)
+class DatePart(OfOneColumn):
     """The year or the month of a date, or the age in full years of who was born then, `at` a day.
 
     Who was born on 29 February is a year older on 1 March of other years. `layout` says how text
     writes a date, as in "%d.%m.%Y"; without it, text must read 2020-04-01.
     """
 
-    column: str
     part: Part
     at: date | None = None
     layout: str | None = None
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column of dates."""
-        return (self.column,)
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
         """A whole number; from text, the text of one."""
@@ -122,19 +128,13 @@ class Joined(Derivation):
 
 
 @dataclass(frozen=True)
-class Recoded(Derivation):
+class Recoded(OfOneColumn):
     """The text that a recoding gives for another; texts it does not name stay as they are.
 
     A recoding to the empty text makes a value missing.
     """
 
-    column: str
     to: Mapping[str, str] = field(hash=False)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column that is recoded."""
-        return (self.column,)
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
         """A text, found by a join with the recoding."""
@@ -148,18 +148,12 @@ class Recoded(Derivation):
 
 
 @dataclass(frozen=True)
-class Tidied(Derivation):
+class Tidied(OfOneColumn):
     """A text without blanks around it, in one case, or with zeros in front up to a width."""
 
-    column: str
     trim: bool = False
     case: Case | None = None
     width: int | None = None
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column that is tidied."""
-        return (self.column,)
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
         """A text; missing where only blanks were left."""
@@ -177,17 +171,11 @@ class Tidied(Derivation):
 
 
 @dataclass(frozen=True)
-class NumberWritten(Derivation):
+class NumberWritten(OfOneColumn):
     """A number written with another decimal mark, or with marks between thousands."""
 
-    column: str
     decimal: str = "."
     thousands: str = ""
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column of numbers written as text."""
-        return (self.column,)
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
         """The number as a plan's edges are written."""
@@ -233,6 +221,23 @@ def needed(wanted: Sequence[str], derivations: Sequence[Derivation]) -> list[str
             columns.remove(one.name)
             columns += [name for name in one.inputs if name not in columns]
     return columns
+
+
+@dataclass(frozen=True)
+class RowsOfUnit(Derivation):
+    """The number of rows that share the value of `unit`: no plan derives it, schemas ask for it."""
+
+    unit: str
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The column that names the unit."""
+        return (self.unit,)
+
+    def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:  # noqa: ARG002
+        """A whole number, counted beside every row."""
+        rows = f"COUNT(*) OVER (PARTITION BY src.{dialect.identifier(self.unit)})"
+        return DerivedColumn(rows, ColumnType("whole"))
 
 
 def derived(

@@ -34,7 +34,7 @@ from congenial.errors import DataError, SchemaError
 __all__ = ["Attribute", "Axis", "Schema"]
 
 KINDS = ("levels", "levels_file", "edges", "integers")
-KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other", "label", "labels")
+KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other", "of", "label", "labels")
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
@@ -93,6 +93,21 @@ class Schema:
         """Attribute names, in order."""
         return tuple(one.name for one in self.attributes)
 
+    @property
+    def of_units(self) -> tuple[str, ...]:
+        """Names of the attributes that all rows of a unit share, in order."""
+        return tuple(one.name for one in self.attributes if one.of != "row")
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of the attributes that are the number of rows of a unit, in order."""
+        return tuple(one.name for one in self.attributes if one.of == "unit size")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the attributes that are columns of the data: all but sizes of units."""
+        return tuple(one.name for one in self.attributes if one.of != "unit size")
+
     def attribute(self, name: str) -> Attribute:
         """The attribute called `name`; SchemaError with a near match otherwise."""
         for one in self.attributes:
@@ -137,7 +152,7 @@ class Schema:
         """Read the [schema] section of a plan, or what `to_dict` wrote.
 
         Each attribute is a table with exactly one of `levels`, `levels_file`, `edges`,
-        `integers`, and optionally `top`, `bottom`, `whole`, `within`, `missing`, `other`. A
+        `integers`, and optionally `top`, `bottom`, `whole`, `within`, `missing`, `other`, `of`. A
         `levels_file` is a CSV file with a header, relative to `folder`: levels in the first column,
         parents in further columns named by their coarser names. Its content becomes part of the
         schema.
@@ -198,6 +213,8 @@ def _spec(one: Attribute) -> dict[str, Any]:
     spec |= {key: label for key, label in optional.items() if label is not None}
     rules = {"missing": one.missing, "other": one.other}
     spec |= {key: rule for key, rule in rules.items() if rule != REFUSE}
+    if one.of != "row":
+        spec["of"] = one.of
     if one.coarser:
         spec["within"] = {name: list(parents) for name, parents in one.coarser.items()}
     return spec
@@ -227,7 +244,7 @@ def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
             remedy=f"Give exactly one of {', '.join(KINDS)}.",
         )
     common: dict[str, Any] = {"coarser": _within(name, spec.get("within", {}))}
-    labels = ("missing", "other", "top", "bottom", "label")
+    labels = ("missing", "other", "top", "bottom", "of", "label")
     common |= {key: _label(spec[key], name) for key in labels if key in spec}
     if "labels" in spec:
         common["labels"] = _level_labels(spec["labels"], name)

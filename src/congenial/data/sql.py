@@ -171,16 +171,19 @@ class SparkDialect(Dialect):
         return f"decode(X'{value.encode().hex()}', 'UTF-8')"
 
     def level_rows(self, labels: Sequence[str], codes: Sequence[int]) -> str:
-        """One literal, parsed once: 1e5 literals would overwhelm the planner."""
-        pairs = [{"label": a, "code": b} for a, b in zip(labels, codes, strict=True)]
-        rows = self.text(json.dumps(pairs, ensure_ascii=False))
-        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, code: INT>>'))"
+        """Rows (label, code)."""
+        return self._rows(labels, codes, "code: INT")
 
     def recoding_rows(self, labels: Sequence[str], targets: Sequence[str]) -> str:
-        """One literal, parsed once."""
-        pairs = [{"label": a, "target": b} for a, b in zip(labels, targets, strict=True)]
+        """Rows (label, target)."""
+        return self._rows(labels, targets, "target: STRING")
+
+    def _rows(self, labels: Sequence[str], others: Sequence[object], column: str) -> str:
+        """One literal, parsed once: 1e5 literals would overwhelm the planner."""
+        name = column.partition(":")[0]
+        pairs = [{"label": a, name: b} for a, b in zip(labels, others, strict=True)]
         rows = self.text(json.dumps(pairs, ensure_ascii=False))
-        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, target: STRING>>'))"
+        return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, {column}>>'))"
 
     def read_date(self, expression: str, layout: str | None) -> str:
         """Text as 2020-04-01 only: Spark's patterns are not Python's."""
@@ -240,6 +243,20 @@ def rows_per_unit(column: str, source: str, dialect: Dialect = DUCKDB) -> str:
         "SELECT COALESCE(SUM(CASE WHEN u IS NULL THEN k ELSE 0 END), 0) AS missing, "
         f"COALESCE(MAX(k), 0) AS largest FROM ({grouped}) AS units"
     )
+
+
+def units_per_class(column: str, keys: int, rows: str, dialect: Dialect = DUCKDB) -> str:
+    """Count the units of `rows` (c0, c1, ... beside the unit) per combination of codes: c0, c1,
+    ..., d0, d1, ..., n, where d0 > 0 says that c0 differs between rows of some unit.
+    """
+    unit = dialect.identifier(column)
+    own = "".join(f", MIN(c{at}) AS c{at}, MAX(c{at}) AS h{at}" for at in range(keys))
+    grouped = f"SELECT {unit} AS u{own} FROM ({rows}) AS coded GROUP BY {unit}"
+    if not keys:
+        return f"SELECT COUNT(*) AS n FROM ({grouped}) AS units"
+    codes = ", ".join(f"c{at}" for at in range(keys))
+    apart = ", ".join(f"MAX(h{at} - c{at}) AS d{at}" for at in range(keys))
+    return f"SELECT {codes}, {apart}, COUNT(*) AS n FROM ({grouped}) AS units GROUP BY {codes}"
 
 
 def rule_code(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> int:

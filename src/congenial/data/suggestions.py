@@ -46,9 +46,9 @@ def for_levels(column: str, levels: Sequence[str], strangers: Mapping[str, int])
     meant = {value: level for value in strangers if (level := _nearest(value, levels)) is not None}
     if not meant:
         return Suggestion("", {})
-    pairs = ", ".join(f"{_quoted(value)} = {_quoted(level)}" for value, level in meant.items())
+    pairs = ", ".join(f"{quoted(value)} = {quoted(level)}" for value, level in meant.items())
     line = PlanLine(
-        "derive", _key(column), f"{{ recode = {_quoted(column)}, to = {{ {pairs} }} }}", True
+        "derive", _key(column), f"{{ recode = {quoted(column)}, to = {{ {pairs} }} }}", True
     )
     some = "all of them look" if len(meant) == len(strangers) else f"{len(meant)} of them look"
     return Suggestion(f"{some} like a level written otherwise", meant, (line,))
@@ -60,7 +60,7 @@ def _tidied(column: str, levels: Sequence[str], strangers: Mapping[str, int]) ->
     for pattern, keys, mend in _tidyings(levels):
         stay = all(mend(level) == level for level in known)
         if stay and all(mend(value) in known for value in strangers):
-            line = PlanLine("derive", _key(column), f"{{ tidy = {_quoted(column)}, {keys} }}")
+            line = PlanLine("derive", _key(column), f"{{ tidy = {quoted(column)}, {keys} }}")
             return Suggestion(pattern, {value: mend(value) for value in strangers}, (line,))
     return None
 
@@ -127,9 +127,9 @@ def for_numbers(column: str, strangers: Mapping[str, int]) -> Suggestion:
     """
     missing = {value: "" for value in strangers if value.strip().casefold() in MISSING_WORDS}
     if missing:
-        pairs = ", ".join(f'{_quoted(value)} = ""' for value in missing)
+        pairs = ", ".join(f'{quoted(value)} = ""' for value in missing)
         line = PlanLine(
-            "derive", _key(column), f"{{ recode = {_quoted(column)}, to = {{ {pairs} }} }}", True
+            "derive", _key(column), f"{{ recode = {quoted(column)}, to = {{ {pairs} }} }}", True
         )
         some = (
             "all of them are" if len(missing) == len(strangers) else f"{len(missing)} of them are"
@@ -140,7 +140,7 @@ def for_numbers(column: str, strangers: Mapping[str, int]) -> Suggestion:
             keys = [f'decimal = "{decimal}"'] if decimal != "." else []
             keys += [f'thousands = "{thousands}"'] if thousands else []
             line = PlanLine(
-                "derive", _key(column), f"{{ number = {_quoted(column)}, {', '.join(keys)} }}"
+                "derive", _key(column), f"{{ number = {quoted(column)}, {', '.join(keys)} }}"
             )
             return Suggestion("numbers with other marks", {}, (line,))
     return Suggestion("", {})
@@ -172,8 +172,9 @@ def _is_date(text: str, layout: str) -> bool:
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -21,7 +21,14 @@ from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute, Axis
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import Source, guarded, open_source
-from congenial.data.sql import ColumnType, Refusal, rows_per_unit, tabulation
+from congenial.data.sql import (
+    ColumnType,
+    Refusal,
+    coded,
+    rows_per_unit,
+    tabulation,
+    units_per_class,
+)
 from congenial.data.table import Table
 from congenial.errors import DataError
 
@@ -71,10 +78,10 @@ class Microdata:
         expect(schema, Schema, "the schema", "Give a Schema.", DataError)
         expect(unit, (Unit, type(None)), "the unit", 'Give for example Unit("id").', DataError)
         unit = unit or Unit()
-        columns = [*schema.names]
+        columns = [*schema.columns]
         if unit.column is not None and unit.column not in columns:
             columns.append(unit.column)
-        opened = open_source(source, columns)
+        opened = _with_sizes(open_source(source, columns), schema, unit)
         try:
             for attribute in schema.attributes:
                 check_type(attribute, opened.types[attribute.name])
@@ -202,7 +209,54 @@ class Microdata:
                 f"row{'s' if limit > 1 else ''}.",
                 remedy=self.unit.remedy,
             )
+        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
+        if shared and limit > 1:
+            self._coded_units(self.schema.axes(shared))
         self._unit_is_checked = True
+
+    def tabulate_units(self, names: Sequence[str] = ()) -> Table:
+        """Count the units, not their rows, over axes that all rows of a unit share.
+
+        Raises DataError as `tabulate` does, and where rows of one unit differ in such an axis.
+        """
+        axes = self.schema.axes(names)
+        self._refuse_axes_of_rows(axes)
+        self.check_unit()
+        shape = tuple(axis.size for axis in axes)
+        codes, units = self._coded_units(axes)
+        flat = np.zeros(math.prod(shape), dtype=np.int64)
+        flat[np.ravel_multi_index(codes, shape) if axes else slice(None)] = units
+        return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
+
+    def _refuse_axes_of_rows(self, axes: Sequence[Axis]) -> None:
+        if self.unit.column is None:
+            raise DataError(
+                "no column says which rows belong to one unit.",
+                remedy='Name it, for example Unit("household", max_rows=8).',
+            )
+        for axis in axes:
+            if axis.base not in self.schema.of_units:
+                raise DataError(
+                    f"units cannot be counted by {axis.name!r}, in which their rows may differ.",
+                    remedy='Say of = "unit" in its schema if they share it, or count rows.',
+                )
+
+    def _coded_units(self, axes: Sequence[Axis]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+        """CONFIDENTIAL: combinations of levels and their units; checks that a unit's rows agree."""
+        source, column = self.source, str(self.unit.column)
+        own = f"src.{source.dialect.identifier(column)}"
+        rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
+        found = source.run(units_per_class(column, len(axes), rows, source.dialect))
+        codes = tuple(found[f"c{at}"].to_numpy() for at in range(len(axes)))
+        for at, axis in enumerate(axes):
+            refuse(axis, codes[at], self.schema)
+            if found[f"d{at}"].to_numpy().any():
+                raise DataError(
+                    f"column {axis.base!r} differs between rows of one unit, and the schema says "
+                    "that it is of the unit.",
+                    remedy='Correct the file, or leave of = "unit" out.',
+                )
+        return codes, found["n"].to_numpy()
 
     def close(self) -> None:
         """Let go of the source; a connection of the caller stays open."""
@@ -230,6 +284,22 @@ class Microdata:
             "Microdata are confidential and are neither pickled nor copied.",
             remedy="Open the source again where it is needed.",
         )
+
+
+def _with_sizes(opened: Source, schema: Schema, unit: Unit) -> Source:
+    """The records with the number of rows of their unit beside them, where the schema has it."""
+    if not schema.sizes:
+        return opened
+    if unit.column is None:
+        opened.close()
+        raise DataError(
+            f"{schema.sizes[0]!r} is the number of rows of a unit, and no column names the unit.",
+            remedy='Name it, for example Unit("household", max_rows=8).',
+        )
+    from congenial.data.derive import RowsOfUnit, derived
+
+    steps = [RowsOfUnit(name, unit.column) for name in schema.sizes]
+    return opened.under(*derived(opened.name, opened.types, steps, opened.dialect))
 
 
 def tabulate(

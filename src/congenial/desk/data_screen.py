@@ -11,34 +11,71 @@ from typing import Any
 
 from starlette.responses import Response
 
+from congenial.desk import plan_edits
 from congenial.desk.jobs import Tell
 from congenial.desk.publication_screen import start_job
 from congenial.desk.rendering import address
 from congenial.desk.visit import Visit
+from congenial.desk.workspace import save, text_digest
 from congenial.publication import data_report
+
+WORDS = {"not in the schema": "values that the plan does not name"}
 
 
 def show_data(visit: Visit) -> Response:
-    """What the last check found, in kinds of problems."""
+    """What the last check found, in kinds of problems, and what can be done about it."""
     return visit.page(
         "data.html",
         found=_found(visit),
         source=visit.plan.data.source,
-        place=f"{data_report.FOLDER}/problems.csv",
+        place=data_report.FOLDER,
         may_check=visit.may("reserve"),
+        may_mend=visit.may("propose"),
         note=data_report.SCHEMA_IS_PUBLIC,
+        opened=text_digest(visit.text),
+        added=visit.query.get("added") == "yes",
     )
 
 
 def _found(visit: Visit) -> dict[str, Any] | None:
-    """The last check without its numbers and values."""
+    """The last check without its numbers and values; lines that quote a value are counted only."""
     try:
         path = visit.path.parent / data_report.FOLDER / "problems.json"
         told = json.loads(path.read_text(encoding="utf-8"))
-        problems = [{"column": one["column"], "kind": one["kind"]} for one in told["problems"]]
+        names = ("column", "kind", "remedy")
+        problems = [{name: str(one[name]) for name in names} for one in told["problems"]]
+        for one in problems:
+            one["kind"] = WORDS.get(one["kind"], one["kind"])
+        lines = [one for one in told["lines"] if not one["shows_values"]]
+        missing = [one for one in lines if not _is_there(visit.text, one)]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return {"fits": not problems, "problems": problems}
+    return {
+        "fits": not problems,
+        "problems": problems,
+        "lines": missing,
+        "quoting": len(lines) < len(told["lines"]),
+    }
+
+
+def _is_there(text: str, line: dict[str, Any]) -> bool:
+    """Whether the plan has a line already."""
+    said = plan_edits.read(text).get(line["section"])
+    wanted = plan_edits.read(line["line"])
+    return isinstance(said, dict) and all(said.get(key) == value for key, value in wanted.items())
+
+
+def mend_plan(visit: Visit) -> Response:
+    """Add the lines that were suggested and quote no value to the plan."""
+    text = visit.text
+    found = _found(visit) or {"lines": []}
+    for one in found["lines"]:
+        text = plan_edits.add_line(text, one["section"], one["line"])
+    visit.parsed(text)
+    save(visit.path, text, visit.form.get("opened", ""))
+    answer = visit.go("plan", visit.key, "data")
+    answer.headers["location"] += "?added=yes"
+    return answer
 
 
 def check_records(visit: Visit) -> Response:

@@ -17,6 +17,7 @@ from congenial.desk import (
     data_screen,
     overview,
     plan_editor,
+    plan_keys,
     price_screen,
     publication_screen,
     review_screen,
@@ -28,6 +29,7 @@ from congenial.desk.visit import Desk, DeskPage
 SCREENS = (
     DeskPage("/", "GET", overview.show_overview),
     DeskPage("/plans", "POST", overview.make_plan),
+    DeskPage("/plan-keys", "GET", plan_keys.show_keys),
     DeskPage("/job/{job}", "GET", overview.show_job),
     DeskPage("/plan/{plan}", "GET", plan_editor.show_plan, "read"),
     DeskPage("/plan/{plan}/check", "POST", plan_editor.check_plan, "read"),
@@ -35,6 +37,7 @@ SCREENS = (
     DeskPage("/plan/{plan}/save", "POST", plan_editor.save_plan, "propose"),
     DeskPage("/plan/{plan}/data", "GET", data_screen.show_data, "read"),
     DeskPage("/plan/{plan}/data/check", "POST", data_screen.check_records, "reserve"),
+    DeskPage("/plan/{plan}/data/mend", "POST", data_screen.mend_plan, "propose"),
     DeskPage("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
     DeskPage("/plan/{plan}/review", "GET", review_screen.show_review, "read"),
     DeskPage("/plan/{plan}/propose", "POST", review_screen.propose_plan, "propose"),

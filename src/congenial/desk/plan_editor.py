@@ -17,9 +17,13 @@ from congenial.kinds.registry import of_section
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import difference
 
+READ = "The plan can be read, and its figures go together. What it costs is under Price."
 EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...]]] = {
     "set": (plan_edits.set_value, ("section", "field", "value")),
     "parameter": (plan_edits.set_parameter, ("release", "value")),
+    "table": (plan_edits.set_table, ("release", "value")),
+    "set-column": (plan_edits.set_column, ("column", "kind", "listed", "blank")),
+    "remove-column": (plan_edits.remove_column, ("column",)),
     "add-figure": (plan_edits.add_figure, ("label", "by", "because", "condition")),
     "remove-figure": (plan_edits.remove_figure, ("label",)),
     "add-release": (plan_edits.add_release, ("name", "table", "parameter", "value")),
@@ -63,12 +67,30 @@ def form_of(text: str) -> dict[str, Any]:
         "readable": bool(plan),
         "data": {name: str(data.get(name, "")) for name in ("source", "unit")},
         "budget": {name: str(budget[name]) for name in ("epsilon", "rho") if name in budget},
-        "columns": list(_table(plan.get("schema"))),
+        "columns": [_column(name, entry) for name, entry in _table(plan.get("schema")).items()],
         "figures": [
             {"label": label, "words": _figure_words(_table(entry))}
             for label, entry in _table(plan.get("publish")).items()
         ],
         "releases": [_release(_table(one)) for one in releases],
+    }
+
+
+def _column(name: str, entry: Any) -> dict[str, Any]:
+    """A column of the schema: its kind and its values, where a form can change them."""
+    said = _table(entry)
+    kind = "edges" if "edges" in said else "levels"
+    values = said.get(kind)
+    listed = values if isinstance(values, list) else []
+    return {
+        "name": name,
+        "label": str(said.get("label", "")),
+        "kind": kind,
+        "open": listed == [plan_edits.PLACEHOLDER],
+        "listed": "" if listed == [plan_edits.PLACEHOLDER] else _joined(listed, ", "),
+        "size": len(listed),
+        "blank": str(said.get("missing", "")),
+        "editable": plan_edits.can_set(said),
     }
 
 
@@ -98,6 +120,7 @@ def _release(one: dict[str, Any]) -> dict[str, str]:
         "parameter": key,
         "value": str(one.get(key, "")),
         "words": "; ".join(words) or "other",
+        "table": _joined(one["table"], ", ") if isinstance(one.get("table"), list) else "",
     }
 
 

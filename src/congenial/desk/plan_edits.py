@@ -19,6 +19,10 @@ from congenial.errors import PlanError
 
 Values = dict[str, Any]
 PARAMETERS = ("epsilon", "rho", "mu")
+MOST_VALUES = 60  # of a column that a form shows
+PLACEHOLDER = "..."  # of a draft
+_KEPT_KEYS = ("whole", "other", "label")
+_COLUMN_KEYS = {"levels", "edges", "top", "missing", *_KEPT_KEYS}
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_]+)\s*\]\]?\s*(#.*)?$")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -31,8 +35,20 @@ def read(text: str) -> Values:
         return {}
 
 
+def _section_values(text: str, section: str) -> Values:
+    found = read(text).get(section)
+    return found if isinstance(found, dict) else {}
+
+
 def set_value(text: str, section: str, key: str, value: str) -> str:
-    """Set a key of [data] or [budget]; numbers are written as such in [budget]."""
+    """Set a key of [data] or [budget]; numbers are written as such in [budget].
+
+    A column that is said to name the person is no column of a draft's schema any more.
+    """
+    if key == "unit":
+        text = _without_note(text, "# unit =")
+        if _section_values(text, "schema").get(value) == {"levels": [PLACEHOLDER]}:
+            text = remove_column(text, value)
     written = _number(value) if section == "budget" and key != "ledger" else _text(value)
     wanted = _changed(text, lambda plan: plan[section].__setitem__(key, _value(written)))
     lines = text.splitlines()
@@ -57,7 +73,7 @@ def add_figure(text: str, label: str, by: str, because: str, condition: str = ""
     entry: Values = {"count": condition} if condition else {"total": True}
     entry |= {"by": _names(by)} if _names(by) else {}
     entry |= {"because": because} if because else {}
-    if not label.strip() or label in read(text).get("publish", {}):
+    if not label.strip() or label in _section_values(text, "publish"):
         raise PlanError("a figure needs a label of its own.", remedy="Give another label.")
     wanted = _changed(text, lambda plan: plan.setdefault("publish", {}).__setitem__(label, entry))
     line = f"{_text(label)} = {_inline(entry)}"
@@ -81,11 +97,7 @@ def remove_figure(text: str, label: str) -> str:
         wanted_without = wanted
     lines = text.splitlines()
     start, end = _section(lines, "publish")
-    names = (_text(label), label, f"'{label}'")
-    found = [i for i in range(start, end) if lines[i].partition("=")[0].strip() in names]
-    if len(found) != 1:
-        raise _not_here()
-    del lines[found[0]]
+    del lines[_line_of(lines, start, end, label)]
     if "publish" not in wanted_without:
         del lines[start - 1]
     return _checked(lines, wanted_without)
@@ -98,12 +110,116 @@ def add_release(text: str, name: str, table: str, parameter: str, value: str) ->
     written = _number(value)
     block = {"name": name, "table": _names(table), parameter: _value(written)}
     wanted = _changed(text, lambda plan: plan.setdefault("release", []).append(block))
-    columns = ", ".join(_text(one) for one in _names(table))
-    new = ["", "[[release]]", f"name = {_text(name)}", f"table = [{columns}]"]
+    columns = _inline_list(_names(table))
+    new = ["", "[[release]]", f"name = {_text(name)}", f"table = {columns}"]
     lines = text.splitlines()
     place = _budget_start(lines)
     lines[place:place] = [*new, f"{parameter} = {written}", ""]
     return _checked(lines, wanted)
+
+
+def set_table(text: str, release: str, value: str) -> str:
+    """Set the columns of the table of a release."""
+    plan = read(text)
+    at = _place_of(plan, release)
+    names = _names(value)
+    if not names or "table" not in plan["release"][at]:
+        raise PlanError("a table needs columns.", remedy="Name some, by commas.")
+    wanted = _changed(text, lambda new: new["release"][at].__setitem__("table", names))
+    lines = text.splitlines()
+    start, end = _section(lines, "release", at)
+    return _checked(_set_line(lines, start, end, "table", _inline_list(names)), wanted)
+
+
+def can_set(entry: Values) -> bool:
+    """Whether `set_column` can change a column that is written like this."""
+    listed = entry.get("levels", entry.get("edges", []))
+    if not isinstance(listed, list) or any("," in str(one) for one in listed):
+        return False
+    return len(listed) <= MOST_VALUES and not set(entry) - _COLUMN_KEYS
+
+
+def set_column(text: str, column: str, kind: str, values: str, missing: str = "") -> str:
+    """Say which values a column may have: categories, or numbers from each edge on, the last edge
+    beginning the open group at the top; and the level of those who have none, where it is allowed.
+    What else the plan says of the column stays.
+    """
+    before = _section_values(text, "schema").get(column, {})
+    if not column.strip() or not isinstance(before, dict) or not can_set(before):
+        raise _not_here()
+    entry = _values_of(kind, _names(values))
+    entry |= {"missing": missing} if missing else {}
+    entry |= {key: before[key] for key in _KEPT_KEYS if key in before}
+    wanted = _changed(text, lambda plan: plan.setdefault("schema", {}).__setitem__(column, entry))
+    line = f"{_key(column)} = {_inline(entry)}"
+    lines = text.splitlines()
+    start, end = _section(lines, "schema")
+    place = _line_of(lines, start, end, column) if before else None
+    if place is None:
+        place = _last_line(lines, start, end)
+        lines[place:place] = [line]
+    else:
+        lines[place] = line + _comment(lines[place])
+    return _checked(lines, wanted)
+
+
+def _values_of(kind: str, names: list[str]) -> Values:
+    if not names:
+        raise PlanError("a column needs its values.", remedy="Name them, by commas.")
+    if kind == "levels":
+        return {"levels": names}
+    numbers = [_value(_number(one)) for one in names]
+    return {"edges": numbers, "top": f"{names[-1]}+"}
+
+
+def remove_column(text: str, column: str) -> str:
+    """Take a column out of the schema."""
+    wanted = _changed(text, lambda plan: plan["schema"].__delitem__(column))
+    lines = text.splitlines()
+    start, end = _section(lines, "schema")
+    del lines[_line_of(lines, start, end, column)]
+    return _checked(lines, wanted)
+
+
+def add_line(text: str, section: str, line: str) -> str:
+    """Add a line to a section, which is made where it is not there."""
+    (key, value), *more = read(line).items() or [("", "")]
+    if not key or more or key in _section_values(text, section):
+        raise _not_here()
+    wanted = _changed(text, lambda plan: plan.setdefault(section, {}).__setitem__(key, value))
+    lines = text.splitlines()
+    try:
+        start, end = _section(lines, section)
+        end = _last_line(lines, start, end)
+        lines[end:end] = [line]
+    except PlanError:
+        before = next((i for i, one in enumerate(lines) if one.startswith("[schema]")), len(lines))
+        lines[before:before] = [f"[{section}]", line, ""]
+    return _checked(lines, wanted)
+
+
+def _line_of(lines: list[str], start: int, end: int, key: str) -> int:
+    """The line that sets a key, which may be quoted."""
+    names = (_text(key), key, f"'{key}'")
+    found = [i for i in range(start, end) if lines[i].partition("=")[0].strip() in names]
+    if len(found) != 1:
+        raise _not_here()
+    return found[0]
+
+
+def _comment(line: str) -> str:
+    """The comment at the end of a line, unless it asked for what is now there."""
+    found = re.search(r"\}(\s*#[^\"}]*)$", line)
+    return found[1] if found and "FILL IN" not in found[1] else ""
+
+
+def _without_note(text: str, start: str) -> str:
+    """Without a draft's own line that asks for a key."""
+    return "".join(
+        line
+        for line in text.splitlines(keepends=True)
+        if not (line.startswith(start) and "FILL IN" in line)
+    )
 
 
 def remove_release(text: str, name: str) -> str:
@@ -224,13 +340,19 @@ def _value(written: str) -> Any:
 
 
 def _inline(entry: Values) -> str:
-    """An entry of [publish] on one line."""
+    """An entry of [publish] or [schema] on one line."""
 
     def said(value: Any) -> str:
-        if value is True:
-            return "true"
-        if isinstance(value, list):
-            return "[" + ", ".join(_text(one) for one in value) + "]"
-        return _text(value)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return _inline_list(value) if isinstance(value, list) else _text(value)
 
     return "{ " + ", ".join(f"{key} = {said(value)}" for key, value in entry.items()) + " }"
+
+
+def _inline_list(values: list[Any]) -> str:
+    return "[" + ", ".join(_text(one) if isinstance(one, str) else str(one) for one in values) + "]"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 
+from congenial.data.schema import Schema
 from congenial.desk.visit import NotHereError, Visit, planned
 from congenial.errors import CongenialError
 from congenial.ledger.roles import role_of
@@ -25,7 +26,7 @@ def show_price(visit: Visit) -> Response:
     without = [one for one in visit.query.getlist("without") if one in visit.plan.publish]
     columns = []
     try:
-        columns.append(_column("As planned", examine(visit.plan, want, suppose)))
+        columns.append(_column("As planned", visit.plan, examine(visit.plan, want, suppose)))
     except CongenialError as error:
         problem = str(error)
     if without and not problem:
@@ -42,7 +43,7 @@ def show_price(visit: Visit) -> Response:
         suppose=" ".join(suppose),
         others=[one for one in visit.desk.workspace.plans() if one != visit.key],
         beside=beside,
-        axes=_margins(visit.plan),
+        axes={one: shown_table(visit.plan.schema, one.split(",")) for one in _margins(visit.plan)},
         asked=visit.query,
     )
 
@@ -98,30 +99,50 @@ def _other(visit: Visit, key: str) -> Plan:
 
 def _changed(title: str, plan: Plan) -> dict[str, Any]:
     try:
-        return _column(title, examine(plan))
+        return _column(title, plan, examine(plan))
     except CongenialError as error:
         return {"title": title, "problem": str(error), "releases": [], "document": None}
 
 
-def _column(title: str, document: dict[str, Any]) -> dict[str, Any]:
+def _column(title: str, plan: Plan, document: dict[str, Any]) -> dict[str, Any]:
     """One way to plan it: the document of `check`, and a picture of errors per release."""
-    releases = [one | {"rows": _rows(one)} for one in document["releases"]]
+    releases = [one | {"rows": _rows(plan.schema, one)} for one in document["releases"]]
     for one in releases:
-        bars = [(row["what"], row["within"]) for row in one["rows"]]
+        bars = [(row["what"], row["error"]) for row in one["rows"]]
         one["picture"] = error_bars(bars) if bars else ""
         one.setdefault("mandate_costs", [])
     return {"title": title, "problem": "", "releases": releases, "document": document}
 
 
-def _rows(release: dict[str, Any]) -> list[dict[str, Any]]:
-    """Expected errors of a release: what, how many sums, within, at which level."""
-    told = [
-        {"what": " x ".join(row["table"]) or "total", "sums": row["cells"]}
-        | {name: row[name] for name in ("within", "level")}
-        for row in release.get("tables", [])
-    ]
-    told += [
-        {name: row[name] for name in ("what", "sums", "within", "level")}
-        for row in release["errors"]
-    ]
+def shown_table(schema: Schema, names: Sequence[str]) -> str:
+    """A table in words: the labels of its columns, or their names where they have none."""
+    return " x ".join(schema.shown(name) for name in names) or "total"
+
+
+def _rows(schema: Schema, release: dict[str, Any]) -> list[dict[str, Any]]:
+    """Expected errors of a release: what, how many sums, and how far off."""
+    tables = release.get("tables", [])
+    told = [_row(shown_table(schema, one["table"]), one["cells"], one) for one in tables]
+    told += [_row(_words(schema, one["what"]), one.get("sums"), one) for one in release["errors"]]
     return told[:SHOWN]
+
+
+def _row(what: str, sums: int | None, row: Mapping[str, Any]) -> dict[str, Any]:
+    """One line: an error that is kept with some probability, or else a standard deviation."""
+    sums_words = "" if sums is None else f"{sums:,}"
+    if "within" in row:
+        level = f"{100 * row['level']:.0f} %"
+        return {"what": what, "sums": sums_words, "error": row["within"], "kept": level}
+    deviation = row["standard_deviation"]
+    return {"what": what, "sums": sums_words, "error": deviation, "kept": "standard deviation"}
+
+
+def _words(schema: Schema, what: str) -> str:
+    """What an error is of, as `check` writes it: a table, or the name of a statistic."""
+    names = [] if what == "total" else what.split(" x ")
+    known = all(name in _axes(schema) for name in names)
+    return shown_table(schema, names) if known else what
+
+
+def _axes(schema: Schema) -> set[str]:
+    return {name for one in schema.attributes for name in (one.name, *one.coarser)}

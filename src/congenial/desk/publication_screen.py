@@ -15,13 +15,11 @@ from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
 from congenial.publication.plan_approval import standing
 
-FIGURES_SHOWN = 12
-
 
 def show_release(visit: Visit) -> Response:
     """What is published and drawn of the plan, and what comes next."""
     plan, ledger = visit.plan, visit.ledger
-    public = () if ledger is None else ledger.figures.statements
+    public = () if ledger is None else ledger.figures.told
     left = [one.label for one in plan.statements if one not in public]
     entries = {} if ledger is None else {one.name: one for one in ledger.entries() if one.counted}
     stands = standing(plan, ledger)
@@ -127,7 +125,7 @@ def budget_document(ledger: Ledger) -> dict[str, Any]:
             for one in ledger.entries()
         ],
         "pending": [one.name for one in ledger.pending()],
-        "figures": [one.label for one in ledger.figures.statements],
+        "figures": [one.label for one in ledger.figures.told],
         "roles": ledger.roles,
         "required": known.required,
     }

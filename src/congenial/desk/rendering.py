@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from congenial._version import __version__
 from congenial.privacy.numbers import number
+from congenial.report.render import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -15,16 +15,7 @@ if TYPE_CHECKING:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    made = Environment(
-        loader=PackageLoader("congenial.desk"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals |= {"version": __version__, "address": address, "number": number}
+    made = environment("congenial.desk", address=address, number=number)
     made.filters["sentence"] = sentence
     return made
 

@@ -31,13 +31,15 @@ def show_review(visit: Visit) -> Response:
         changes=[] if before is None else plan_approval.difference(before.text, visit.text),
         document=document,
         problem=problem,
-        may_propose=visit.may("propose") and me not in stands.proposers,
+        may_propose=visit.may("propose") and not stands.proposers,  # who proposes cannot approve
         may_review=visit.may("approve") and stands.standing != "not proposed",
         own=me in stands.proposers,
         said=next((one for one in stands.reviews if one.who == me), None),
         may_require=visit.may("require"),
         in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
+        shown=visit.plan.schema.shown,
         role=visit.role,
+        team=visit.desk.settings.for_a_team,
     )
 
 

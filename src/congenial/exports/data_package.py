@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from congenial.data.csv_text import neutral, rows_csv
 from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
 from congenial.exports.file_names import plain_name, unique_names
+from congenial.publication.bundle import as_json
 from congenial.publication.bundle_texts import PUBLISHED_COLUMNS, published_rows
 
 PROFILE = "tabular-data-package"
@@ -32,7 +32,7 @@ class DataPackage:
         if figures:
             found["published.csv"] = rows_csv([PUBLISHED_COLUMNS, *figures]).encode()
             resources.append(_figures())
-        found["datapackage.json"] = _json(_package(bundle, resources))
+        found["datapackage.json"] = as_json(_package(bundle, resources))
         return found
 
     def left_open(self, bundle: ExportedBundle) -> list[str]:  # noqa: ARG002
@@ -91,7 +91,3 @@ def _figures() -> dict[str, Any]:
         "description": "figures published exactly, and public bounds: not protected",
         "schema": {"fields": fields},
     }
-
-
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()

@@ -12,10 +12,10 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.cell_labels import label_names
-from congenial.mechanisms.parted_release import PartedRelease
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.tables.joint_estimator import ends
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.tables.intervals import ends
 
 Meaning = Literal["label", "coarser label", "number"]
 
@@ -80,7 +80,7 @@ class ExportedBundle:
     @property
     def published(self) -> Invariants:
         """The figures published exactly."""
-        figures: Invariants = self.release.published
+        figures: Invariants = self.release.everything
         return figures
 
     @property

@@ -86,7 +86,7 @@ def _variant(bundle: ExportedBundle) -> dict[str, Any]:
 def _unprotected(bundle: ExportedBundle) -> str:
     """The figures published exactly, one line each; their values are in the bundle."""
     lines = []
-    for statement in bundle.published.statements:
+    for statement in bundle.published.told:
         by = f" by {', '.join(statement.by)}" if statement.by else ""
         ground = f" ({statement.because})" if statement.because else ""
         exact = "exact" if statement.relation == "=" else "public bound"

@@ -44,20 +44,4 @@ __all__ = [
     "total",
 ]
 
-_HOMES = {
-    "Invariants": "figures.invariants",
-    "Limits": "figures.limits",
-    "Statement": "figures.statements",
-    "at_least": "figures.statements",
-    "at_most": "figures.statements",
-    "conforming_tables": "figures.limits",
-    "count": "figures.statements",
-    "limits": "figures.limits",
-    "linear": "figures.statements",
-    "margin": "figures.statements",
-    "publish": "figures.invariants",
-    "structural_zeros": "figures.statements",
-    "total": "figures.statements",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

@@ -8,10 +8,11 @@ one kind is decided by comparing all of their entries, never by a digest of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -183,3 +184,42 @@ def _searched(rows: sp.csr_matrix) -> Ints:
     first = np.full(int(part.max()) + 1, size, dtype=np.int64)
     np.minimum.at(first, part, np.arange(size))
     return np.asarray(first[part])
+
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class KindByKind(Sequence[T], Generic[K, T]):
+    """Things that are alike within their kinds, kept by kind; `one` makes a single thing when it is
+    asked for. Numbers run through one kind after another.
+    """
+
+    def __init__(self, kinds: Iterable[K], size: Callable[[K], int]) -> None:
+        self.kinds = tuple(kinds)
+        self._ends = np.cumsum([0, *(size(kind) for kind in self.kinds)])
+
+    @abstractmethod
+    def one(self, kind: K, number: int) -> T:
+        """A thing of one kind, by its number there."""
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @overload
+    def __getitem__(self, number: int) -> T: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[T]: ...
+
+    def __getitem__(self, number: int | slice) -> T | list[T]:
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        at = range(len(self))[number]
+        which = int(np.searchsorted(self._ends, at, side="right")) - 1
+        return self.one(self.kinds[which], at - int(self._ends[which]))
+
+    def __iter__(self) -> Iterator[T]:
+        many = np.diff(self._ends).tolist()
+        pairs = zip(self.kinds, many, strict=True)
+        return (self.one(kind, i) for kind, size in pairs for i in range(size))

@@ -9,16 +9,16 @@ features.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures import lattice
-from congenial.figures.alike import PartKind, kinds
+from congenial.figures.alike import KindByKind, PartKind, kinds
 from congenial.figures.integers import Ints, echelon, rational_kernel
 
 MOST_ATOMS = 12  # of a block whose rows are tried in other words: all their sets are listed
@@ -60,33 +60,15 @@ class BlockKind:
         return Block(self.atoms[0], self.features).levels
 
 
-class Blocks(Sequence[Block]):
+class Blocks(KindByKind[BlockKind, Block]):
     """The blocks of some figures, kind by kind; single ones are made when they are asked for."""
 
     def __init__(self, kinds: Iterable[BlockKind] = ()) -> None:
-        self.kinds = tuple(kinds)
-        self._ends = np.cumsum([0, *(len(one.atoms) for one in self.kinds)])
+        super().__init__(kinds, lambda kind: len(kind.atoms))
 
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    @overload
-    def __getitem__(self, number: int) -> Block: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> list[Block]: ...
-
-    def __getitem__(self, number: int | slice) -> Block | list[Block]:
-        """A block by its number, which runs through one kind after another."""
-        if isinstance(number, slice):
-            return [self[i] for i in range(*number.indices(len(self)))]
-        at = range(len(self))[number]
-        which = int(np.searchsorted(self._ends, at, side="right")) - 1
-        kind = self.kinds[which]
-        return Block(kind.atoms[at - int(self._ends[which])], kind.features)
-
-    def __iter__(self) -> Iterator[Block]:
-        return (Block(atoms, kind.features) for kind in self.kinds for atoms in kind.atoms)
+    def one(self, kind: BlockKind, number: int) -> Block:
+        """A block of one kind, by its number there."""
+        return Block(kind.atoms[number], kind.features)
 
 
 def blocks(matrix: sp.csr_matrix) -> Blocks:

@@ -21,6 +21,11 @@ from congenial.figures.statements import Statement
 def refuse_across(figures: Invariants, parts: AreaParts) -> None:
     """StructureError for a figure that ties parts together: they could not be drawn apart."""
     base = parts.attribute.name
+    if figures.of_units is not None:
+        raise StructureError(
+            "some of the figures count units, and parts are drawn for figures about rows only.",
+            remedy="Leave out parts, or the figures about units.",
+        )
     for one in figures.statements:
         bases = {b for condition, _ in one.terms if condition for b in _bases(condition, figures)}
         if base in bases:

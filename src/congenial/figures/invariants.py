@@ -39,7 +39,8 @@ class Invariants:
 
     `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while
     the plan is only being checked. Bounds and structural zeros carry no value. A statement given
-    twice is kept once.
+    twice is kept once. `statements` count rows; those about units that own several rows are kept
+    apart in `of_units`, where they count units (`Invariants.of` sorts them, `told` has them all).
 
     Source: semi-dp, section 3 (invariants T(X) = t); congenial-dp, section 2 (A s = a, B s >= b).
 
@@ -54,6 +55,7 @@ class Invariants:
     schema: Schema
     statements: tuple[Statement, ...] = ()
     values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
+    of_units: Invariants | None = None
 
     def __post_init__(self) -> None:
         expect(self.schema, Schema, "the schema", "Give a Schema.", MandateError)
@@ -62,13 +64,48 @@ class Invariants:
         statements, values = without_repeats(self.statements, self.values)
         object.__setattr__(self, "statements", statements)
         object.__setattr__(self, "values", values)
-        for label, times in Counter(s.label for s in self.statements).items():
+        self._refuse_misplaced()
+        for label, times in Counter(s.label for s in self.told).items():
             if times > 1:
                 raise MandateError(
                     f"two figures are called '{label}'.", remedy="Give each its own name."
                 )
         if self.values is not None:
             self._check_values(self.values)
+
+    def _refuse_misplaced(self) -> None:
+        if self.of_units is None and not any(one.units for one in self.statements):
+            return
+        from congenial.figures.unit_statements import refuse_misplaced  # few plans need it
+
+        refuse_misplaced(self)
+
+    @classmethod
+    def of(cls, schema: Schema, statements: Sequence[Statement]) -> Invariants:
+        """Statements about rows and about units, each in its place; without values."""
+        marked = [one for one in statements if isinstance(one, Statement) and one.units]
+        rows = tuple(one for one in statements if one not in marked)
+        units = tuple(replace(one, units=False) for one in marked)
+        return cls(schema, rows, None, cls(schema, units) if units else None)
+
+    @property
+    def of_rows(self) -> Invariants:
+        """The figures about rows alone."""
+        return self if self.of_units is None else replace(self, of_units=None)
+
+    @property
+    def told(self) -> tuple[Statement, ...]:
+        """Every statement, those about units after those about rows and marked as such."""
+        if self.of_units is None:
+            return self.statements
+        marked = (replace(one, units=True) for one in self.of_units.statements)
+        return (*self.statements, *marked)
+
+    @property
+    def told_values(self) -> tuple[Ints | None, ...]:
+        """The values of `told`; None where there are none."""
+        own = self.values or (None,) * len(self.statements)
+        return own if self.of_units is None else (*own, *self.of_units.told_values)
 
     # ---- the matrix on atoms -----------------------------------------------------------------
 
@@ -193,8 +230,9 @@ class Invariants:
 
     # ---- values ----------------------------------------------------------------------------
 
-    def evaluate(self, table: Table) -> Invariants:
-        """The same statements with their values, computed from the confidential table.
+    def evaluate(self, table: Table, units: Table | None = None) -> Invariants:
+        """The same statements with their values, computed from the confidential tables of rows and,
+        where there are figures about them, of units.
 
         Raises MandateError, without a count, when the data break a structural zero or a bound.
         """
@@ -207,10 +245,27 @@ class Invariants:
                     remedy=f"Correct the data{bound} or drop the statement.",
                 )
             values.append(figures if statement.relation == "=" else None)
-        return Invariants(self.schema, self.statements, tuple(values))
+        return Invariants(self.schema, self.statements, tuple(values), self._evaluate_units(units))
 
-    def holds_for(self, table: Table) -> bool:
-        """Whether the table agrees with every published figure, bound and structural zero."""
+    def _evaluate_units(self, units: Table | None) -> Invariants | None:
+        if self.of_units is None:
+            return None
+        if units is None:
+            raise MandateError(
+                "figures about units need a table of units.",
+                remedy="Give what Microdata.tabulate_units returns, as units=.",
+            )
+        return self.of_units.evaluate(units)
+
+    def holds_for(self, table: Table, units: Table | None = None) -> bool:
+        """Whether the table agrees with every published figure, bound and structural zero.
+
+        Those about units are compared where a table of units is given.
+        """
+        if units is not None and self.of_units is not None and not self.of_units.holds_for(units):
+            return False
+        if not self.statements:
+            return True
         if self.values is None:
             raise MandateError("the figures have no values yet.", remedy="Publish them first.")
         return all(
@@ -298,6 +353,8 @@ class Invariants:
         Decided by linear programming over merged cells: bounds, structural zeros and, once they are
         known, published figures.
         """
+        if self.of_units is not None and self.of_units.clash:
+            return self.of_units.clash
         able = [s for s in self.statements if s.relation != "=" or self.values is not None]
         if not able or self._agrees() or self._feasible(able):
             return ()
@@ -367,18 +424,27 @@ class Invariants:
         published = bool(statements) and all(
             one.values is not None or not one.statements for one in (self, other)
         )
-        return Invariants(self.schema, tuple(statements), tuple(values) if published else None)
+        units = self.of_units or other.of_units
+        if self.of_units is not None and other.of_units is not None:
+            units = self.of_units.join(other.of_units)
+        kept = tuple(values) if published else None
+        return Invariants(self.schema, tuple(statements), kept, units)
 
     def implies(self, other: Invariants) -> bool:
         """Whether every statement of `other` is among these, with the same figures."""
         mine = dict(zip(self.statements, self.to_dict()["statements"], strict=True))
         told = zip(other.statements, other.to_dict()["statements"], strict=True)
+        if other.of_units is not None and not (
+            self.of_units is not None and self.of_units.implies(other.of_units)
+        ):
+            return False
         return all(statement in mine and mine[statement] == one for statement, one in told)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data (statements and their published figures) for a bundle or a ledger."""
         figures = self.values or (None,) * len(self.statements)
-        return {
+        units = {} if self.of_units is None else {"of_units": self.of_units.to_dict()}
+        return units | {
             "published": self.values is not None or not self.statements,
             "statements": [
                 s.to_dict() | {"values": None if v is None else v.tolist()}
@@ -394,7 +460,8 @@ class Invariants:
             None if s["values"] is None else np.asarray(s["values"], dtype=np.int64)
             for s in data["statements"]
         )
-        read = cls(schema, statements, values if data["published"] else None)
+        units = cls.from_dict(schema, data["of_units"]) if "of_units" in data else None
+        read = cls(schema, statements, values if data["published"] else None, units)
         read.refuse_clash()
         return read
 
@@ -409,6 +476,13 @@ class Invariants:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+
+def in_place(figures: Invariants, units: bool) -> Invariants:
+    """Figures that a table was drawn given, beside those about rows: as they are, or, for a table
+    of units, in their own place.
+    """
+    return Invariants(figures.schema, (), None, figures) if units else figures
 
 
 def _allowed(statement: Statement, figures: Ints) -> bool:
@@ -430,8 +504,10 @@ def _check_figures(values: object) -> None:
             expect(one, (np.ndarray, np.generic), "a figure", "Give an array.", MandateError)
 
 
-def publish(table: Table, *statements: Statement) -> Invariants:
+def publish(table: Table, *statements: Statement, units: Table | None = None) -> Invariants:
     """Compute statistics exactly from the confidential table; they are public from here on.
+
+    `units` is the table of units, for statements about units (`Microdata.tabulate_units`).
 
     CONFIDENTIAL input, public output: the figures carry no noise, and neither they nor what follows
     from them is protected. Nothing is recorded: `congenial publish` does that, in the ledger.
@@ -444,4 +520,4 @@ def publish(table: Table, *statements: Statement) -> Invariants:
     (array([14, 11]), array(16))
     """
     expect(table, Table, "the table", "Give what tabulate(data, schema) returns.", MandateError)
-    return Invariants(table.schema, statements).evaluate(table)
+    return Invariants.of(table.schema, statements).evaluate(table, units)

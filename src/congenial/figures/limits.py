@@ -109,7 +109,19 @@ def _on_cells(
 @takes(MandateError, invariants=Invariants, names=PLAIN_NAMES)
 @lru_cache(maxsize=64)
 def limits(invariants: Invariants, names: tuple[str, ...]) -> Limits:
-    """The bounds of the table over `names`, as simple as the exact figures make them."""
+    """The bounds of the table over `names`, as simple as the exact figures make them.
+
+    Public bounds (`at_least`, `at_most`) and counts >= 0 are stated of the table's cells: what the
+    exact figures say already is left out, and bounds of single cells become a box. An empty
+    `Limits` bounds nothing but that counts are not negative.
+
+    >>> from congenial import Schema, Table, at_most, count, publish
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["no", "yes"]}})
+    >>> table = Table(schema, ["sex", "ill"], [[5, 2], [4, 1]])
+    >>> found = limits(publish(table, at_most(count("ill = 'yes'"), 4)), ("sex", "ill"))
+    >>> bool(found.hold([3, 1, 1, 1])), bool(found.hold([0, 5, 0, 0]))
+    (True, False)
+    """
     rows, least, most = bound_rows(invariants, names)
     cells = rows.shape[1]
     if not rows.shape[0]:

@@ -28,7 +28,8 @@ class Statement:
     """A published statistic: `sum over terms of weight * count(condition)`, for each cell of `by`.
 
     An empty condition means everybody. `relation` is "=" for a figure published exactly, ">=" or
-    "<=" for a public bound (`bound`), "zero" for cells that are empty by definition.
+    "<=" for a public bound (`bound`), "zero" for cells that are empty by definition. `units`: it
+    counts units (households), by attributes that all rows of a unit share, not rows.
     """
 
     label: str
@@ -37,9 +38,11 @@ class Statement:
     relation: Relation = "="
     bound: int | None = None
     because: str = ""
+    units: bool = False
 
     def __post_init__(self) -> None:
         expect(self.label, str, "the label of a figure", "Give text.", MandateError)
+        expect(self.units, bool, "units", "Give True or False.", MandateError)
         if not self.label.strip():
             raise MandateError("a figure has no label.", remedy="Say in words what it publishes.")
         if not self.terms:
@@ -85,8 +88,8 @@ class Statement:
         return replace(self, label=label, because=because)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a bundle or a ledger."""
-        return {
+        """Plain data for a bundle or a ledger; `units` only where units are counted."""
+        plain = {
             "label": self.label,
             "terms": [[condition, weight] for condition, weight in self.terms],
             "by": list(self.by),
@@ -94,6 +97,7 @@ class Statement:
             "bound": self.bound,
             "because": self.because,
         }
+        return plain | ({"units": True} if self.units else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Statement:
@@ -105,6 +109,7 @@ class Statement:
             relation=data["relation"],
             bound=None if data["bound"] is None else int(data["bound"]),
             because=data["because"],
+            units=data.get("units", False),
         )
 
 
@@ -160,6 +165,19 @@ def count(condition: str, by: str | Sequence[str] = ()) -> Statement:
     """
     axes = _names(by)
     return Statement(_label(f"Count of {condition}", axes), ((condition, 1),), axes)
+
+
+def of_units(statistic: Statement) -> Statement:
+    """The same statistic about units: the number of households, patients or firms, not of rows.
+
+    It may name attributes of units only (`of = "unit"` in the schema), and needs data in which a
+    unit has several rows (`max_rows`).
+
+    >>> of_units(total(by="tenure")).label
+    'Units by tenure'
+    """
+    expect(statistic, Statement, "what is counted", "Give for example total().", MandateError)
+    return replace(statistic, label=statistic.label.replace("Population", "Units", 1), units=True)
 
 
 def linear(weights: Mapping[str, int], by: str | Sequence[str] = ()) -> Statement:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures import lattice
+from congenial.figures.alike import KindByKind
 from congenial.figures.integers import Ints
 
 
@@ -89,32 +90,13 @@ class TieKind:
     values: Ints | None = field(repr=False)
 
 
-class Ties(Sequence[Tie]):
+class Ties(KindByKind[TieKind, Tie]):
     """The ties of a table, kind by kind; single ones are made when they are asked for."""
 
     def __init__(self, kinds: Iterable[TieKind] = ()) -> None:
-        self.kinds = tuple(kinds)
-        self._ends = np.cumsum([0, *(len(one.groups) for one in self.kinds)])
+        super().__init__(kinds, lambda kind: len(kind.groups))
 
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    @overload
-    def __getitem__(self, number: int) -> Tie: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> list[Tie]: ...
-
-    def __getitem__(self, number: int | slice) -> Tie | list[Tie]:
-        """A tie by its number, which runs through one kind after another."""
-        if isinstance(number, slice):
-            return [self[i] for i in range(*number.indices(len(self)))]
-        at = range(len(self))[number]
-        which = int(np.searchsorted(self._ends, at, side="right")) - 1
-        return self._tie(self.kinds[which], at - int(self._ends[which]))
-
-    def __iter__(self) -> Iterator[Tie]:
-        return (self._tie(kind, i) for kind in self.kinds for i in range(len(kind.groups)))
-
-    def _tie(self, kind: TieKind, i: int) -> Tie:
-        return Tie(kind.groups[i], kind.pattern, None if kind.values is None else kind.values[i])
+    def one(self, kind: TieKind, number: int) -> Tie:
+        """A tie of one kind, by its number there."""
+        values = None if kind.values is None else kind.values[number]
+        return Tie(kind.groups[number], kind.pattern, values)

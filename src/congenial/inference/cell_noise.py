@@ -69,6 +69,11 @@ class Noise:
             row[reach - half : reach + half + 1] = law
         return cls("table", np.full(len(terms), rate), rows, which.astype(np.int64))
 
+    @classmethod
+    def flat(cls, cells: int) -> Noise:
+        """No law of their own: where the noise is in sums of the cells only."""
+        return cls("l2", np.zeros(cells), np.zeros((1, 1)), np.zeros(cells, dtype=np.int64))
+
     def log_weight(self, u: Any) -> Floats:
         """Log weights of noise of shape (..., cells)."""
         u = np.asarray(u, dtype=float)

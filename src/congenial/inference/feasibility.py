@@ -28,15 +28,20 @@ from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainContinuous
 from congenial.mechanisms.wasserstein.base_measure import Base
+from congenial.privacy.descriptions import TablesDescription
 from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.tree.bounded_sums import nested_sums
 
 Way = Literal["cells", "levels", "counts", "listed", "density", "none"]
 
 PROJECT = "Release with nonnegative = 'project': its law before projection is used."
+ESTIMATES = "congenial estimate has intervals for tables of any size and figures of any shape."
+UNPROVED = "the published figures tie the cells in a way for which no connecting moves are proved"
+MOST_CELLS = 50_000  # of several tables measured at once
 NOT_YET = "; whether few enough are left to be listed is known once figures are published"
 STEPS = 2000  # of each of 4 chains: what 4,000 draws take where nothing is added
 CHAINS = 4
+BEGIN, EACH_STEP, EACH_CELL = 2.0, 5e-4, 1.25e-5  # seconds: once, for a step, for a cell of it
 LEAST_MOVES = 10  # a step moves as many records as there are cells, at least these
 
 
@@ -68,8 +73,7 @@ def outlook(mechanism: Mechanism) -> Outlook:
     if unproved_ties(known):
         return Outlook(
             "none",
-            "the published figures tie the cells in a way for which no connecting moves are "
-            f"proved ({known.structure})",
+            f"{UNPROVED} ({known.structure})",
             "Release a table on which the figures are totals or margins, or a coarser one.",
         )
     if isinstance(mechanism, CongenialHierarchy):
@@ -113,6 +117,30 @@ def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
         "normaliser that is worked out one table at a time"
     )
     return Outlook("density", why, PROJECT, model)
+
+
+def outlook_of_tables(description: TablesDescription) -> Outlook:
+    """The same for several tables measured at once: their noise is in sums of the finest cells."""
+    schema = description.support.schema
+    seen = {axis.base for one in description.measured for axis in schema.axes(one.table)}
+    cells = tuple(name for name in schema.names if name in seen)
+    if schema.size(cells) > MOST_CELLS:
+        return Outlook(
+            "none", f"chains over {schema.size(cells):,} cells would take hours", ESTIMATES
+        )
+    if unproved_ties(support(description.support, cells)):
+        return Outlook("none", UNPROVED, ESTIMATES)
+    return Outlook("levels")
+
+
+def usual_minutes(cells: int, apart: bool = False) -> float:
+    """About how long 4,000 draws take where the law is one of cells or sums (factor 3).
+
+    apart: cells have nothing to do with each other, and draws of a conjugate model are independent.
+    Measured on one core for one parameter per cell; benchmarks/posteriors.py measures it again.
+    """
+    seconds = BEGIN if apart else BEGIN + STEPS * (EACH_STEP + EACH_CELL * cells)
+    return seconds / 60
 
 
 def outlook_of_values(loss: str, base: Base) -> Outlook:

@@ -21,7 +21,7 @@ import numpy as np
 from congenial.data.argument_rules import FINITE, SHARE, TEXT, takes
 from congenial.data.table import select
 from congenial.errors import InferenceError
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.sampling.sums import Pmf
 
 Alternative = Literal["greater", "less"]
@@ -32,6 +32,13 @@ CUT = 1e-17  # mass of the family left out at either end
 class Family:
     """Law of a count by its parameter: poisson (rate per exposure), binomial (share of trials),
     negative_binomial (mean per exposure, size known).
+
+    `size` is the exposure, or the number of trials; `dispersion` that of the negative binomial law,
+    whose variance is mean + mean^2 / dispersion (infinite: Poisson). A parameter outside its range
+    is refused (`InferenceError`).
+
+    >>> float(Family("binomial", 10).law(0.3).mean())
+    3.0
     """
 
     name: Literal["poisson", "binomial", "negative_binomial"]

@@ -35,8 +35,9 @@ from congenial.inference.samplers.data_rejection import rejection
 from congenial.inference.samplers.general import Anything, RecordChains
 from congenial.inference.samplers.importance import Proposal, importance
 from congenial.inference.samplers.listed import ListedTables, listed_draws
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
 Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
 METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")
@@ -75,7 +76,7 @@ MOST_DRAWS = 10**9
 
 
 def infer(
-    release: Release | ValuesRelease | Observation,
+    release: Release | ValuesRelease | TablesRelease | Observation,
     model: Bindable,
     *,
     method: Method = "auto",
@@ -127,6 +128,12 @@ def infer(
     rng = np.random.default_rng(seed)
     if method == "auto":
         method = "exact" if _can_be_exact(bound) else "augmentation"
+    if method in ("rejection", "importance") and bound.observation.finer is not None:
+        raise InferenceError(
+            f"method '{method}' needs the law of the modelled counts, and it is known for finer "
+            "cells only.",
+            remedy="Use method='augmentation', or leave it out.",
+        )
     if method == "exact":
         return _exact(bound, draws, rng, counts)
     if method == "rejection":
@@ -142,7 +149,9 @@ def infer(
 
 
 def bind(
-    release: Release | ValuesRelease | Observation, model: Bindable, public: bool = True
+    release: Release | ValuesRelease | TablesRelease | Observation,
+    model: Bindable,
+    public: bool = True,
 ) -> BoundModel:
     """The model tied to what the release says about its axes."""
     if not isinstance(model, Bindable):
@@ -202,7 +211,7 @@ def _sampler(bound: BoundModel, chain: Chain, rng: np.random.Generator) -> Chain
     observation = bound.observation
     if observation.listed is not None:
         return ListedTables(bound, chain.chains, rng)
-    if observation.noise is None or not observation.whole:
+    if observation.finer is None and (observation.noise is None or not observation.whole):
         kind = RecordChains if RecordChains.fits(bound) else Anything
         return kind(bound, chain.chains, rng)
     if bound.collapsed() is not None:

@@ -9,7 +9,11 @@ Why the moves connect every two conforming tables of counts >= 0:
 - groups of which the one-way margins are known: write the table as a list of people with one level
   per feature. Any other conforming table of groups is the same list with each feature's column
   permuted, a permutation is a product of transpositions, and to transpose one feature between two
-  people is to move two units out of two groups into two others.
+  people is to move two units out of two groups into two others;
+- the same with public capacities where the margins are two by two: the totals of the four groups
+  have one free direction, along which one unit moves at a time. Two groups have to gain and two to
+  lose; a group whose total is below that of another conforming table has a cell with room, one
+  whose total is above has a cell that is not empty, so the exchange is open until totals agree.
 
 Anything else is refused: a chain that cannot reach a table says nothing about it.
 """
@@ -142,12 +146,14 @@ class LatentTables:
             raise no_mass("a count that is published exactly is above what the model allows.")
         totals = self.totals.copy()
         for tie in self.ties:
-            if np.any(np.isfinite(most[np.isin(self.labels, tie.groups)])):
+            room = np.array([most[self._members[group]].sum() for group in tie.groups])
+            if np.any(np.isfinite(room)) and not _two_by_two(tie):
                 raise InferenceError(
-                    "capacities together with crossing margins: no connecting moves are proved.",
+                    "capacities together with crossing margins of more than two rows and two "
+                    "columns: no connecting moves are proved.",
                     remedy="Use a model without capacities, such as poisson.",
                 )
-            totals[tie.groups] = _some_totals(tie, self.sums(x)[tie.groups])
+            totals[tie.groups] = _some_totals(tie, self.sums(x)[tie.groups], room)
         for group, cells in enumerate(self._members):
             if len(cells):
                 x[cells] = _reach_total(x[cells], most[cells], int(totals[group]))
@@ -173,9 +179,8 @@ class LatentTables:
         """Exchanges of some features between two people, as many as the tie has cells."""
         assert tie.features is not None
         levels = np.array(tie.shape)
-        place = np.full(int(np.prod(levels)), -1, dtype=np.int64)
-        place[np.ravel_multi_index(tie.features.T, levels)] = np.arange(len(tie.groups))
-        count = sum(len(self._members[g]) for g in tie.groups)
+        place, members, sizes = self._places(tie)
+        count = len(members)
         left, right = rng.integers(len(tie.groups), size=(2, count))
         chosen = rng.random((count, len(levels))) < 0.5
         one, two = tie.features[left], tie.features[right]
@@ -185,13 +190,29 @@ class LatentTables:
         real = ~np.any((groups[:, :2, None] == groups[:, None, 2:]), axis=(1, 2))
         real &= groups[:, 0] != groups[:, 1]
         # one cell of each group, all equally likely
-        members = [self._members[g] for g in tie.groups]
-        sizes = np.array([len(cells) for cells in members])
         first = np.cumsum(sizes) - sizes
         chosen = groups[real]
         at = first[chosen] + (rng.random(chosen.shape) * sizes[chosen]).astype(np.int64)
-        found: Ints = np.concatenate(members)[at]
+        found: Ints = members[at]
         return found
+
+    def _places(self, tie: Tie) -> tuple[Ints, Ints, Ints]:
+        """The group at each combination of features; the cells of all groups, and their numbers."""
+        key = int(tie.groups[0])
+        if key not in self._known_places:
+            assert tie.features is not None
+            assert tie.shape is not None
+            place = np.full(int(np.prod(tie.shape)), -1, dtype=np.int64)
+            at = np.ravel_multi_index(tie.features.T, np.array(tie.shape))
+            place[at] = np.arange(len(tie.groups))
+            members = [self._members[g] for g in tie.groups]
+            sizes = np.array([len(cells) for cells in members])
+            self._known_places[key] = place, np.concatenate(members), sizes
+        return self._known_places[key]
+
+    @cached_property
+    def _known_places(self) -> dict[int, tuple[Ints, Ints, Ints]]:
+        return {}
 
     @property
     def words(self) -> str:
@@ -226,7 +247,7 @@ def _pairs(rng: np.random.Generator, cells: Ints) -> Ints:
         return np.empty((0, 4), dtype=np.int64)
     order = rng.permutation(cells)
     lines = np.full((len(cells), 4), -1, dtype=np.int64)
-    lines[:, 0], lines[:, 2] = order, np.roll(order, 1)
+    lines[:, 0], lines[1:, 2], lines[0, 2] = order, order[:-1], order[-1]
     return lines[:-1] if len(cells) == 2 else lines
 
 
@@ -246,9 +267,14 @@ def _reach_total(x: Ints, most: Floats, total: int) -> Ints:
     return x
 
 
-def _some_totals(tie: Tie, near: Any) -> Ints:
-    """Counts of tied groups that satisfy the published margins, near given ones."""
-    from scipy.optimize import LinearConstraint, milp
+def _two_by_two(tie: Tie) -> bool:
+    """Whether the margins of four groups leave one direction free, as those of two by two do."""
+    return len(tie.groups) == 4 and np.linalg.matrix_rank(tie.equations) == 3
+
+
+def _some_totals(tie: Tie, near: Any, room: Floats) -> Ints:
+    """Counts of tied groups that satisfy the published margins, near given ones, at most `room`."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
 
     groups = len(tie.groups)
     size = float(np.abs(near).max(initial=1.0)) + 1
@@ -262,6 +288,7 @@ def _some_totals(tie: Tie, near: Any) -> Ints:
             LinearConstraint(np.hstack([eye, eye]), near, np.inf),
         ],
         integrality=np.concatenate([np.ones(groups), np.zeros(groups)]),
+        bounds=Bounds(0, np.concatenate([room, np.full(groups, np.inf)])),
         options={"mip_rel_gap": 1 / size},
     )
     if found.x is None:

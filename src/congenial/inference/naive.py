@@ -20,15 +20,16 @@ from congenial.inference.latent_tables import FIXED, FREE, LatentTables
 from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.observation import Observation
 from congenial.inference.posterior import Posterior
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
 
 TOLD = "released values taken for the truth: intervals are too narrow"
 
 
 def naive(
-    release: Release | ValuesRelease | Observation,
+    release: Release | ValuesRelease | TablesRelease | Observation,
     model: Bindable,
     *,
     draws: int = 4000,
@@ -54,7 +55,7 @@ def _declared_known(bound: BoundModel) -> Observation:
     fixed = LatentTables(labels, x, np.zeros(0, dtype=np.int64))
     noise = seen.noise or Observation.of_values(seen.y, "double_geometric", 1).noise
     alone = replace(seen, conforming=fixed, noise=noise, normaliser=None, density=None)
-    return replace(alone, levels=None, listed=None)
+    return replace(alone, levels=None, listed=None, finer=None)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ class Observation:
 
     whole: the latent values are counts (0, 1, ...); otherwise real numbers. largest_change: bound
     on |log p(y | x) - log p(y | x')| when one record is replaced, inf where none is known. listed:
-    all possible x with their log p(y | x), where they are few and no other way is simpler.
+    all possible x with their log p(y | x), where they are few and no other way is simpler. finer:
+    where the law is known for finer cells only, the observation of these, with the cell of x that
+    each belongs to; all ways to split a count of x over them are equally likely.
     """
 
     y: Floats
@@ -54,6 +56,7 @@ class Observation:
     largest_change: float = math.inf
     bounded: bool = False  # whether x must keep public bounds besides
     notes: tuple[str, ...] = ()
+    finer: tuple[Observation, Ints] | None = field(default=None, repr=False)
 
     @classmethod
     def of_values(
@@ -147,13 +150,14 @@ class Observation:
         if self.normaliser is not None:
             found += self.normaliser.log_base - self.normaliser.log(x)
         if self.levels is not None:
-            found += self.levels.log_weight(self.y - x)
+            found += self.levels.log_weight(x)
         return found
 
     @property
     def unrelated(self) -> bool:
         """Whether cells have nothing to do with each other: noise of their own, and no sum."""
-        return self.noise is not None and self.levels is None and self.conforming.open
+        alone = self.levels is None and self.finer is None
+        return self.noise is not None and alone and self.conforming.open
 
     @property
     def log_supremum(self) -> float:

@@ -13,26 +13,32 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import expect, texts
+from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import InferenceError
+from congenial.errors import CongenialError, InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import conforming_tables
 from congenial.figures.support import LOOSE, support
 from congenial.inference.cell_noise import Floats, Ints, Noise
-from congenial.inference.feasibility import outlook, outlook_of_values
+from congenial.inference.feasibility import outlook, outlook_of_tables, outlook_of_values
 from congenial.inference.latent_tables import LatentTables
 from congenial.inference.level_noise import LevelNoise
 from congenial.inference.observation import Observation
 from congenial.inference.samplers.log_normaliser import Normaliser, listed_law, log_signed
 from congenial.mechanisms.congenial import IntegerNoise
-from congenial.mechanisms.table_release import Release, cell_index
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release, cell_index
 from congenial.mechanisms.wasserstein.base_measure import congenial, published_sums
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.tradeoff import Pure
 
 MOST_KEPT = 200_000  # densities of tables remembered
+AS_ONE = (
+    "a count of the model is the sum of finer cells; all ways to split it are taken to be equally "
+    "likely"
+)
 
 
 class OtherCells(InferenceError):
@@ -46,7 +52,7 @@ class OtherCells(InferenceError):
 
 
 def observe(
-    release: Release | ValuesRelease | Observation,
+    release: Release | ValuesRelease | TablesRelease | Observation,
     by: str | Sequence[str] | None = None,
     public: bool = True,
 ) -> Observation:
@@ -60,6 +66,8 @@ def observe(
     expect(public, bool, "public", "Give True or False.", InferenceError)
     if isinstance(release, ValuesRelease):
         return _of_values(release, by, public)
+    if isinstance(release, TablesRelease):
+        return _of_tables(release, by, public)
     _refuse_without_density(release)
     names = release.table if by is None else texts(by, "by", InferenceError)
     mechanism = release.mechanism
@@ -85,8 +93,86 @@ def observe(
     y = np.zeros(cells)
     np.add.at(y, index.reshape(-1), np.asarray(release.drawn, dtype=float).reshape(-1))
     terms = _noisy_terms(release, index.reshape(-1), cells, plain)
+    if terms is None:
+        return _through_finer(observe(release, None, public), release.table, names, common)
     noise = Noise.of_family(release.description.family, release.description.scale, terms)
     return Observation(y, noise=noise, largest_change=2 * noise.largest_step, **common)
+
+
+def _through_finer(
+    fine: Observation, cells: tuple[str, ...], names: tuple[str, ...], common: dict[str, Any]
+) -> Observation:
+    """The table over `names`, seen through the cells of a finer one whose law is known."""
+    assert fine.published is not None
+    index = np.broadcast_to(cell_index(fine.published.schema, cells, names), fine.shape)
+    owner = np.ascontiguousarray(index.reshape(-1), dtype=np.int64)
+    y = np.zeros(math.prod(axis.size for axis in common["axes"]))
+    np.add.at(y, owner, fine.y)
+    told = {**common, "notes": (*common["notes"], AS_ONE)}
+    return Observation(y, finer=(fine, owner), **told)
+
+
+def _of_tables(release: TablesRelease, by: str | Sequence[str] | None, public: bool) -> Observation:
+    """Several tables measured at once: noise in sums of the finest cells that they tell apart."""
+    if not public and release.published.equalities:
+        raise InferenceError(
+            "the tables were drawn to agree with the published figures: their values contain "
+            "them, and they cannot be ignored.",
+            remedy="Leave out public=False.",
+        )
+    cells = finest_cells(release, by)
+    names = cells if by is None else texts(by, "by", InferenceError)
+    found = outlook_of_tables(release.description)
+    if not found.works:
+        raise InferenceError(f"{found.why}.", remedy=found.remedy)
+    common: dict[str, Any] = {"published": release.published, "notes": _notes(release)}
+    fine = Observation(
+        _even(release, cells),
+        LatentTables.of_support(support(release.published, cells)),
+        Noise.flat(release.schema.size(cells)),
+        levels=LevelNoise.of_tables(release, cells),
+        axes=release.schema.axes(cells),
+        **common,
+    )
+    if names == cells:
+        return fine
+    common |= {
+        "axes": release.schema.axes(names),
+        "conforming": LatentTables.of_support(support(release.published, names)),
+    }
+    return _through_finer(fine, cells, names, common)
+
+
+def finest_cells(release: TablesRelease, by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """A table that every measured table and the model's are sums of: a printed one, or all axes."""
+    wanted = [one.table for one in release.description.measured]
+    if by is not None:
+        wanted.append(texts(by, "by", InferenceError))
+    for names in sorted(release.tables, key=release.schema.size):
+        if all(_is_sum(release.schema, names, one) for one in wanted):
+            return names
+    bases = {axis.base for names in wanted for axis in release.schema.axes(names)}
+    return tuple(name for name in release.schema.names if name in bases)
+
+
+def _is_sum(schema: Schema, cells: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    try:
+        cell_index(schema, cells, names)
+    except CongenialError:
+        return False
+    return True
+
+
+def _even(release: TablesRelease, cells: tuple[str, ...]) -> Floats:
+    """Estimates of the cells; where only a coarser table has them, spread evenly."""
+    at = max(range(len(release.tables)), key=lambda i: release.estimates[i].size)
+    if cells in release.tables:
+        at = release.tables.index(cells)
+    shape = tuple(axis.size for axis in release.schema.axes(cells))
+    index = np.broadcast_to(cell_index(release.schema, cells, release.tables[at]), shape)
+    width = np.bincount(index.reshape(-1))
+    spread = release.estimates[at].reshape(-1) / width
+    return np.asarray(spread[index.reshape(-1)])
 
 
 def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: bool) -> Observation:
@@ -152,7 +238,7 @@ def _density_of_values(release: ValuesRelease, y: Ints) -> Callable[[Any], Float
     return density
 
 
-def _notes(release: Release | ValuesRelease) -> tuple[str, ...]:
+def _notes(release: Release | ValuesRelease | TablesRelease) -> tuple[str, ...]:
     """What a reader of the posterior should know about the release."""
     found = []
     if release.guarantee.basis == "uncertified chain":
@@ -184,6 +270,8 @@ def _no_density() -> InferenceError:
 
 def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, Any]) -> Observation:
     """Any mechanism through its own `log_density`, one table at a time."""
+    if names != release.table and outlook(release.mechanism).way == "levels":
+        return _through_finer(observe(release), release.table, names, common)
     if names != release.table:
         raise OtherCells(
             release,
@@ -273,8 +361,8 @@ def _change_of_one_record(release: Release) -> float:
     return steps * float(promise.eps)
 
 
-def _noisy_terms(release: Release, index: Ints, cells: int, plain: bool) -> Ints:
-    """Released cells with noise in each modelled cell.
+def _noisy_terms(release: Release, index: Ints, cells: int, plain: bool) -> Ints | None:
+    """Released cells with noise in each modelled cell; None where their noise is not independent.
 
     Under conditioning, a modelled cell may hold whole groups (no noise) and part of one more: then
     the noise of modelled cells is again independent noise given the groups' sums.
@@ -292,11 +380,7 @@ def _noisy_terms(release: Release, index: Ints, cells: int, plain: bool) -> Ints
     partial = np.bincount(cell[split], minlength=cells)
     loose = np.bincount(index[labels == LOOSE], minlength=cells)
     if np.any(partial > 1) or np.any((partial == 1) & (loose > 0)):
-        raise OtherCells(
-            release,
-            "some of these sums mix parts of several groups of published total; the joint law of "
-            "such sums is not built.",
-        )
+        return None
     terms = loose
     np.add.at(terms, cell[split], met[split])
     return terms

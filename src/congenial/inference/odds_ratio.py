@@ -29,7 +29,7 @@ from congenial.data.arguments import NUMBER, WHOLE, expect, numbers
 from congenial.data.rational import LARGEST
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.support import support
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.canonical import CanonicalNoise, CanonicalNormal, Tulap, uniform_doubles
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric

@@ -23,9 +23,11 @@ from congenial.inference.models.model import Bindable
 from congenial.inference.models.outcomes import Multinomial
 from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
 from congenial.inference.models.regressions import Linear, Logistic, Normal
+from congenial.inference.observing import finest_cells
 from congenial.inference.posterior import Posterior
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
 MODELS: dict[str, Any] = {
     "poisson": Poisson,
@@ -50,7 +52,7 @@ RUN = ("method", "draws", "seed", "public", "counts")
 
 
 def infer_from_options(
-    release: Release | ValuesRelease,
+    release: Release | ValuesRelease | TablesRelease,
     model: str,
     options: Mapping[str, str],
     chain: Chain = DEFAULT_CHAIN,
@@ -61,7 +63,7 @@ def infer_from_options(
     CSV file with one column per axis and a column `value`. covariates: axes separated by commas,
     each perhaps followed by =FILE.csv with its numbers.
     """
-    known = (Release, ValuesRelease)
+    known = (Release, ValuesRelease, TablesRelease)
     expect(release, known, "the release", "Give a table, or counts.", InferenceError)
     expect(model, str, "the model", "Give its name.", InferenceError)
     expect(options, Mapping, "the options", "Give texts by name.", InferenceError)
@@ -85,7 +87,7 @@ def infer_from_options(
 
 
 def model_from_options(
-    release: Release | ValuesRelease, model: str, options: Mapping[str, str]
+    release: Release | ValuesRelease | TablesRelease, model: str, options: Mapping[str, str]
 ) -> Bindable:
     """A built-in model from text."""
     if model not in MODELS:
@@ -95,7 +97,7 @@ def model_from_options(
     for key in options:
         if key not in known:
             raise _unknown(f"option of {model}", key, [*known, *RUN])
-    names = _names(options["by"]) if "by" in options else release.table
+    names = _names(options["by"]) if "by" in options else _cells(release)
     axes = release.schema.axes(names)
     outcome = options.get("outcome")
     others = tuple(axis for axis in axes if axis.name != outcome)
@@ -118,6 +120,13 @@ def model_from_options(
             f"{model} needs {missing[0] if missing else 'other options'}.",
             remedy=f"Options: {', '.join(known)}.",
         ) from None
+
+
+def _cells(release: Release | ValuesRelease | TablesRelease) -> tuple[str, ...]:
+    """The axes that a model is about where nothing else is said."""
+    if isinstance(release, TablesRelease):
+        return finest_cells(release, None)
+    return release.table
 
 
 def _unknown(what: str, name: str, known: Any) -> InferenceError:

@@ -47,7 +47,7 @@ from congenial.figures.support import LOOSE, Support, support
 from congenial.kinds.group_refusals import refuse_groups
 from congenial.kinds.slices import SliceLaw, slice_worker, stream
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.table_release import Release, cell_index
+from congenial.mechanisms.single_table_release import Release, cell_index
 
 _DRAWN = "group BIGINT, y ARRAY<BIGINT>"
 _SPECULATION = "spark.speculation"

@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-)
+from congenial.kinds.kind import NamedSection, Positive
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
@@ -60,7 +57,7 @@ class EstimateKind(LoadedKind[EstimateSection]):
 
     def report(self, release: EstimateRelease, promise: str) -> str:
         """The report, from what a bundle holds."""
-        from congenial.report.estimate_report import render
+        from congenial.report.convex_estimate_report import render
 
         return render(release, promise)
 

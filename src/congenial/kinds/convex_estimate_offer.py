@@ -17,7 +17,7 @@ from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.estimate_report import render
+from congenial.report.convex_estimate_report import render
 from congenial.sampling.randomness import Randomness
 
 

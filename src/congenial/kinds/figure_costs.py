@@ -57,8 +57,8 @@ class FigureCost:
 
 def figure_costs(mechanism: Mechanism) -> list[FigureCost]:
     """The cost of every figure and bound, in the order they were written."""
-    figures = mechanism.adjacency.figures
-    told = [one for one in figures.statements if one.relation != "zero"]
+    figures = mechanism.adjacency.everything
+    told = [one for one in figures.told if one.relation != "zero"]
     if not told or prod(mechanism.shape) > LARGEST_TABLE:
         return []
     deviation = cell_deviation(mechanism)
@@ -73,17 +73,22 @@ def cost_of_all(mechanism: Mechanism, costs: Sequence[FigureCost]) -> FigureCost
     """
     if len(costs) < 2:
         return None
-    figures = mechanism.adjacency.figures
-    told = [one for one in figures.statements if one.relation != "zero"]
+    figures = mechanism.adjacency.everything
+    told = [one for one in figures.told if one.relation != "zero"]
     return _compared(mechanism, ALL_TOGETHER, _without(figures, told), costs[0].deviation)
 
 
 def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> FigureCost:
-    figures = mechanism.adjacency.figures
+    figures = mechanism.adjacency.everything
     others = _without(figures, [statement])
     found = _compared(mechanism, statement.label, others, deviation)
     figure = statement.relation == "="
-    return replace(found, told_by_others=figure and others.rank == figures.rank)
+    return replace(found, told_by_others=figure and _ranks(others) == _ranks(figures))
+
+
+def _ranks(figures: Invariants) -> tuple[int, int]:
+    """Independent figures about rows and about units."""
+    return figures.rank, 0 if figures.of_units is None else figures.of_units.rank
 
 
 def _compared(
@@ -132,9 +137,14 @@ def _given(adjacency: Adjacency, figures: Invariants) -> Adjacency:
 
 
 def _without(figures: Invariants, left_out: Sequence[Statement]) -> Invariants:
+    units = figures.of_units
+    if units is not None:
+        units = _without(units, [replace(one, units=False) for one in left_out if one.units])
     kept = [i for i, s in enumerate(figures.statements) if s not in left_out]
     values = None if figures.values is None else tuple(figures.values[i] for i in kept)
-    return Invariants(figures.schema, tuple(figures.statements[i] for i in kept), values)
+    statements = tuple(figures.statements[i] for i in kept)
+    none_left = units is None or not units.statements
+    return Invariants(figures.schema, statements, values, None if none_left else units)
 
 
 def _parameter(tradeoff: Tradeoff) -> float:

@@ -1,4 +1,8 @@
-"""A table of counts given what is public already: [[release]] with `scenarios`."""
+"""A table of counts given what is public already: [[release]] with `scenarios`.
+
+Beliefs about answers are about one yes-or-no question: the released table has two cells, and `of`
+names the level that counts as yes.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,114 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-    exact,
-)
+from congenial.kinds.kind import NamedSection, Positive, exact
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+    from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
     from congenial.privacy.guarantee import Guarantee
 
 
 INDEPENDENT: Literal["independent records"] = "independent records"
+ANSWERS, DEPENDENT, LISTED = "independent answers", "dependent answers", "listed databases"
+_RULE = {"of", "people"}
+
+GRAMMAR = (
+    f"must be {{ believe = '{INDEPENDENT}' }}, {{ believe = '{ANSWERS}', of = 'yes', people = 400, "
+    "k_anonymity = 5 } (or t_closeness = 0.1, target = 0.3), "
+    f"{{ believe = '{DEPENDENT}', of = 'yes', people = 400, chances = [0.1, 0.3] }}, "
+    f"{{ believe = '{LISTED}', file = 'beliefs.csv' }}, or {{ distance = 2 }} where Delta_z is "
+    "assumed; because = '...' may be added to the first and the last"
+)
 
 
 @dataclass(frozen=True)
 class Believed:
-    """`scenarios`: what somebody may believe, or the distance Delta_z that is assumed instead."""
+    """Independent records, or the distance Delta_z that is assumed instead."""
 
     believe: Literal["independent records"] | None = None
     distance: Fraction | None = None
     because: str = ""
+
+
+@dataclass(frozen=True)
+class RuleBelieved:
+    """Independent answers of `people`, of which a disclosure rule is public."""
+
+    of: str
+    people: int
+    k: int | None = None
+    t: Fraction | None = None
+    target: Fraction | None = None
+
+    distance: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class DependentBelieved:
+    """Answers that depend on one person's: chances of a yes between two bounds."""
+
+    of: str
+    people: int
+    low: Fraction
+    high: Fraction
+
+    distance: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class ListedBelieved:
+    """A file of databases and how likely each scenario takes them."""
+
+    file: str
+
+    distance: ClassVar[None] = None
+
+
+AnyBelief = Believed | RuleBelieved | DependentBelieved | ListedBelieved
+
+
+def belief(value: Any) -> AnyBelief:
+    """What a plan says, or ValueError with the grammar."""
+    told = dict(value) if isinstance(value, dict) else {}
+    found = _of_answers(told) if told.get("believe") in (ANSWERS, DEPENDENT, LISTED) else None
+    found = found or _of_records(told)
+    if found is None:
+        raise ValueError(GRAMMAR)
+    return found
+
+
+def _of_records(told: dict[str, Any]) -> Believed | None:
+    because, one = told.pop("because", ""), next(iter(told.items()), ("", None))
+    if len(told) != 1 or not isinstance(because, str):
+        return None
+    if one == ("believe", INDEPENDENT):
+        return Believed(believe=INDEPENDENT, because=because)
+    return Believed(distance=exact(one[1]), because=because) if one[0] == "distance" else None
+
+
+def _of_answers(told: dict[str, Any]) -> AnyBelief | None:
+    keys, believe = set(told) - {"believe"}, told["believe"]
+    if believe == LISTED:
+        named = keys == {"file"} and isinstance(told["file"], str)
+        return ListedBelieved(told["file"]) if named else None
+    if not (isinstance(told.get("of"), str) and _count(told.get("people"))):
+        return None
+    who: tuple[str, int] = told["of"], told["people"]
+    if believe == DEPENDENT:
+        chances = told.get("chances")
+        if keys != _RULE | {"chances"} or not isinstance(chances, list) or len(chances) != 2:
+            return None
+        return DependentBelieved(*who, exact(chances[0]), exact(chances[1]))
+    if keys == _RULE | {"k_anonymity"} and _count(told["k_anonymity"]):
+        return RuleBelieved(*who, k=told["k_anonymity"])
+    if keys == _RULE | {"t_closeness", "target"}:
+        return RuleBelieved(*who, t=exact(told["t_closeness"]), target=exact(told["target"]))
+    return None
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 @dataclass(frozen=True)
@@ -40,21 +130,6 @@ class PriorCounts:
     prior: str
     alpha: Fraction
     kappa: Fraction
-
-
-def _believed(value: Any) -> Any:
-    told = dict(value) if isinstance(value, dict) else {}
-    because, one = told.pop("because", ""), next(iter(told.items()), ("", None))
-    if len(told) != 1 or not isinstance(because, str):
-        one = ("", None)
-    if one == ("believe", INDEPENDENT):
-        return Believed(believe=INDEPENDENT, because=because)
-    if one[0] == "distance":
-        return Believed(distance=exact(one[1]), because=because)
-    raise ValueError(
-        f"must be {{ believe = '{INDEPENDENT}' }}, or {{ distance = 2 }} where Delta_z is assumed; "
-        "because = '...' may be added. Other scenarios are for Python"
-    )
 
 
 def _base_measure(value: Any) -> Any:
@@ -74,7 +149,7 @@ class ScenariosSection(NamedSection):
     """[[release]] with `scenarios`: a table of counts, protected given what is public already."""
 
     table: list[str] = Field(min_length=1)
-    scenarios: Annotated[Believed, BeforeValidator(_believed)]
+    scenarios: Annotated[AnyBelief, BeforeValidator(belief)]
     given: list[str] = []
     base_measure: Annotated[str | PriorCounts, BeforeValidator(_base_measure)] = "congenial"
     loss: Literal["l1", "l2"] = "l1"
@@ -128,7 +203,7 @@ class GivenPublic(LoadedKind[ScenariosSection]):
     @property
     def release_class(self) -> type[ValuesRelease]:
         """`ValuesRelease`."""
-        from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+        from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
         return ValuesRelease
 

@@ -21,8 +21,14 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import DataError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
-from congenial.kinds.given_public import PriorCounts, ScenariosSection
+from congenial.kinds.given_public import (
+    DependentBelieved,
+    PriorCounts,
+    RuleBelieved,
+    ScenariosSection,
+)
 from congenial.kinds.kind import Offer, Setting, Tell, planned
+from congenial.kinds.plan_scenarios import refuse_false, scenarios
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.wasserstein.base_measure import (
     Base,
@@ -32,10 +38,10 @@ from congenial.mechanisms.wasserstein.base_measure import (
     published_sums,
 )
 from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, person_promise
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
-from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
+from congenial.pairs.scenarios.scenarios import Scenarios, StatedLaws
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
@@ -120,6 +126,7 @@ def offer(
     if figures.values is not None:
         figures.refuse_other_data(table)
     truth = table.marginal(section.table).counts.reshape(-1)
+    refuse_false(plan, section, truth)
     law = made.law(truth)
     _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses what is too wide
     prepared = GivenPublicReport(_persons(plan, made, figures), _earlier(plan, section))
@@ -153,9 +160,11 @@ def _pairs(plan: Setting, section: ScenariosSection, figures: Invariants) -> Sec
     given = list(section.given)
     if isinstance(section.base_measure, PriorCounts):
         given.append(f"the counts in '{Path(section.base_measure.prior).name}'")
+    if isinstance(told, RuleBelieved | DependentBelieved):
+        given.append(f"what is counted is {section.table[0]} = {told.of}")
     scenario: Scenarios
     if told.distance is None:
-        scenario = IndependentRecords("replace-one")
+        scenario = scenarios(plan, section, figures)
     else:
         ground = f" ({told.because})" if told.because else ""
         scenario = StatedLaws(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from congenial.errors import BundleError
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.given_public_report import Earlier, GivenPublicReport
 from congenial.report.pictures import Blank

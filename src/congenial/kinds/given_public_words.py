@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from congenial.kinds import inference_words
 from congenial.kinds.kind import Document, Screen
+from congenial.kinds.shared_words import examine_inference, inference_words, show_promise
 
 if TYPE_CHECKING:
     from congenial.kinds.given_public_offer import ScenariosCheck
@@ -42,7 +42,7 @@ def examine(one: ScenariosCheck) -> Document:
         "persons": one.persons.explain(),
         "belief": made.words,
         "errors": [],
-        "inference": inference_words.examine(outlook_of_values(made.loss, made.base)),
+        "inference": examine_inference(outlook_of_values(made.loss, made.base)),
         "wanted": None,
     }
 
@@ -66,14 +66,10 @@ def show(one: Document, screen: Screen) -> None:
             "Rate": f"{number(one['rate'])} (a parameter of the noise, not the promise)",
             "Factor for the normaliser": one["factor"],
             "Per person, whatever is believed": one["per_person"],
-            "Inference": inference_words.words(one["inference"]),
+            "Inference": inference_words(one["inference"]),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     screen.paragraph(f"Whatever anybody believes. {one['persons']}")
     screen.paragraph("")
     screen.paragraph(

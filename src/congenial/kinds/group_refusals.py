@@ -11,7 +11,7 @@ import numpy as np
 from congenial.errors import StructureError
 from congenial.figures.support import support
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.table_release import cell_index
+from congenial.mechanisms.single_table_release import cell_index
 
 
 def refuse_groups(mechanism: Mechanism, by: tuple[str, ...]) -> None:

@@ -18,7 +18,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from congenial.data.rational import fraction
 from congenial.errors import BundleError, CongenialError
@@ -54,7 +61,11 @@ def exact(value: Any) -> Any:
         raise ValueError("must be between 1e-300 and 1e300") from None
 
 
-Positive = Annotated[Fraction, BeforeValidator(exact)]
+Positive = Annotated[
+    Fraction,
+    BeforeValidator(exact),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),  # text is refused
+]
 
 
 class Section(BaseModel):
@@ -383,6 +394,17 @@ def unit_words(plan: Setting) -> str:
     if plan.unit.max_rows is not None:
         return f"a person has at most {plan.unit.max_rows} rows (checked in '{plan.unit.column}')"
     return f"each person is one row (checked in '{plan.unit.column}')"
+
+
+def units_for(figures: Invariants, data: Microdata) -> Table | None:
+    """CONFIDENTIAL: the units by what figures about them name; None where there are none."""
+    return None if figures.of_units is None else data.tabulate_units(figures.of_units.bases)
+
+
+def refuse_other_units(figures: Invariants, data: Microdata) -> None:
+    """MandateError, without a number, where the units do not agree with what is published."""
+    if figures.of_units is not None:
+        figures.of_units.refuse_other_data(data.tabulate_units(figures.of_units.bases))
 
 
 def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:

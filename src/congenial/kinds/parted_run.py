@@ -20,7 +20,6 @@ from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.kinds.kind import Secret, Setting, Tell
 from congenial.kinds.part_pool import Step, run_each, workers_for
-from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_steps import (
     PartTask,
     below_of,
@@ -34,6 +33,7 @@ from congenial.mechanisms.parted_steps import (
 )
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.released import PartFile
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.sampling.keyed_randomness import KeyedRandomness
 from congenial.sampling.randomness import Randomness, system_key
 from congenial.tables.upper_estimator import UpperEstimates

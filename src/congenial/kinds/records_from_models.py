@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-)
+from congenial.kinds.kind import NamedSection, Positive
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.synthesis.synthetic_release import SyntheticRelease
+    from congenial.synthesis.records_from_models_release import SyntheticRelease
 
 
 class ModelRecordsSection(NamedSection):
@@ -78,13 +75,13 @@ class RecordsFromModels(LoadedKind[ModelRecordsSection]):
     @property
     def release_class(self) -> type[SyntheticRelease]:
         """`SyntheticRelease`."""
-        from congenial.synthesis.synthetic_release import SyntheticRelease
+        from congenial.synthesis.records_from_models_release import SyntheticRelease
 
         return SyntheticRelease
 
     def report(self, release: SyntheticRelease, promise: str) -> str:
         """The report of the records and their models."""
-        from congenial.report.model_records_report import render
+        from congenial.report.records_from_models_report import render
 
         return render(release, promise)
 

@@ -28,12 +28,12 @@ from congenial.ledger.ledger import Ledger
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.model_records_report import render
+from congenial.report.records_from_models_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.synthesis.certified import Records, Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.synthetic_release import SyntheticRelease, records_table
+from congenial.synthesis.records_from_models_release import SyntheticRelease, records_table
 
 OF_COLUMN = ("given", "share", "weighting", "correct")  # the other keys of a column are its model's
 LOCAL_ONLY = ("mixture", "numpyro", "gibbs")

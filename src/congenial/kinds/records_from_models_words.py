@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
+from congenial.kinds.shared_words import show_promise
 
 if TYPE_CHECKING:
     from congenial.kinds.records_from_models_offer import ModelRecordsCheck
@@ -93,11 +94,7 @@ def show(one: Document, screen: Screen) -> None:
                 f"{column['name']} has no part of M: the published totals fix its values, so no "
                 "parameter is drawn for it and its share goes to the other columns."
             )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     screen.paragraph(
         "Errors depend on the data: `congenial curve` and, once released, `congenial utility` show "
         "them to the curator alone."

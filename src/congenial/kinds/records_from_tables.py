@@ -7,38 +7,41 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-)
+from congenial.kinds.kind import NamedSection, Positive
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
-    from congenial.synthesis.from_tables.records_release import TableRecordsRelease
+    from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 
 
 class TableRecordsSection(NamedSection):
     """[[release]] with `synthesise`: records over these columns, made from measured tables.
 
-    `rho`, or `epsilon` with `delta`, states the promise. `rounds`: how many pairs of columns are
-    measured; by default two a column, or all pairs where there are fewer.
+    `rho`, `epsilon`, or `epsilon` with `delta`, states the promise. `rounds`: how many pairs of
+    columns are measured; by default two a column (one, for epsilon without delta), or all pairs
+    where there are fewer. `weights`: columns that matter more than others, whose weight is 1.
+    `coarse`: columns that are counted by a coarser name in pairs, level by level alone. `copies`
+    sets of `records` records are written, by default one with as many as there are people.
     """
 
     synthesise: list[str] = Field(min_length=1)
     rho: Positive | None = None
     rounds: int | None = Field(default=None, ge=0)
+    weights: dict[str, Positive] = {}
+    coarse: dict[str, str] = {}
+    copies: int = Field(default=1, ge=1, le=100)
+    records: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
     def _one_promise(self) -> TableRecordsSection:
         if (self.rho is None) == (self.epsilon is None):
-            raise ValueError("must have rho, or epsilon with delta")
-        if self.epsilon is not None and self.delta is None:
-            raise ValueError(
-                "epsilon needs delta here: many tables are measured, and a pure promise for all of "
-                "them would be mostly noise"
-            )
+            raise ValueError("must have rho, epsilon, or epsilon with delta")
         if self.delta is not None and (self.epsilon is None or self.delta >= 1):
             raise ValueError("delta goes with epsilon, and is below 1")
+        for key in ("weights", "coarse"):
+            for name in getattr(self, key):
+                if name not in self.synthesise:
+                    raise ValueError(f"{key} names {name!r}, which is not synthesised")
         if len(set(self.synthesise)) != len(self.synthesise):
             raise ValueError("synthesise names a column twice")
         if self.mechanism != "auto":
@@ -53,7 +56,7 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
     name = "records from tables"
     section = TableRecordsSection
     instead: ClassVar[str] = (
-        "Its measured tables are in measurements.json: see docs/how-to/records-from-tables."
+        "Use `congenial estimate`: it answers from the measured tables, with intervals."
     )
 
     def offers(self) -> Offers:
@@ -75,13 +78,13 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
     @property
     def release_class(self) -> type[TableRecordsRelease]:
         """`TableRecordsRelease`."""
-        from congenial.synthesis.from_tables.records_release import TableRecordsRelease
+        from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 
         return TableRecordsRelease
 
     def report(self, release: TableRecordsRelease, promise: str) -> str:
         """The report of the records and what was measured."""
-        from congenial.report.table_records_report import render
+        from congenial.report.records_from_tables_report import render
 
         return render(release, promise)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, StructureError
@@ -13,7 +14,7 @@ from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.records_from_tables import TableRecordsSection
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.table_records_report import render
+from congenial.report.records_from_tables_report import render
 from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.tables.promise import law_and_promise
@@ -27,15 +28,39 @@ class RecordsCheck:
     mechanism: TableRecords
     guarantee: Guarantee
 
+    @property
+    def pure_is_better(self) -> bool:
+        """Whether epsilon without the delta of the plan would have less noise in every table."""
+        if self.section.delta is None:
+            return False
+        made, budget = self.mechanism, self.mechanism.budget
+        amount = Fraction(self.section.epsilon or 0) / made.adjacency.records
+        pure = replace(budget, law="geometric", amount=amount)
+        both = [*zip(pure.column_scales, budget.column_scales, strict=True)]
+        if budget.rounds:
+            both.append((pure.pair_scale, budget.pair_scale))
+        return all(
+            pure.deviation(one) < budget.deviation(other) for one, other in both if one and other
+        )
+
 
 def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> TableRecords:
     """The mechanism of one section over the databases that agree with `figures`."""
-    _, rho = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
+    law, amount = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
     for name in section.synthesise:
         plan.schema.attribute(name)  # raises when it is unknown
     try:
         adjacency = plan.adjacency(figures)
-        return TableRecords.calibrate(adjacency, section.synthesise, rho, section.rounds)
+        made = TableRecords.calibrate(
+            adjacency,
+            section.synthesise,
+            amount if law == "gaussian" else None,
+            section.rounds,
+            epsilon=amount if law == "geometric" else None,
+            weights=section.weights,
+            coarse=section.coarse,
+        )
+        return replace(made, copies=section.copies, records=section.records)
     except (GuaranteeError, StructureError) as reason:
         what = f"release '{section.name}': {reason.what}"
         raise type(reason)(what, remedy=reason.remedy) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
@@ -10,23 +9,33 @@ from congenial.kinds.kind import Document, Screen
 if TYPE_CHECKING:
     from congenial.kinds.records_from_tables_offer import RecordsCheck
 
+SHOWN_PAIRS = 5  # of the pairs, those with the largest error
+
 
 def examine(one: RecordsCheck) -> Document:
     """The check of one section as plain data; from public parameters alone."""
     from congenial.privacy.semantics import belief_words
+    from congenial.synthesis.from_tables.predicted_error import (
+        known_people,
+        needed_people,
+        predicted_errors,
+    )
 
-    made = one.mechanism
-    pairs = sqrt(made.variance) if made.rounds else None
+    made, budget = one.mechanism, one.mechanism.budget
+    errors = predicted_errors(made)
     return {
         "name": one.section.name,
         "kind": "records from tables",
         "columns": [{"name": name, "levels": size} for name, size in made.sizes.items()],
-        "rounds": made.rounds,
-        "pairs": len(made.pairs),
-        "chosen": made.chooses,
-        "one_way_deviation": sqrt(made.first_variance),
-        "pair_deviation": pairs,
-        "needed_people": None if pairs is None else made.people_for_pairs,
+        "rounds": budget.rounds,
+        "pairs": budget.pairs,
+        "chosen": budget.chooses,
+        "copies": made.copies,
+        "records": made.records,
+        "tables": [table.to_dict() for table in errors],
+        "people": known_people(made),
+        "needed_people": needed_people(errors),
+        "pure_is_better": one.pure_is_better,
         "kept": [statement.label for statement in made.kept.statements],
         "not_kept": made.not_kept,
         "mechanism": made.name,
@@ -41,31 +50,87 @@ def examine(one: RecordsCheck) -> Document:
 
 def show(one: Document, screen: Screen) -> None:
     """The check of one section for people."""
-    from congenial.privacy.numbers import number
-
     screen.heading(f"Release '{one['name']}': records from tables")
     columns = ", ".join(f"{each['name']} ({each['levels']})" for each in one["columns"])
-    told = {"Columns (levels)": columns, "Measured": _measured(one)}
-    told["Deviation of a count"] = f"{number(one['one_way_deviation'])} in one-way tables" + (
-        "" if one["pair_deviation"] is None else f", {number(one['pair_deviation'])} in pairs"
-    )
+    told = {"Columns (levels)": columns, "Measured": _measured(one), "Written": _written(one)}
     told["Kept exactly"] = (
         "; ".join(one["kept"]) or "nothing: no published figure is about these columns"
     )
     if one["not_kept"]:
         told["Not in the records"] = "; ".join(one["not_kept"]) + " (they cost, and keep nothing)"
     screen.facts(told)
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    if one["needed_people"] is not None:
+    _show_errors(one, screen)
+    for text in (one["promise"], one["belief"], *_advice(one)):
         screen.paragraph("")
+        screen.paragraph(text)
+
+
+def _show_errors(one: Document, screen: Screen) -> None:
+    """The error of every column and of the widest pairs."""
+    from congenial.privacy.numbers import number
+
+    singles = [each for each in one["tables"] if len(each["table"]) == 1]
+    pairs = [each for each in one["tables"] if len(each["table"]) == 2]
+    widest = sorted(pairs, key=lambda each: -each["misplaced"])[:SHOWN_PAIRS]
+    shown = [*singles, *widest]
+    if not shown:
+        return
+    rows = [
+        [
+            " x ".join(each["table"]),
+            each["cells"],
+            number(each["deviation"]),
+            _misplaced(each["misplaced"], one["people"]),
+        ]
+        for each in shown
+    ]
+    screen.paragraph("")
+    screen.table(
+        ["table", "cells", "noise of a count (sd)", "records misplaced by noise"],
+        rows,
+        numbers="cells,noise of a count (sd),records misplaced by noise",
+    )
+    if len(pairs) > len(widest):
         screen.paragraph(
-            "Pairs of columns say something where there are many people: with fewer than about "
-            f"{one['needed_people']:,} the noise of a typical pair is more than a tenth of all of "
-            "them, and relations between columns will be weak in the records."
+            f"The widest of {len(pairs)} pairs are shown; --json has all. Kept figures and the fit "
+            "leave less than this; a pair that is not measured has an error of its own."
         )
+
+
+def _misplaced(misplaced: float, people: int | None) -> str:
+    count = f"{misplaced:,.0f}" if misplaced >= 10 else f"{misplaced:.1f}"
+    return count if not people else f"{count} ({100 * misplaced / people:.1f} %)"
+
+
+def _advice(one: Document) -> list[str]:
+    """Where records would be of little use, and what would be better."""
+    found, needed, people = [], one["needed_people"], one["people"]
+    if needed is not None and people is not None and people < needed:
+        found.append(
+            f"Warning: with {people:,} people the noise of a typical pair misplaces more than a "
+            f"tenth of them (about {needed:,} people would be enough), so relations between "
+            "columns will be lost in the records. Synthesise fewer columns, use fewer levels or "
+            "rounds, or a larger promise."
+        )
+    elif needed is not None:
+        found.append(
+            "Pairs of columns say something where there are many people: with fewer than about "
+            f"{needed:,} the noise of a typical pair misplaces more than a tenth of all of them, "
+            "and relations between columns will be weak in the records."
+        )
+    if one["pure_is_better"]:
+        found.append(
+            "Without delta, the same epsilon would need less noise for so few tables: leave delta "
+            "out for a stronger promise and better records."
+        )
+    return found
+
+
+def _written(one: Document) -> str:
+    number = (
+        "as many records as people" if one["records"] is None else f"{one['records']:,} records"
+    )
+    return number if one["copies"] == 1 else f"{one['copies']} copies of {number}"
 
 
 def _measured(one: Document) -> str:

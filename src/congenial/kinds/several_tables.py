@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Document,
-    Files,
-    NamedSection,
-    Positive,
-    Screen,
-    Setting,
-)
+from congenial.kinds.kind import Check, Document, Files, NamedSection, Positive, Screen, Setting
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.kinds.several_tables_offer import TablesCheck
-    from congenial.mechanisms.tables_release import TablesRelease
+    from congenial.mechanisms.several_tables_release import TablesRelease
     from congenial.report.accuracy import Want
 
 
@@ -79,10 +71,7 @@ class SeveralTables(LoadedKind[TablesSection]):
     key = "tables"
     name = "tables"
     section = TablesSection
-    instead: ClassVar[str] = (
-        "release.interval and release.estimate combine all of its tables: "
-        "docs/how-to/several-tables-at-once."
-    )
+    instead: ClassVar[str] = ""
 
     def check(
         self,
@@ -120,13 +109,13 @@ class SeveralTables(LoadedKind[TablesSection]):
     @property
     def release_class(self) -> type[TablesRelease]:
         """`TablesRelease`."""
-        from congenial.mechanisms.tables_release import TablesRelease
+        from congenial.mechanisms.several_tables_release import TablesRelease
 
         return TablesRelease
 
     def report(self, release: TablesRelease, promise: str) -> str:
         """The report: every table with printed count, estimate and interval in one row."""
-        from congenial.report.tables_report import render
+        from congenial.report.several_tables_report import render
 
         return render(release, promise)
 

@@ -13,7 +13,7 @@ from congenial.data.workload import Workload
 from congenial.errors import CongenialError, PlanError, StructureError
 from congenial.kinds.several_tables import TablesSection
 from congenial.mechanisms.joint_tables import JointTables
-from congenial.mechanisms.tables_release import showing
+from congenial.mechanisms.several_tables_release import showing
 from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.numbers import LARGEST_PARAMETER, number
 from congenial.report.accuracy import Want, least

@@ -11,14 +11,21 @@ from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.figures.invariants import Invariants
 from congenial.kinds import several_tables_building
-from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
+from congenial.kinds.kind import (
+    Offer,
+    Setting,
+    Tell,
+    planned,
+    refuse_other_units,
+    tabulate,
+)
 from congenial.kinds.several_tables import TablesSection
 from congenial.kinds.several_tables_accuracy import needed
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
-from congenial.report.tables_report import render
+from congenial.report.several_tables_report import render
 from congenial.sampling.randomness import Randomness
 
 TOGETHER = 2**26  # common cells up to which all tables are counted at once
@@ -94,6 +101,7 @@ def counted(plan: Setting, data: Microdata, mechanism: JointTables, progress: Te
     shown = [schema.axes(one.description.table) for one in mechanism.mechanisms]
     bases = [{axis.base for axis in axes} for axes in shown]
     everything = in_order(plan, {*figures}.union(*bases))
+    refuse_other_units(mechanism.adjacency.figures, data)
     if schema.size(everything) <= TOGETHER:
         table = tabulate(plan, data, everything, progress)
         mechanism.check(table)

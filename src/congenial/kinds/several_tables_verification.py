@@ -12,7 +12,7 @@ from congenial.kinds.kind import Check, Files
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import Released
-from congenial.mechanisms.tables_release import TablesRelease, by_table
+from congenial.mechanisms.several_tables_release import TablesRelease, by_table
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.design_document import DesignChecks, recheck

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.want_words import show_want
+from congenial.kinds.shared_words import examine_inference, inference_words, show_promise, show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.several_tables_offer import TablesCheck
@@ -48,9 +48,18 @@ def examine(one: TablesCheck) -> Document:
         "promise": one.guarantee.explain(),
         "belief": belief_words(one.guarantee),
         "errors": [],
+        "inference": _inference(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
+
+
+def _inference(one: TablesCheck) -> Document:
+    """Whether `congenial infer` will work on the bundle, and about how long it takes."""
+    from congenial.inference.feasibility import outlook_of_tables, usual_minutes
+
+    cells = one.mechanism.estimator.measurements.size
+    return examine_inference(outlook_of_tables(one.mechanism.description), usual_minutes(cells))
 
 
 def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
@@ -93,13 +102,10 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Aim": one["aim"],
             "Design": one["design"],
             "Whole counts": _whole(one),
+            "Inference": inference_words(one["inference"]),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     _show_tables(one, screen)
     show_want(one, screen, want)
 

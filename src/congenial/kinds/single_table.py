@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Document,
-    Files,
-    NamedSection,
-    Positive,
-    Screen,
-    Setting,
-)
+from congenial.kinds.kind import Check, Document, Files, NamedSection, Positive, Screen, Setting
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
@@ -23,7 +15,7 @@ from congenial.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.kinds.single_table_offer import ReleaseCheck
-    from congenial.mechanisms.table_release import Release
+    from congenial.mechanisms.single_table_release import Release
     from congenial.report.accuracy import Want
 
 
@@ -34,11 +26,12 @@ class ReleaseSection(NamedSection):
     rho: Positive | None = None
     mu: Positive | None = None
     reading: Literal["robust", "existential", "literal"] = "robust"
-    nonnegative: Literal["no", "project", "condition"] = "no"
+    nonnegative: Literal["no", "project", "two-stage", "condition"] = "no"
     basis: Literal["theorem"] | None = None
     by: list[str] = []
     levels: list[list[str]] | None = None
     shares: list[Positive] | None = None
+    units: bool = False
 
     @model_validator(mode="after")
     def _one_promise(self) -> ReleaseSection:
@@ -48,6 +41,8 @@ class ReleaseSection(NamedSection):
             raise ValueError("delta goes with epsilon")
         if self.delta is not None and self.delta >= 1:
             raise ValueError("delta must be below 1")
+        if self.units and self.by:
+            raise ValueError("by is for tables of rows; leave it out of a table of units")
         if not set(self.by) <= set(self.table):
             raise ValueError("by must name axes of the table")
         if self.shares is not None and len(self.shares) != len(self.levels or []) + 1:
@@ -59,7 +54,14 @@ class ReleaseSection(NamedSection):
                 "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
                 "pure promises only; use 'project', which is free"
             )
+        if self.nonnegative == "two-stage" and self.by:
+            raise ValueError("nonnegative = 'two-stage' fits the whole table: leave out by")
         return self
+
+    @property
+    def projects(self) -> bool:
+        """Whether counts are made nonnegative after the draw."""
+        return self.nonnegative in ("project", "two-stage")
 
     @property
     def kind(self) -> Literal["epsilon", "rho", "mu"]:
@@ -123,13 +125,13 @@ class SingleTable(LoadedKind[ReleaseSection]):
     @property
     def release_class(self) -> type[Release]:
         """`Release`."""
-        from congenial.mechanisms.table_release import Release
+        from congenial.mechanisms.single_table_release import Release
 
         return Release
 
     def report(self, release: Release, promise: str) -> str:
         """The report of a table, with pictures where they can be drawn."""
-        from congenial.report.table_report import render
+        from congenial.report.single_table_report import render
 
         return render(release, promise)
 

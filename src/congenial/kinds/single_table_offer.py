@@ -24,7 +24,14 @@ from congenial.errors import (
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
 from congenial.kinds.group_refusals import refuse_groups
-from congenial.kinds.kind import Offer, Setting, Tell, planned, tabulate
+from congenial.kinds.kind import (
+    Offer,
+    Setting,
+    Tell,
+    planned,
+    refuse_other_units,
+    tabulate,
+)
 from congenial.kinds.single_table import ReleaseSection
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.acceptance_pilot import refuse_hopeless
@@ -34,14 +41,14 @@ from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
 from congenial.mechanisms.projection.projection import project, rehearse
-from congenial.mechanisms.table_release import Release
-from congenial.pairs.adjacency import Supremum
-from congenial.privacy.composition import largest_gauge
-from congenial.privacy.description import HULLS
+from congenial.mechanisms.single_table_release import Release
+from congenial.pairs.adjacency import Adjacency, Supremum
+from congenial.privacy.composition import largest_change
+from congenial.privacy.description import Fit
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.normaliser import Price
 from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
-from congenial.report.table_report import render
+from congenial.report.single_table_report import render
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 
@@ -53,8 +60,9 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             "promise; it is for studies only.",
             remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
         )
-    target = section.target(plan.adjacency(figures, section.reading))
+    target = section.target(_pairs(plan, section, figures))
     mechanism = _calibrated(section, target)
+    figures = mechanism.adjacency.figures
     if figures.equalities and not mechanism.conditions:
         raise MandateError(
             f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
@@ -70,10 +78,10 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
         refuse_groups(mechanism, tuple(section.by))
     if isinstance(mechanism, CongenialCounts):
         refuse_hopeless(mechanism)
-    if section.nonnegative == "project" and mechanism.description.continuous:
+    if section.projects and mechanism.description.continuous:
         raise PlanError(
-            f"release '{section.name}': nonnegative = 'project' is for whole counts, and "
-            f"'{mechanism.name}' draws real numbers.",
+            f"release '{section.name}': nonnegative = '{section.nonnegative}' is for whole counts, "
+            f"and '{mechanism.name}' draws real numbers.",
             remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
         )
     if section.basis is not None and mechanism.guarantee.basis != section.basis:
@@ -82,6 +90,22 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     return mechanism
+
+
+def _pairs(plan: Setting, section: ReleaseSection, figures: Invariants) -> Adjacency:
+    """The pairs of a table of rows, or, for units that own several rows, of a table of units."""
+    pairs = plan.adjacency(figures, section.reading)
+    if not section.units:
+        return pairs
+    from congenial.pairs.several_rows import SeveralRows
+
+    if not isinstance(pairs, SeveralRows):
+        raise PlanError(
+            f"release '{section.name}': units = true is for units that own several rows, under "
+            "exact figures.",
+            remedy="Give data.unit, data.max_rows and a figure with units = true, or leave it out.",
+        )
+    return pairs.tables_of_units
 
 
 def _by_group(plan: Setting, section: ReleaseSection) -> bool:
@@ -160,30 +184,25 @@ def check(
         section,
         mechanism,
         guarantee,
-        _sensitivity(mechanism),
+        largest_change(mechanism.description, mechanism.adjacency),
         support(mechanism.description.support, table),
         error_rows(mechanism),
         mechanism.price if isinstance(mechanism, CongenialCounts) else None,
         wanted,
         unanswered,
-        expected_counts(mechanism) if section.nonnegative == "project" else None,
+        expected_counts(mechanism, _fit(section)) if section.projects else None,
     )
-
-
-def _sensitivity(mechanism: Mechanism) -> Supremum:
-    """How far look-alikes are apart in the norm the loss is counted in."""
-    description, adjacency = mechanism.description, mechanism.adjacency
-    if description.norm == "gauge":
-        return largest_gauge(adjacency, HULLS[description.family])
-    if description.norm == "l1":
-        return adjacency.l1(description.table)
-    return adjacency.l2_squared(description.table)
 
 
 def _with(
     plan: Setting, section: ReleaseSection, figures: Invariants, change: dict[str, Fraction]
 ) -> Mechanism:
     return build(plan, section.model_copy(update=change), figures)
+
+
+def _fit(section: ReleaseSection) -> Fit | None:
+    """How counts are to be made nonnegative, where the plan says more than that they are."""
+    return "two stages" if section.nonnegative == "two-stage" else None
 
 
 @contextmanager
@@ -197,8 +216,8 @@ def offer(
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw, while the data are open."""
     reader, fit = mechanism, None
-    if section.nonnegative == "project":
-        fit = rehearse(mechanism)
+    if section.projects:
+        fit = rehearse(mechanism, fit=_fit(section))
         reader = mechanism.projected(fit)
     guarantee = planned(mechanism.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
@@ -249,6 +268,13 @@ def _ready(
     progress: Tell,
 ) -> Callable[[], Release]:
     """Check the data, and return what draws; refuses before anything is spent."""
+    everything = mechanism.adjacency.everything
+    refuse_other_units(everything, data)
+    if section.units:
+        rows = tabulate(plan, data, everything.bases, progress)
+        everything.of_rows.refuse_other_data(rows)
+        units = data.tabulate_units(everything.schema.of_units)
+        return lambda: mechanism.release(units, randomness, section.name)
     if _by_group(plan, section):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 

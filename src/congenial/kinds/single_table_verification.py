@@ -11,12 +11,12 @@ from congenial.figures.limits import limits
 from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files
 from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.table_release import Release, expected_table
+from congenial.mechanisms.single_table_release import Release, expected_table
 from congenial.privacy.composition import former_epsilon, joint_loss
 from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.report.pictures import Blank
-from congenial.report.render import has_pictures
-from congenial.report.table_report import render
+from congenial.report.render import has_pictures, more_pictures
+from congenial.report.single_table_report import render
 
 
 def verify(files: Files, release: Release) -> list[Check]:
@@ -92,5 +92,8 @@ def _same_table(files: Files, release: Release) -> bool:
 
 
 def expected_report(release: Release, promise: str, page: str) -> str:
-    """The report with the pictures of a page left empty."""
-    return render(release, promise, Blank(has_pictures(page)))
+    """The report with the pictures of a page left empty, but for maps, which are drawn anew."""
+    if release.schema.about.map is None:
+        return render(release, promise, Blank(has_pictures(page)))
+    plain = render(release, promise, Blank(False))
+    return render(release, promise, Blank(True)) if more_pictures(page, plain) else plain

@@ -5,19 +5,29 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from congenial.kinds import inference_words
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.want_words import show_want
+from congenial.kinds.shared_words import examine_inference, inference_words, show_promise, show_want
 
 if TYPE_CHECKING:
     from congenial.kinds.single_table_offer import ReleaseCheck
+    from congenial.privacy.description import Norm
 
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
+_ROW = ("max_rows", "units", "slots", "noise")
 _PRINTED = ("what", "sums", "drawn", "sparse", "even")
 _COST = (
     *("label", "loss", "loss_without", "deviation", "deviation_without", "trivial"),
     "told_by_others",
 )
+
+
+_NORM_WORDS: dict[Norm, str] = {
+    "l1": "l1",
+    "l2": "l2 squared",
+    "gauge": "gauge of the hull",
+    "length": "l2 squared",
+    "linf": "largest entry",
+}
 
 
 def examine(one: ReleaseCheck) -> Document:
@@ -30,10 +40,11 @@ def examine(one: ReleaseCheck) -> Document:
         "name": one.section.name,
         "kind": "table",
         "table": list(description.table),
+        **({"units": True} if description.units else {}),
         "cells": int(one.support.labels.size),
         "degrees_of_freedom": one.support.degrees_of_freedom,
         "sensitivity": {
-            "norm": {"l1": "l1", "l2": "l2 squared", "gauge": "gauge of the hull"}[norm],
+            "norm": _NORM_WORDS[norm],
             "value": one.sensitivity.value,
             "footing": one.sensitivity.footing,
         },
@@ -45,6 +56,8 @@ def examine(one: ReleaseCheck) -> Document:
         "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
         "sigma_squared": description.variance if norm == "l2" else None,
         "epsilon_per_gauge": description.rate if norm == "gauge" else None,
+        **({"rate_squared": description.scale} if norm == "length" else {}),
+        **({"rate": description.rate} if norm == "linf" else {}),
         "per_person": one.guarantee.tradeoff.words,
         "nonnegative": one.section.nonnegative,
         "structure": one.support.structure,
@@ -114,7 +127,19 @@ def _costs(one: ReleaseCheck) -> Document:
     return {
         "mandate_costs": [_picked(cost, _COST) for cost in each],
         "cost_of_all_figures": None if together is None else _picked(together, _COST),
+        **_row_costs(one),
     }
+
+
+def _row_costs(one: ReleaseCheck) -> Document:
+    """What each row of a unit costs, where units have several under exact figures."""
+    from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS
+
+    if one.mechanism.adjacency.metric not in (ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS):
+        return {}
+    from congenial.kinds.row_costs import row_costs
+
+    return {"row_costs": [_picked(cost, _ROW) for cost in row_costs(one.mechanism)]}
 
 
 def _less_noise(one: ReleaseCheck) -> Document | None:
@@ -126,11 +151,17 @@ def _less_noise(one: ReleaseCheck) -> Document | None:
 
 
 def _inference(one: ReleaseCheck) -> Document:
-    """Whether `congenial infer` will work on the bundle, and how long it takes where it is slow."""
-    from congenial.inference.feasibility import expected_minutes, outlook
+    """Whether `congenial infer` will work on the bundle, and about how long it takes."""
+    from congenial.figures.support import support
+    from congenial.inference.feasibility import expected_minutes, outlook, usual_minutes
 
-    found = outlook(one.mechanism)
-    return inference_words.examine(found, expected_minutes(one.mechanism) if found.slow else None)
+    made = one.mechanism
+    found = outlook(made)
+    if found.slow:
+        return examine_inference(found, expected_minutes(made))
+    known = support(made.adjacency.figures, made.description.table)
+    apart = found.way == "cells" and not known.groups
+    return examine_inference(found, usual_minutes(known.labels.size, apart))
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:
@@ -149,7 +180,8 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     """The same for people."""
     from congenial.privacy.numbers import number
 
-    screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}")
+    counted = ", counted in units" if one.get("units") else ""
+    screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}{counted}")
     sensitivity = one["sensitivity"]
     if one["eps_per_cell"] is not None:
         told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
@@ -172,20 +204,17 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Per person": one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
-            "Inference": inference_words.words(one["inference"]),
+            "Inference": inference_words(one["inference"]),
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     if one["instead"]:
         screen.paragraph(one["instead"])
         screen.paragraph("")
     _show_errors(one, screen)
     _show_printed(one, screen)
     _show_costs(one, screen)
+    _show_row_costs(one, screen)
     show_want(one, screen, want)
 
 
@@ -248,6 +277,8 @@ def _show_printed(one: Document, screen: Screen) -> None:
     how = f"fitted from coarse to fine: {', then '.join(tables)}"
     if printed["fit"] == "cells":
         how = "the nearest whole counts, cell by cell: sums of many small counts would be too large"
+    if printed["fit"] == "two stages":
+        how = "least squares, then rounding: sums of many small counts would be too large"
     screen.paragraph("")
     screen.paragraph(
         f"Printed counts: {how}. Any other sum is taken from the values as drawn, which are "
@@ -301,6 +332,23 @@ def _show_costs(one: Document, screen: Screen) -> None:
             "noise, but is not protected; and where fewer datasets agree with it, the promise is "
             "about less."
         )
+
+
+def _show_row_costs(one: Document, screen: Screen) -> None:
+    """One line a number of rows: how far look-alikes are apart, and the noise it takes."""
+    if not one.get("row_costs"):
+        return
+    screen.paragraph("")
+    screen.paragraph(
+        "What each row of a unit costs, if max_rows were: units and rows in which look-alikes "
+        "differ, and the noise of the same promise beside this plan's."
+    )
+    rows = [
+        (cost["max_rows"], cost["units"], cost["slots"], f"{cost['noise']:.3g}")
+        for cost in one["row_costs"]
+    ]
+    columns = ("max_rows", "units", "rows", "noise")
+    screen.table(columns, rows, numbers="max_rows,units,rows,noise")
 
 
 def _cost_note(cost: Document) -> str:

@@ -15,12 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from congenial.kinds.kind import (
-    NamedSection,
-    Positive,
-    Section,
-    exact,
-)
+from congenial.kinds.kind import NamedSection, Positive, Section, exact
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 

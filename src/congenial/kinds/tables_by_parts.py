@@ -12,7 +12,7 @@ from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.kinds.several_tables import TablesSection
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.parted_release import PartedRelease
+    from congenial.mechanisms.tables_by_parts_release import PartedRelease
 
 
 class PartsSection(TablesSection):
@@ -61,13 +61,13 @@ class TablesByParts(LoadedKind[PartsSection]):
     @property
     def release_class(self) -> type[PartedRelease]:
         """`PartedRelease`."""
-        from congenial.mechanisms.parted_release import PartedRelease
+        from congenial.mechanisms.tables_by_parts_release import PartedRelease
 
         return PartedRelease
 
     def report(self, release: PartedRelease, promise: str) -> str:
         """The report: the tables above the parts, and what there is of the others."""
-        from congenial.report.parted_report import render
+        from congenial.report.tables_by_parts_report import render
 
         return render(release, promise)
 

@@ -23,7 +23,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.tables_calibration import TablesProblem
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.parted_report import render
+from congenial.report.tables_by_parts_report import render
 from congenial.sampling.randomness import Randomness
 
 

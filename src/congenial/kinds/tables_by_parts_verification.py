@@ -22,10 +22,10 @@ from congenial.mechanisms.parted_checks import (
     holds,
     says,
 )
-from congenial.mechanisms.parted_release import SUMMARY, PartedRelease
 from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.record_release import FOLLOWS
+from congenial.mechanisms.tables_by_parts_release import SUMMARY, PartedRelease
 from congenial.pairs.adjacency import Adjacency
 from congenial.tables.upper_estimator import UpperEstimates
 

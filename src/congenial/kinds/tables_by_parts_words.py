@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
+from congenial.kinds.shared_words import show_promise
 
 if TYPE_CHECKING:
     from congenial.kinds.tables_by_parts_offer import PartsCheck
@@ -65,11 +66,7 @@ def show(one: Document, screen: Screen) -> None:
             "Parts": f"by {parts['by']}: each is drawn, estimated and written on its own",
         }
     )
-    screen.paragraph("")
-    screen.paragraph(one["promise"])
-    screen.paragraph("")
-    screen.paragraph(one["belief"])
-    screen.paragraph("")
+    show_promise(one, screen)
     rows = [
         [
             " x ".join(row["table"]) or "total",

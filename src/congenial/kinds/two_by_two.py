@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, model_validator
 
-from congenial.kinds.kind import (
-    Check,
-    Files,
-    NamedSection,
-    Positive,
-    exact,
-)
+from congenial.kinds.kind import Check, Files, NamedSection, Positive, exact
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from congenial.ledger.budget import Budget
     from congenial.ledger.ledger import Ledger
     from congenial.ledger.plan_review import PlanReview
-    from congenial.ledger.pricing import Preview
     from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
     from congenial.ledger.reservation import Reservation
+    from congenial.ledger.spent_and_left import Preview
     from congenial.ledger.state import Entry
     from congenial.ledger.stores.store import Upgrade
 
@@ -36,19 +36,4 @@ __all__ = [
     "suppose",
 ]
 
-_HOMES = {
-    "Approvals": "ledger.approvals",
-    "Budget": "ledger.budget",
-    "Entry": "ledger.state",
-    "Ledger": "ledger.ledger",
-    "Old": "ledger.reassessment",
-    "PlanReview": "ledger.plan_review",
-    "Preview": "ledger.pricing",
-    "Reassessed": "ledger.reassessment",
-    "Reservation": "ledger.reservation",
-    "Upgrade": "ledger.stores.store",
-    "reassess": "ledger.reassessment",
-    "suppose": "ledger.reassessment",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

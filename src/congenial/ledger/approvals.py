@@ -55,7 +55,14 @@ class Review:
 
 @dataclass(frozen=True)
 class Approvals:
-    """What the events about approval add up to."""
+    """What the events about approval add up to: which plans were proposed, by whom, and what
+    reviewers said of them last.
+
+    A plan is known by its digest with files. It is approved by somebody who neither proposed it nor
+    releases it; a word that is withdrawn counts no more. `required` is whether releases and
+    publications of plans without an approval are refused. `Ledger.approvals` gives one,
+    `PlanReview` adds to it.
+    """
 
     required: bool = False
     proposals: tuple[ProposedPlan, ...] = ()
@@ -107,11 +114,11 @@ def after_event(approvals: Approvals, event: Event) -> Approvals:
         return replace(approvals, required=_truth(payload["approval"]))
     digest = _digest(payload["plan_digest"])
     if event.kind == "propose":
-        text, files = _text(payload["plan"]), dict(payload["files"])
+        text, files = written_text(payload["plan"]), dict(payload["files"])
         new = ProposedPlan(digest, event.who, event.at, text, files)
         return replace(approvals, proposals=(*approvals.proposals, new))
     words: dict[str, Word] = {"approve": "approve", "refuse": "refuse", "withdraw": "withdraw"}
-    because = _text(payload["because"])
+    because = written_text(payload["because"])
     said = Review(digest, event.who, event.at, words[event.kind], because)
     return replace(approvals, reviews=(*approvals.reviews, said))
 
@@ -188,13 +195,14 @@ def check_because(because: str, word: Word) -> str:
 
 
 def _digest(value: Any) -> str:
-    text = _text(value)
+    text = written_text(value)
     if len(text) != 64:
         raise ValueError(len(text))
     return text
 
 
-def _text(value: Any) -> str:
+def written_text(value: Any) -> str:
+    """A value of an event that must be text."""
     if not isinstance(value, str):
         raise TypeError(type(value))
     return value

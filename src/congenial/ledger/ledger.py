@@ -34,18 +34,18 @@ from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import refuse_old, refuse_unapproved
 from congenial.ledger.budget import Budget
-from congenial.ledger.ledger_reading import LedgerReading, refuse_beside
-from congenial.ledger.pricing import (
-    Repricing,
+from congenial.ledger.ledger_reading import LedgerReading
+from congenial.ledger.refusals import (
     check_schema,
     refusal,
-    reprice,
-    too_weak,
+    refuse_beside,
+    refuse_figures,
+    refuse_release,
 )
-from congenial.ledger.refusals import refuse_figures, refuse_release
 from congenial.ledger.repair import Malformed, named, refuse_unknown, refuse_unread, void
 from congenial.ledger.reservation import Recordable, Reservation, append_reserve
 from congenial.ledger.roles import check_grant, check_role
+from congenial.ledger.spent_and_left import Repricing, reprice, too_weak
 from congenial.ledger.state import (
     LedgerState,
     Unit,
@@ -205,7 +205,7 @@ class Ledger(LedgerReading):
             refuse_unread(state)
             refuse_unapproved(state.approvals, plan_digest, log.who)
             check_schema(state, invariants.schema)
-            if state.max_rows is not None and not state.figures_kept and invariants.statements:
+            if state.max_rows is not None and not state.figures_kept and invariants.told:
                 raise LedgerError(
                     f"this ledger counts under {state.unit}: exact figures cannot be kept there.",
                     remedy="Use a ledger with adjacency 'replace-one' or 'several rows' to publish "
@@ -217,7 +217,7 @@ class Ledger(LedgerReading):
             check_figures(joined)
             new = replace(state, figures=joined)
             repricing = reprice(state, new)
-            if not set(invariants.statements) <= set(state.figures.statements):
+            if not set(invariants.told) <= set(state.figures.told):
                 if repricing.weaker and not accept_weaker:
                     raise too_weak(state, invariants, repricing)
                 payload = invariants.to_dict() | {"plan_digest": plan_digest}

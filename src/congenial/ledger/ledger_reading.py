@@ -15,28 +15,21 @@ from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import Approvals, refuse_unapproved
 from congenial.ledger.budget import Budget
-from congenial.ledger.pricing import (
+from congenial.ledger.refusals import check_description, refuse_beside, refuse_release
+from congenial.ledger.repair import Malformed, refuse_unknown, refuse_unread
+from congenial.ledger.roles import Role
+from congenial.ledger.spent_and_left import (
     Preview,
     Prices,
     Repricing,
     account,
-    check_description,
     footing,
     left,
     prices,
-    refusal,
     reprice,
     say,
 )
-from congenial.ledger.refusals import refuse_release
-from congenial.ledger.repair import Malformed, refuse_unknown, refuse_unread
-from congenial.ledger.roles import Role
-from congenial.ledger.state import (
-    Entry,
-    LedgerState,
-    fold,
-    join_figures,
-)
+from congenial.ledger.state import Entry, LedgerState, fold, join_figures
 from congenial.ledger.stores.store import Event, Store
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss
@@ -209,15 +202,3 @@ class LedgerReading:
             state = fold(events[last.id :], state)
         self._known = (events[-1], state)
         return state
-
-
-def refuse_beside(
-    state: LedgerState, description: AnyDescription, guarantee: Guarantee, name: str
-) -> None:
-    """BudgetError or LedgerError for a release that cannot be counted beside the others."""
-    refuse_unknown(state)
-    pairs = guarantee.adjacency
-    refuse_release(state, pairs.to_dict(), pairs.composes)
-    why = refusal(state, description, name)
-    if why is not None:
-        raise why

@@ -17,7 +17,22 @@ if TYPE_CHECKING:
 
 
 class PlanReview:
-    """Approval of plans in one ledger. Plans are named by their digest (`Plan.digest`)."""
+    """Approval of plans in one ledger. Plans are named by their digest (`Plan.digest_with_files`).
+
+    Somebody proposes, somebody else approves or refuses; with `require`, only approved plans are
+    published and released, by somebody who did not approve them. Who may do what follows from
+    roles (`Ledger.grant`). Ledgers of formats before 4 refuse all of it until they are upgraded.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from congenial import Ledger, Schema
+    >>> with TemporaryDirectory() as folder:
+    ...     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    ...     ledger = Ledger.open(Path(folder) / "ledger.sqlite", schema, who="ann")
+    ...     PlanReview(ledger).propose("0" * 64, "the text of the plan")
+    ...     ledger.approvals.proposers("0" * 64)
+    {'ann'}
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

@@ -111,9 +111,7 @@ def suppose(
     """
     expect(published, Invariants, "what is published", "Use publish(...).", GuaranteeError)
     if values is None:
-        return Invariants(published.schema, published.statements).join(
-            Invariants(published.schema, statements)
-        )
+        return replace(published, values=None).join(Invariants(published.schema, statements))
     known = tuple(np.asarray(v, dtype=np.int64) for v in values)
     return published.join(Invariants(published.schema, statements, known))
 
@@ -220,7 +218,11 @@ class Reassessed:
 
 @dataclass(frozen=True)
 class Old:
-    """An old release: its law, the promise it was published with, and how its pairs differ."""
+    """An old release: its law, the promise it was published with, and how its pairs differ.
+
+    `Old.of` takes it from a bundle or a mechanism. Where only the promise of a release is known,
+    give `reassess` that instead: it has no law to price anew, and is composed a* times.
+    """
 
     law: AnyDescription
     advertised: Tradeoff

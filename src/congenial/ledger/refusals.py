@@ -1,4 +1,5 @@
-"""Which promises may stand beside each other in one ledger, and beside newly published figures.
+"""What a ledger refuses: releases of another population or beyond the budget, and promises that
+cannot stand beside each other or beside newly published figures.
 
 Promises about pairs of databases add up. Others do not: two releases that each hide a property of
 the whole dataset can reveal it together, and so can an exact figure, or a table that protects
@@ -11,22 +12,33 @@ once a figure or a bound ties those values to other people's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
-from congenial.errors import LedgerError
+from congenial.data.arguments import expect
+from congenial.data.schema import Schema
+from congenial.errors import BudgetError, GuaranteeError, LedgerError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.ledger.state import LedgerState
+from congenial.ledger.budget import Budget
+from congenial.ledger.repair import refuse_unknown
+from congenial.ledger.state import LedgerState, drawn_given, join_figures
 from congenial.pairs.pairs import stored_pairs_compose
+from congenial.privacy.composition import Loss
+from congenial.privacy.descriptions import AnyDescription
+from congenial.privacy.guarantee import Guarantee
 
 WHOLE_DATASET = "pairs of distributions"
 SECRETS = "secret pairs"
 VALUES = "replace-one value"
+DESCRIPTION = "Give the description of a mechanism or a release."
 
 
 # Kinds whose promises take published figures into account, or are void by the rules stated here.
-GIVEN_FIGURES = ("replace-one", "symmetric difference", "rows of one unit", VALUES, SECRETS)
+GIVEN_FIGURES = (
+    *("replace-one", "symmetric difference", "rows of one unit", "units with rows"),
+    *(VALUES, SECRETS),
+)
 
 
 def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:
@@ -36,7 +48,7 @@ def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: b
     """
     adds = composes and stored_pairs_compose(adjacency)
     _refuse_beside(state, [] if adds else [adjacency])
-    if state.figures.statements and not _given_figures(adjacency):
+    if state.figures.told and not _given_figures(adjacency):
         raise LedgerError(
             f"exact figures of these data are published; {_promise(adjacency)} does not take them "
             "into account.",
@@ -65,7 +77,7 @@ def refuse_figures(state: LedgerState, figures: Invariants, accepted: bool) -> N
                 remedy="Keep the figures, or their release, out of this ledger's data. "
                 "Other people's data need another ledger.",
             )
-    new = [s for s in figures.statements if s not in state.figures.statements]
+    new = [s for s in figures.told if s not in state.figures.told]
     if accepted or not new:
         return
     for entry in state.counted:
@@ -148,3 +160,58 @@ def _instead(pairs: Mapping[str, Any]) -> str:
 
 def _given_figures(pairs: Mapping[str, Any]) -> bool:
     return pairs["metric"] in GIVEN_FIGURES
+
+
+def check_schema(state: LedgerState, schema: Schema) -> None:
+    """Refuse what belongs to another population."""
+    if schema.digest != state.schema.digest:
+        raise LedgerError(
+            "the request is over another schema than this ledger.",
+            remedy="One ledger is one population: use the ledger of that schema.",
+        )
+
+
+def check_description(state: LedgerState, description: AnyDescription) -> None:
+    """Refuse a release of another population, or given other figures than those published."""
+    expect(description, get_args(AnyDescription), "the description", DESCRIPTION, LedgerError)
+    check_schema(state, description.support.schema)
+    join_figures(state.figures, drawn_given(description))
+
+
+def refusal(state: LedgerState, description: AnyDescription, name: str) -> BudgetError | None:
+    """Why the budget does not allow a release, if it does not."""
+    check_description(state, description)
+    after, budget = state.with_release(description), state.budget
+    if budget is None or budget.allows(after):
+        return None
+    return uncountable(budget, after, name) or BudgetError(
+        f"release '{name}' asks for {budget.say(state.price([description]))}; together with "
+        f"{budget.say(state.spent)} spent before, the total would be {budget.say(after)}, and the "
+        f"budget is {budget.words} (left: {budget.left(state.spent)}).",
+        remedy="Ask for less, abandon what was reserved but not drawn, or set another budget with "
+        "`congenial ledger budget`.",
+    )
+
+
+def uncountable(budget: Budget, loss: Loss, name: str) -> BudgetError | None:
+    """Why a loss has no amount in the budget's unit, if it has none."""
+    try:
+        budget.spent(loss)
+    except GuaranteeError as error:
+        return BudgetError(
+            f"release '{name}' cannot be counted against the budget ({budget.words}): {error.what}",
+            remedy=error.remedy,
+        )
+    return None
+
+
+def refuse_beside(
+    state: LedgerState, description: AnyDescription, guarantee: Guarantee, name: str
+) -> None:
+    """BudgetError or LedgerError for a release that cannot be counted beside the others."""
+    refuse_unknown(state)
+    pairs = guarantee.adjacency
+    refuse_release(state, pairs.to_dict(), pairs.composes)
+    why = refusal(state, description, name)
+    if why is not None:
+        raise why

@@ -12,9 +12,9 @@ import numpy as np
 from congenial._version import __version__
 from congenial.data.schema import Schema
 from congenial.errors import CongenialError, LedgerError, MandateError
-from congenial.figures.invariants import Invariants
+from congenial.figures.invariants import Invariants, in_place
 from congenial.ledger import approvals as approval
-from congenial.ledger.approvals import Approvals
+from congenial.ledger.approvals import Approvals, written_text
 from congenial.ledger.budget import Budget
 from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
@@ -51,7 +51,13 @@ _NEXT = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One release as the ledger knows it; `guarantee` is what was promised when it was reserved."""
+    """One release as the ledger knows it; `guarantee` is what was promised when it was reserved.
+
+    `status` goes from reserved to drawn to committed, or to cancelled (nothing was drawn: refunded)
+    or abandoned (drawn and not published: spent). What it costs now follows from `description` and
+    everything published since; `Ledger.prices` compares both. `published`: the exact figures when
+    it was reserved.
+    """
 
     id: str
     name: str
@@ -116,7 +122,7 @@ class LedgerState:
         if self.figures_kept:
             from congenial.pairs.several_rows import SeveralRows
 
-            return SeveralRows(self.figures, self.max_rows)
+            return SeveralRows.given(self.figures, self.max_rows)
         return AddRemove(self.schema, self.max_rows)
 
     @property
@@ -233,7 +239,7 @@ def check_step(entry: Entry, kind: str) -> None:
 
 def join_figures(known: Invariants, new: Invariants) -> Invariants:
     """All figures as one set; MandateError when two of them contradict each other."""
-    if not known.statements:
+    if not known.told:
         return new
     joined = known.join(new)
     if joined.values is None:
@@ -257,7 +263,8 @@ def check_figures(figures: Invariants) -> None:
 
     Beside an empty universe every release would cost nothing.
     """
-    if figures.values is None:
+    units = figures.of_units
+    if figures.values is None or (units is not None and units.values is None):
         raise MandateError("the figures have no values yet.", remedy="Publish them first.")
     if figures.clash:
         labels = "; ".join(figures.clash)
@@ -353,7 +360,7 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
 
 def _follow(releases: dict[str, Entry], state: LedgerState, event: Event) -> None:
     """Add a release, or move it on; releases keep the order of their reservation."""
-    payload, release = event.payload, _text(event.release)
+    payload, release = event.payload, written_text(event.release)
     if event.kind == "reserve":
         if not release or release in releases:
             raise ValueError(release)
@@ -363,23 +370,28 @@ def _follow(releases: dict[str, Entry], state: LedgerState, event: Event) -> Non
     releases[release] = replace(
         old,
         status=STEPS[old.status, event.kind],
-        bundle_digest=_text(payload.get("bundle_digest", old.bundle_digest)),
+        bundle_digest=written_text(payload.get("bundle_digest", old.bundle_digest)),
     )
+
+
+def drawn_given(description: AnyDescription) -> Invariants:
+    """The figures a release was drawn given, those about units in their place."""
+    return in_place(description.support, getattr(description, "units", False))
 
 
 def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entry:
     description = read_description(state.schema, payload["description"])
-    if not set(description.support.statements) <= set(state.figures.statements):
+    if not set(drawn_given(description).told) <= set(state.figures.told):
         raise ValueError("noise given figures that are not published has no price")
     return Entry(
-        id=_text(event.release),
-        name=_text(payload["name"]),
+        id=written_text(event.release),
+        name=written_text(payload["name"]),
         at=event.at,
         who=event.who,
         status="reserved",
         description=description,
         guarantee=_promised(payload["guarantee"]),
-        plan_digest=_text(payload["plan_digest"]),
+        plan_digest=written_text(payload["plan_digest"]),
         published=state.figures,
     )
 
@@ -390,13 +402,7 @@ def _promised(guarantee: dict[str, Any]) -> dict[str, Any]:
         Tradeoff.from_dict(guarantee["tradeoff"])
     pairs = guarantee.get("adjacency")
     if pairs is not None:
-        _text(pairs["metric"])
+        written_text(pairs["metric"])
         if pairs.get("reading") not in (None, *get_args(Reading)):
             raise ValueError(pairs["reading"])
     return guarantee
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(type(value))
-    return value

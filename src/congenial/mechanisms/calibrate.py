@@ -12,6 +12,7 @@ from congenial.mechanisms import (  # noqa: F401 - entering the registry
     hierarchy,
     kernel_gaussian,
     knorm,
+    norm_noise,
     plain,
 )
 from congenial.mechanisms.mechanism import REGISTRY, Mechanism

@@ -1,7 +1,7 @@
 """The families of noise in tables, a row each: which promises they serve, how much noise it takes.
 
-Every parameter rounds towards more noise. A rate is epsilon per cell (for K-norm, per unit of
-gauge), a variance is sigma squared; descriptions write either under its own name.
+Every parameter rounds towards more noise. A rate is epsilon per cell (for other norms, per unit of
+the norm), a variance is sigma squared; descriptions write either under its own name.
 """
 
 from __future__ import annotations
@@ -38,6 +38,16 @@ def rate(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Frac
 def rate_per_gauge(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:  # noqa: ARG001
     """epsilon per unit of gauge: every difference has gauge at most 1."""
     return positive_epsilon(target)
+
+
+def rate_squared(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    """(epsilon per person / Delta_2(S))^2: its root need not be rational."""
+    return positive_epsilon(target) ** 2 / adjacency.l2_squared(table).value
+
+
+def rate_of_largest(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
+    """Epsilon per person / Delta_inf(S)."""
+    return positive_epsilon(target) / adjacency.linf(table).value
 
 
 def zcdp_variance(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
@@ -91,3 +101,5 @@ DISCRETE_GAUSSIAN = NoiseFamily("discrete_gaussian", (ZeroConcentrated, Approxim
 LAPLACE = NoiseFamily("laplace", (Pure,), rate)
 GAUSSIAN = NoiseFamily("gaussian", (Gaussian,), gaussian_variance)
 K_NORM = NoiseFamily("k_norm_3", (Pure,), rate_per_gauge)
+L2_NORM = NoiseFamily("l2_norm", (Pure,), rate_squared)
+LINF_NORM = NoiseFamily("linf_norm", (Pure,), rate_of_largest)

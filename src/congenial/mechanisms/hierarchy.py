@@ -7,6 +7,7 @@ noise than adding up many cells would give them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
@@ -20,7 +21,7 @@ from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.error_laws import drawn_laws
 from congenial.mechanisms.families import DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import ErrorLaw, register
-from congenial.mechanisms.table_release import cell_index
+from congenial.mechanisms.single_table_release import cell_index
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -29,8 +30,6 @@ from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.levels import noise_at_levels
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
-
-Level = tuple[tuple[str, ...], Fraction]
 
 
 @register
@@ -110,7 +109,7 @@ class CongenialHierarchy(Conditioned):
         description = Description(
             cls.name, names, cls.family, rates[-1], adjacency.figures, levels=made
         )
-        return cls(adjacency, description)
+        return cls(adjacency, replace(description, units=adjacency.counts_units))
 
     def refuse_unfit(self) -> None:
         """Refuse levels that do not nest."""

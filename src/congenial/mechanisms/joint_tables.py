@@ -21,7 +21,7 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.tables_release import TablesRelease, estimator_of
+from congenial.mechanisms.several_tables_release import TablesRelease, estimator_of
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family

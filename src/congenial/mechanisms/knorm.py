@@ -68,7 +68,7 @@ class KNorm(Conditioned):
     def calibrate(cls, target: Guarantee, table: Sequence[str]) -> Self:
         """As for every mechanism; the hull is that of the adjacency's records."""
         built = super().calibrate(target, table)
-        apart = moves(built.adjacency)
+        apart = moves(built.adjacency, built.description.table)
         if apart not in FAMILIES:
             raise StructureError(
                 f"'{cls.name}' is built for adjacent tables 2 or 3 records apart, not {apart}.",

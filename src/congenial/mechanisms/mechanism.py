@@ -22,7 +22,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError, UnansweredError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.families import NoiseFamily
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family, Fit
@@ -33,7 +33,11 @@ from congenial.sampling.randomness import Randomness, SystemRandomness
 
 
 class ErrorLaw(Protocol):
-    """Law of the noise in one released sum."""
+    """Law of the noise in one released sum: public, so that it is known before and after the draw.
+
+    The released sum give or take `interval(level)` covers the true one with at least that
+    probability, over the draw of the noise; with more where the noise is of whole numbers.
+    """
 
     @property
     def variance(self) -> float:
@@ -126,6 +130,7 @@ class Mechanism(ABC):
         support = adjacency.figures if cls.conditions else Invariants(adjacency.schema)
         signs = cls.nonnegative
         told = Description(cls.name, names, cls.family, parameter, support, nonnegative=signs)
+        told = replace(told, units=adjacency.counts_units)
         made = cls(adjacency, told)
         return made if made.priced == told else cls(adjacency, made.priced)
 

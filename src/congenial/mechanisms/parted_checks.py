@@ -12,7 +12,7 @@ from congenial.figures.support import support
 from congenial.mechanisms.parted_steps import LEVEL, numbers, parquet, part_folder, part_name
 from congenial.mechanisms.parted_tables import Share
 from congenial.mechanisms.tables_files import TableFile
-from congenial.tables.joint_estimator import ends
+from congenial.tables.intervals import ends
 from congenial.tables.part_estimator import Above, Below
 
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ

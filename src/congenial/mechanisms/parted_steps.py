@@ -30,7 +30,8 @@ from congenial.data.table import Table
 from congenial.mechanisms.parted_tables import Names, Share
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.sampling.keyed_randomness import KeyedRandomness
-from congenial.tables.joint_estimator import NOISELESS, ends
+from congenial.tables.intervals import ends
+from congenial.tables.joint_estimator import NOISELESS
 from congenial.tables.part_estimator import Above, Below
 
 LEVEL = 0.9  # of the intervals in the files

@@ -7,13 +7,13 @@ law does not allow it refuses with an `UnansweredError`, whose remedy says what 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from congenial._notebook import facts
-from congenial.data.arguments import NUMBER, expect
+from congenial.data.arguments import NUMBER, expect, texts
 from congenial.errors import InferenceError, UnansweredError
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ class Released(ABC):
         return self.guarantee.adjacency.figures
 
     @property
+    def everything(self) -> Invariants:
+        """All figures published exactly, also those that count what no table here does."""
+        return self.guarantee.adjacency.everything
+
+    @property
     def part_files(self) -> Mapping[str, PartFile]:
         """Files in folders of the bundle, by `folder/name`; none for most kinds."""
         return {}
@@ -210,3 +215,8 @@ def check_level(level: float) -> None:
     expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
     if not 0 < level < 1:
         raise InferenceError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
+
+
+def axis_names(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
+    """Axis names, whether they were given one by one or as a list."""
+    return tuple(name for one in names for name in texts(one, "the list of axes", InferenceError))

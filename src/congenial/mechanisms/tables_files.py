@@ -101,3 +101,8 @@ class TableFile:
         """Its numbers, shaped by its axes; BundleError if the file is another."""
         found = self.expected.read(payload[f"{self.name}.parquet"], self.columns)
         return {name: numbers(found[name]).reshape(self.shape) for name in self.columns}
+
+
+def said(names: Sequence[str]) -> str:
+    """A table in words, by its axes."""
+    return " x ".join(names) if names else "total"

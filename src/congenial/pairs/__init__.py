@@ -76,41 +76,4 @@ __all__ = [
     "together",
 ]
 
-_HOMES = {
-    "AddRemove": "pairs.adjacency",
-    "Adjacency": "pairs.adjacency",
-    "BoundedCounts": "pairs.scenarios.count_rules",
-    "ConditionalNormal": "pairs.scenarios.count_rules",
-    "DependentCounts": "pairs.scenarios.count_rules",
-    "DiscreteLaw": "pairs.vector_laws",
-    "DistributionPairs": "pairs.distributions",
-    "FiniteScenarios": "pairs.scenarios.finite_scenarios",
-    "GaussianLaw": "pairs.vector_laws",
-    "IndependentRecords": "pairs.scenarios.scenarios",
-    "Pairs": "pairs.pairs",
-    "Property": "pairs.properties",
-    "ReplaceOne": "pairs.adjacency",
-    "Scenarios": "pairs.scenarios.scenarios",
-    "SecretPairs": "pairs.secrets",
-    "SemiAdjacent": "pairs.adjacency",
-    "SensitiveValues": "pairs.sensitive_values",
-    "Sensitivity": "pairs.sensitivity",
-    "SeveralRows": "pairs.several_rows",
-    "StatedBinomial": "pairs.scenarios.statistic_laws",
-    "StatedContinuous": "pairs.scenarios.statistic_laws",
-    "StatedDiscrete": "pairs.scenarios.statistic_laws",
-    "StatedLaws": "pairs.scenarios.scenarios",
-    "StatedNormal": "pairs.scenarios.statistic_laws",
-    "k_anonymity": "pairs.scenarios.count_rules",
-    "may_add": "pairs.secrets",
-    "pmf": "pairs.scenarios.statistic_laws",
-    "read_property": "pairs.properties",
-    "sample": "pairs.scenarios.statistic_laws",
-    "sensitivity": "pairs.sensitivity",
-    "share": "pairs.properties",
-    "side_by_side": "pairs.sensitivity",
-    "t_closeness": "pairs.scenarios.count_rules",
-    "together": "pairs.properties",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

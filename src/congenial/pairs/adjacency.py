@@ -12,7 +12,7 @@ How many records that takes is worked out in `readings`; how far tables move, in
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -40,12 +40,27 @@ if TYPE_CHECKING:
 
 
 class Adjacency(Pairs):
-    """A relation between databases; `schema` says what a record is."""
+    """A relation between databases; `schema` says what a record is.
+
+    A release under it is priced by suprema over the differences u of adjacent databases: the
+    largest ||phi u||_1 for pure epsilon, ||phi u||_2^2 for rho, over all tables phi together. A
+    `Supremum` says whether it is exact or an upper bound. `ReplaceOne`, `AddRemove`, `SemiAdjacent`
+    (given exact figures) and `SeveralRows` (units with several rows) are the ones there are.
+    """
 
     @property
     @abstractmethod
     def records(self) -> int:
         """The largest number of records in which adjacent databases differ (a)."""
+
+    @property
+    def counts_units(self) -> bool:
+        """Whether its tables count units that own several rows, not rows."""
+        return False
+
+    def rows_apart(self, names: Iterable[str]) -> int:  # noqa: ARG002 - for units with several rows
+        """The largest number of records in which tables over these axes differ."""
+        return self.records
 
     @abstractmethod
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
@@ -186,6 +201,11 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def __post_init__(self) -> None:
         expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
+        if self.published.of_units is not None:
+            raise MandateError(
+                "some of the figures count units, and these pairs are of units with one row each.",
+                remedy="Use SeveralRows, or count rows.",
+            )
         for one in (self.reading, self.metric):
             expect(one, str, "reading or metric", "Give text, or leave it out.", StructureError)
         if self.within is not None:

@@ -154,11 +154,12 @@ def _rows(adjacency: Adjacency, workload: Workload) -> DifferenceTypes:
 
 def _several_rows(adjacency: SeveralRows, workload: Workload) -> DifferenceTypes:
     """Units with several rows: as if each of `records` rows were a person's, some at a time."""
+    names = {name for table in workload.tables for name in table}
     if adjacency.people_kept:
-        found = difference_types(adjacency.replaced_rows, workload)
+        found = difference_types(adjacency.replaced_rows(names), workload)
         why = f"as if every row were a person's own; {found.reason}"
         return replace(found, exact=False, reason=why)
-    c = adjacency.records
+    c = adjacency.rows_apart(names)
     why = f"{c} rows may leave one cell of every table and as many enter another"
     return _uniform(adjacency, workload, (2 * c**2, 2 * c), [1] * len(workload.tables), why)
 

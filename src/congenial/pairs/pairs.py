@@ -19,6 +19,7 @@ from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
 
 ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of `several_rows`
+UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `tables_of_units`
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,13 @@ class Supremum:
 
 
 class Pairs(ABC):
-    """Which two states of the world a release must not tell apart."""
+    """Which two states of the world a release must not tell apart.
+
+    Databases (`Adjacency`), laws of a dataset that has or lacks a property (`DistributionPairs`),
+    or secrets of a person given public information (`SecretPairs`). `words` is the clause that the
+    paragraph of the promise puts after "take", and `composes` whether promises over them add up in
+    a ledger; what does not say so does not.
+    """
 
     schema: Schema
 
@@ -63,6 +70,11 @@ class Pairs(ABC):
     def figures(self) -> Invariants:
         """The figures both sides agree with; none unless the relation says so."""
         return Invariants(self.schema)
+
+    @property
+    def everything(self) -> Invariants:
+        """All that is published exactly of these data, also what no released table shows."""
+        return self.figures
 
     mandates = Renamed("figures")
 
@@ -162,6 +174,12 @@ def _several_rows() -> KindOfPairs:
     return SeveralRows
 
 
+def _tables_of_units() -> KindOfPairs:
+    from congenial.pairs.tables_of_units import TablesOfUnits
+
+    return TablesOfUnits
+
+
 def _secret_pairs() -> KindOfPairs:
     from congenial.pairs.secrets import SecretPairs
 
@@ -180,6 +198,7 @@ _LOADERS: dict[str, Callable[[], KindOfPairs]] = {
     "replace-one value": _sensitive_values,
     "symmetric difference": _add_remove,
     "rows of one unit": _several_rows,
+    "units with rows": _tables_of_units,
     "secret pairs": _secret_pairs,
     "pairs of distributions": _distribution_pairs,
 }

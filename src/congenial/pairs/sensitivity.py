@@ -142,7 +142,19 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
 
 
 def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
-    """S_DP, S_Group and S_Semi of a query (Proposition 24), over cells that are possible at all."""
+    """S_DP, S_Group and S_Semi of a query (Proposition 24), over cells that are possible at all.
+
+    What one record can change without figures, what a* records can, and what a* records can that
+    keep the figures: the last is what noise given the figures must cover, and it is never larger
+    than the second. Source: semi-dp, section 4.
+
+    >>> from congenial import Schema, SemiAdjacent, Table, publish, total
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["no", "yes"]}})
+    >>> published = publish(Table(schema, ["sex", "ill"], [[5, 2], [4, 1]]), total(by="sex"))
+    >>> spaces = side_by_side(SemiAdjacent(published), ["sex", "ill"])
+    >>> spaces.records, int(spaces.group.l1.value), int(spaces.semi.l1.value)
+    (2, 4, 4)
+    """
     expect(adjacency, SemiAdjacent, "the adjacency", "Give SemiAdjacent(published).")
     free = Invariants(adjacency.schema, adjacency.figures.zeros)
     group = SemiAdjacent(free, metric=adjacency.metric, within=adjacency.records)

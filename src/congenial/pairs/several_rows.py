@@ -21,14 +21,18 @@ one slot more, unseen by a table of rows.
 
 An alpha that is known for the published values only must not be multiplied by k: the datasets
 between two steps have other figures.
+
+Attributes of units, and figures about units, add to these numbers (`unit_classes`). A table of rows
+that shows an attribute of units moves with every row of every unit that differs, k a in all: two
+households that exchange their tenure change no slot, and move all their rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +41,7 @@ import scipy.sparse as sp
 from congenial.data.arguments import expect
 from congenial.errors import MandateError, StructureError
 from congenial.figures import lattice
+from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement
@@ -45,6 +50,7 @@ from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.moves import Weighted
 from congenial.pairs.occupancy import Occupancy
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Pairs, PublishedPairs, Supremum
+from congenial.pairs.unit_classes import Classes, classes_of
 
 if TYPE_CHECKING:
     from congenial.pairs.differences import Differences
@@ -56,10 +62,10 @@ MOST_ROWS = 10_000  # of one unit; more is a slip of the pen, and losses grow wi
 class SeveralRows(PublishedPairs, Adjacency):
     """Conforming datasets of units with at most `max_rows` rows, a units and b slots apart.
 
-    `published`: figures about rows. `never_empty`: every unit is known to have a row (l = 1); that
-    is proved where the figures tell the number of rows, and refused elsewhere. Tables of rows that
-    show no attribute of their unit move by at most 2 c in l1 and 2 c^2 in squared l2 norm, less
-    where the figures leave less.
+    `published`: figures about rows, and about units. `never_empty`: every unit is known to have a
+    row (l = 1); that is proved where the figures tell the number of rows, and refused elsewhere.
+    Tables of rows that show no attribute of their unit move by at most 2 c in l1 and 2 c^2 in
+    squared l2 norm, those that show one by 2 k a and 2 (k a)^2, less where the figures leave less.
 
     >>> from congenial import Schema, total
     >>> schema = Schema.from_dict({"area": {"levels": ["A", "B"]}, "ill": {"levels": ["0", "1"]}})
@@ -82,12 +88,17 @@ class SeveralRows(PublishedPairs, Adjacency):
                 f"max_rows = {self.max_rows} is not between 1 and {MOST_ROWS}.",
                 remedy="Give the most rows that one unit may have.",
             )
-        if self.never_empty and not self.people_kept:
+        if self.never_empty and not self._rows_kept:
             raise StructureError(
                 "every unit has a row, and the figures do not tell the number of rows: no proof "
                 "covers this case.",
                 remedy="Publish the number of rows too (total), or let units be without rows.",
             )
+
+    @classmethod
+    def given(cls, figures: Invariants, max_rows: int) -> SeveralRows:
+        """The pairs of rows counted from a file of rows: units that are counted have a row."""
+        return cls(figures, max_rows, never_empty=figures.of_units is not None)
 
     @classmethod
     def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SeveralRows:
@@ -126,52 +137,93 @@ class SeveralRows(PublishedPairs, Adjacency):
     @cached_property
     def alpha(self) -> Supremum:
         """Slots that change so that one can take any value, whatever figures are published."""
-        return uniform_reach(self.published)
+        return uniform_reach(self._classes.rows)
+
+    @property
+    def tables_of_units(self) -> SeveralRows:
+        """The same pairs for tables that count units."""
+        from congenial.pairs.tables_of_units import TablesOfUnits
+
+        return TablesOfUnits(self.published, self.max_rows, self.never_empty)
+
+    @cached_property
+    def _classes(self) -> Classes:
+        """What attributes of units and figures about units add."""
+        return classes_of(self.published, self.never_empty)
 
     @cached_property
     def _only_number(self) -> bool:
-        """Whether the number of rows is all that the figures tell."""
-        groups = Occupancy(_unpublished(self.published))
-        plain = not self.published.bounds and self.published.structure != "general"
-        return plain and self.people_kept and groups.parts == 1 and not groups.margins
+        """Whether the number of rows is all that the figures tell of a group of units."""
+        rows = self._classes.rows
+        groups = Occupancy(rows)
+        plain = not rows.bounds and rows.structure != "general"
+        return plain and self._rows_kept and groups.parts == 1 and not groups.margins
 
     @cached_property
     def units(self) -> int:
         """a: the most units in which look-alikes differ."""
+        return self._units_for_rows + self._classes.more_units
+
+    @cached_property
+    def slots(self) -> int:
+        """b: the most rows added, removed or changed between look-alikes."""
+        return self._slots_for_rows + self._exchanged
+
+    @property
+    def records(self) -> int:
+        """c: rows in which tables of look-alikes differ; a refilled unit is not seen there."""
+        for_rows = min(self._slots_for_rows, self.max_rows * int(self.alpha.value))
+        return for_rows + self._exchanged
+
+    @property
+    def _units_for_rows(self) -> int:
         k, alpha = self.max_rows, int(self.alpha.value)
         if not self.never_empty:
             return 1 + k * (alpha - 1)
         return k if self._only_number else k * alpha
 
-    @cached_property
-    def slots(self) -> int:
-        """b: the most rows added, removed or changed between look-alikes."""
+    @property
+    def _slots_for_rows(self) -> int:
         k, alpha = self.max_rows, int(self.alpha.value)
         if not self.never_empty:
             return k * alpha
         return 2 * k - 1 if self._only_number else k * alpha + k - 1
 
     @property
-    def records(self) -> int:
-        """c: rows in which tables of look-alikes differ; a refilled unit is not seen there."""
-        return min(self.slots, self.max_rows * int(self.alpha.value))
+    def _exchanged(self) -> int:
+        """Rows of the unit with which one exchanges its whole content, where it has to."""
+        return self.max_rows if self._classes.exchanged else 0
 
-    @cached_property
+    def rows_apart(self, names: Iterable[str]) -> int:
+        """Rows in which tables over these axes differ: c, and k a if one is of units."""
+        of_units = {self.schema.axis(name).base for name in names} & {*self.schema.of_units}
+        return self.max_rows * self.units if of_units else self.records
+
+    @property
     def people_kept(self) -> bool:
         """Whether the figures fix the number of rows."""
-        of = merged(_unpublished(self.published))
+        return self._rows_kept
+
+    @cached_property
+    def _rows_kept(self) -> bool:
+        of = merged(_unpublished(self.published.of_rows))
         return lattice.rank(of.with_sum) == lattice.rank(of.equal)
 
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
-        agree = "agree with the published figures and " if self.published.statements else ""
+        agree = "agree with the published figures and " if self.published.told else ""
+        same = "the same number of " if self.never_empty else ""
         least = "1" if self.never_empty else "0"
+        content = f"any {least} to {self.max_rows} rows"
+        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
+        if shared:
+            content += f" and any {' and '.join(shared)}"
         return (
-            f"any two datasets of units with at most {self.max_rows} rows each that {agree}differ "
-            f"in at most {self.units} {_plural(self.units, 'unit')} and in at most {self.slots} "
-            f"{_plural(self.slots, 'row')} added, removed or changed{self._in_the_table}: enough "
-            f"for any one unit to be given any {least} to {self.max_rows} rows that the figures "
+            f"any two datasets of {same}units with at most {self.max_rows} rows each that {agree}"
+            f"differ in at most {self.units} {_plural(self.units, 'unit')} and in at most "
+            f"{self.slots} {_plural(self.slots, 'row')} added, removed or changed"
+            f"{self._in_the_table}: enough for any one unit to be given {content} that the figures "
             "allow"
         )
 
@@ -183,45 +235,65 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     # ---- sensitivities ------------------------------------------------------------------------
 
-    @cached_property
-    def replaced_rows(self) -> SemiAdjacent:
+    def replaced_rows(self, names: Iterable[str]) -> SemiAdjacent:
         """Replaced rows: with their number kept, tables of rows differ as if each were a person's.
 
-        u = r - s with r, s >= 0 of sum at most c, and A u = 0: the differences of `records` moves.
+        u = r - s with r, s >= 0 of sum at most c (k a if the axes `names` have one of units), and
+        A u = 0: the differences of so many moves.
         """
-        return SemiAdjacent(self.published, within=self.records)
+        return replaced(self.published.of_rows, self.rows_apart(names))
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
-        """sup over u of `sum_i w_i ||phi_i u||_1`: at most that of `records` replaced rows."""
-        if self.people_kept:
-            return replace(self.replaced_rows.joint_l1(releases), exact=False)
-        return self._at_most(2 * self.records, releases)
+        """sup over u of `sum_i w_i ||phi_i u||_1`: at most that of so many replaced rows."""
+        return self._joint(releases, square=False)
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_2^2`, in the same way."""
+        return self._joint(releases, square=True)
+
+    def _joint(self, releases: Sequence[Weighted], *, square: bool) -> Supremum:
+        """Over all tables at once, and never above what they cost one by one."""
+        together = self._at_once(releases, square)
+        if len(releases) < 2:
+            return together
+        each = sum((self._at_once([one], square).value for one in releases), Fraction(0))
+        return replace(together, value=min(together.value, each))
+
+    def _at_once(self, releases: Sequence[Weighted], square: bool) -> Supremum:
+        names = {name for names, _ in releases for name in names}
         if self.people_kept:
-            return replace(self.replaced_rows.joint_l2_squared(releases), exact=False)
-        return self._at_most(2 * self.records**2, releases)
+            rows = self.replaced_rows(names)
+            found = (rows.joint_l2_squared if square else rows.joint_l1)(releases)
+            return replace(found, exact=False)
+        apart = self.rows_apart(names)
+        return self._at_most(2 * apart**2 if square else 2 * apart, releases)
 
     def linf(self, names: Sequence[str]) -> Supremum:
         """sup over u of the largest entry of phi u."""
         if self.people_kept:
-            return replace(self.replaced_rows.linf(names), exact=False)
-        return Supremum(Fraction(self.records), False)
+            return replace(self.replaced_rows(names).linf(names), exact=False)
+        return Supremum(Fraction(self.rows_apart(names)), False)
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
         from congenial.pairs.differences import list_differences
 
+        names = Cells(self.schema, queries).bases
         if self.people_kept:
-            found = self.replaced_rows.differences(queries)
+            found = self.replaced_rows(names).differences(queries)
         else:
-            norm = 2 * self.records
-            found = list_differences(merged(self.published), queries, norm, sum_kept=False)
+            norm = 2 * self.rows_apart(names)
+            found = list_differences(merged(self.published.of_rows), queries, norm, sum_kept=False)
         return None if found is None else replace(found, exact=False)
 
     def _at_most(self, norm: int, releases: Sequence[Weighted]) -> Supremum:
         return Supremum(norm * sum((w for _, w in releases), Fraction(0)), False)
+
+
+@lru_cache(maxsize=64)
+def replaced(figures: Invariants, rows: int) -> SemiAdjacent:
+    """So many records replaced, given figures; prices ask for the same ones again and again."""
+    return SemiAdjacent(figures, within=rows)
 
 
 def uniform_reach(figures: Invariants) -> Supremum:

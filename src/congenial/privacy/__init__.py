@@ -63,33 +63,4 @@ __all__ = [
     "tradeoff_between",
 ]
 
-_HOMES = {
-    "Approximate": "privacy.tradeoff",
-    "Composition": "privacy.accounting",
-    "Conditions": "privacy.normaliser",
-    "Conversion": "privacy.conversion_table",
-    "Description": "privacy.description",
-    "DiscreteTradeoff": "privacy.tradeoff",
-    "Gaussian": "privacy.tradeoff",
-    "Guarantee": "privacy.guarantee",
-    "Loss": "privacy.composition",
-    "PiecewiseLinear": "privacy.piecewise",
-    "Price": "privacy.normaliser",
-    "Pure": "privacy.tradeoff",
-    "RecordDescription": "privacy.descriptions",
-    "TablesDescription": "privacy.descriptions",
-    "Tradeoff": "privacy.tradeoff",
-    "ZeroConcentrated": "privacy.tradeoff",
-    "belief": "privacy.semantics",
-    "belief_words": "privacy.semantics",
-    "compose": "privacy.accounting",
-    "convert": "privacy.conversion_table",
-    "joint_loss": "privacy.composition",
-    "largest_eps_cell": "privacy.normaliser",
-    "neighbourhood": "privacy.semantics",
-    "normaliser_price": "privacy.normaliser",
-    "read_description": "privacy.descriptions",
-    "tradeoff_between": "privacy.piecewise",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

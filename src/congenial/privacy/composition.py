@@ -105,6 +105,11 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     expect(descriptions, Sequence, "the releases", "Give a list of descriptions.", GuaranteeError)
     for d in descriptions:
         expect(d, get_args(AnyDescription), "a release", "Give its description.", GuaranteeError)
+    other = [d for d in descriptions if _of_units(d) != adjacency.counts_units]
+    if other:
+        same = [d for d in descriptions if _of_units(d) == adjacency.counts_units]
+        return added([joint_loss(same, adjacency), joint_loss(other, _for_units(adjacency))])
+    for d in descriptions:
         known = adjacency.figures.statements
         for statement in d.support.statements:
             if statement not in known:
@@ -120,14 +125,12 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     pure = _pure(tables, adjacency)
     square = adjacency.joint_l2_squared(l2) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
-    gauges = [
-        (d.rate, largest_gauge(adjacency, HULLS[d.family])) for d in tables if d.norm == "gauge"
-    ]
+    others = [_other_norm(d, adjacency) for d in tables if d.norm not in ("l1", "l2")]
     each = [_record_loss(d, adjacency) for d in records]
     return Loss(
         epsilon=(pure.value if pure else ZERO)
         + numerics
-        + sum((scale * reach.value for scale, reach in gauges), ZERO)
+        + sum((one.value for one in others), ZERO)
         + sum((epsilon for epsilon, _ in each), ZERO),
         rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
         discrete=any(d.family == "discrete_gaussian" for d in tables) or any(r for _, r in each),
@@ -135,12 +138,70 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         exact=(pure is None or pure.exact)
         and (square is None or square.exact)
         and not records
-        and (not gauges or (len(tables) == 1 and gauges[0][1].exact)),
+        and (not others or (len(tables) == 1 and others[0].exact)),
         silent=sum(not d.persons for d in records),
     )
 
 
-def largest_gauge(adjacency: Adjacency, hull: int) -> Supremum:
+def _of_units(description: AnyDescription) -> bool:
+    """Whether a release counts units that own several rows."""
+    return isinstance(description, Description) and description.units
+
+
+def _for_units(adjacency: Adjacency) -> Adjacency:
+    """The same pairs for tables of units; refused where units have one row each, or the other way
+    round.
+    """
+    if adjacency.metric != ROWS_OF_ONE_UNIT:
+        raise GuaranteeError(
+            "a table of units is priced with units that own several rows, and nothing else is "
+            "priced as one.",
+            remedy="Use SeveralRows, which prices tables of rows and of units.",
+        )
+    found: Adjacency = adjacency.tables_of_units  # type: ignore[attr-defined]
+    return found
+
+
+def added(losses: Sequence[Loss]) -> Loss:
+    """Losses added up part by part: at least what the releases lose together."""
+    return Loss(
+        epsilon=sum((one.epsilon for one in losses), ZERO),
+        rho=sum((one.rho for one in losses), ZERO),
+        discrete=any(one.discrete for one in losses),
+        mass=sum((one.mass for one in losses), ZERO),
+        exact=all(one.exact for one in losses),
+        silent=sum(one.silent for one in losses),
+    )
+
+
+def largest_change(description: Description, adjacency: Adjacency) -> Supremum:
+    """How far look-alikes are apart in the norm the loss is counted in; squared for l2 and length.
+
+    The loss of one release is this times its rate; for l2 over twice the variance, and for length
+    the root of this times its rate squared.
+    """
+    names = description.table
+    if description.norm == "gauge":
+        return largest_gauge(adjacency, names, HULLS[description.family])
+    if description.norm == "linf":
+        return adjacency.linf(names)
+    return adjacency.l1(names) if description.norm == "l1" else adjacency.l2_squared(names)
+
+
+def _other_norm(description: Description, adjacency: Adjacency) -> Supremum:
+    """The loss of a law in the gauge, the length or the largest entry of a difference.
+
+    By the triangle inequality |rate ||y - s|| - rate ||y - s'||| <= rate ||s - s'||, and the
+    normaliser is the same for all conforming tables (semi-dp, Proposition 7, on a lattice).
+    """
+    most = largest_change(description, adjacency)
+    loss = most.value * description.scale
+    if description.norm == "length":
+        loss = Fraction(_root_up(loss))
+    return replace(most, value=loss)
+
+
+def largest_gauge(adjacency: Adjacency, table: Sequence[str], hull: int) -> Supremum:
     """A bound of the gauge of the hull of swaps (2) or of swaps and hexagons (3) over the pairs.
 
     A two-way table with zero margins and l1 norm at most 2 a splits into circuits of half-lengths
@@ -148,16 +209,16 @@ def largest_gauge(adjacency: Adjacency, hull: int) -> Supremum:
     half-length b and one of m - b + 1, so its gauge is at most ceil((m - 1) / (b - 1)); for b = 2
     and 3 one circuit of half-length a is the worst. Attained by a swap when a <= b.
     """
-    a = moves(adjacency)
+    a = moves(adjacency, table)
     return Supremum(Fraction(-(-(a - 1) // (hull - 1))), a <= hull)
 
 
-def moves(adjacency: Adjacency) -> int:
-    """Half the largest l1 norm of a difference when n is kept: records, or half the rows that come
-    and go.
+def moves(adjacency: Adjacency, table: Sequence[str]) -> int:
+    """Half the largest l1 norm of a table's difference when n is kept: records, or half the rows
+    that come and go.
     """
-    rows = adjacency.metric == "symmetric difference"
-    return adjacency.records // 2 if rows else adjacency.records
+    apart = adjacency.rows_apart(table)
+    return apart // 2 if adjacency.metric == "symmetric difference" else apart
 
 
 def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[Fraction, Fraction]:

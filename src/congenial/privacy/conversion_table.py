@@ -25,7 +25,16 @@ from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, Ze
 
 @dataclass(frozen=True)
 class Conversion:
-    """One line of a conversion: what, how much, by which formula, and in which direction."""
+    """One line of a conversion: what, how much, by which formula, and in which direction.
+
+    Directions differ and are not to be mixed up: "implied" says that whoever keeps the source keeps
+    this too, "sufficient" that whoever keeps this keeps the source. `convert` makes them.
+
+    >>> from congenial.privacy import Pure
+    >>> line = convert(Pure(1), "rho")[0]
+    >>> line.name, round(line.value, 4), line.note
+    ('rho', 0.4621, 'implied by the source')
+    """
 
     name: str
     value: Number

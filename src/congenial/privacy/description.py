@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -22,11 +22,19 @@ from congenial.figures.invariants import Invariants
 from congenial.privacy.numbers import number
 
 Family = Literal[
-    "double_geometric", "discrete_gaussian", "laplace", "gaussian", "k_norm_2", "k_norm_3"
+    "double_geometric",
+    "discrete_gaussian",
+    "laplace",
+    "gaussian",
+    "k_norm_2",
+    "k_norm_3",
+    "l2_norm",
+    "linf_norm",
 ]
 
-Norm = Literal["l1", "l2", "gauge"]
-Fit = Literal["cells", "nodes"]  # how counts are made nonnegative: cell by cell, coarse to fine
+Norm = Literal["l1", "l2", "gauge", "length", "linf"]  # l2: squares add up; length: their root
+# How counts are made nonnegative: cell by cell, coarse to fine, or least squares and then rounding.
+Fit = Literal["cells", "nodes", "two stages"]
 
 VERSION = 1
 
@@ -38,6 +46,8 @@ LAWS: dict[Family, str] = {
     "k_norm_2": "p(u) ~ exp(-epsilon * gauge(u)) on the integers, gauge of the hull of swaps",
     "k_norm_3": "p(u) ~ exp(-epsilon * gauge(u)) on the integers, gauge of the hull of swaps and "
     "hexagons",
+    "l2_norm": "p(u) ~ exp(-rate * ||u||_2) on the integers",
+    "linf_norm": "p(u) ~ exp(-rate * max |u|) on the integers",
 }
 NORMS: dict[str, Norm] = {
     "double_geometric": "l1",
@@ -46,11 +56,19 @@ NORMS: dict[str, Norm] = {
     "gaussian": "l2",
     "k_norm_2": "gauge",
     "k_norm_3": "gauge",
+    "l2_norm": "length",
+    "linf_norm": "linf",
 }
 HULLS: dict[str, int] = {"k_norm_2": 2, "k_norm_3": 3}  # records the hull's tables are apart
 
 
-_PARAMETER = {"l1": "eps_cell", "l2": "sigma_squared", "gauge": "epsilon"}
+_PARAMETER: dict[Norm, str] = {
+    "l1": "eps_cell",
+    "l2": "sigma_squared",
+    "gauge": "epsilon",
+    "length": "rate_squared",
+    "linf": "rate",
+}
 
 
 def _norm(family: str) -> Norm:
@@ -79,16 +97,16 @@ class Description:
     """The law of one release: y = phi(x) + u, u given the support.
 
     `table`: axes of the released table (phi). `scale`: eps per cell for the l1 families, sigma
-    squared for the Gaussian ones, epsilon per unit of gauge for K-norm, exactly as used by the
-    sampler. `support`: the figures on which
-    u is conditioned (none: u is independent in every cell). `nonnegative`: conditioned on y >= 0
-    too, and on every bound in `support` that the table can show, which makes the law of u depend on
-    x and has a price. `fit`: how counts were made nonnegative afterwards (`post_processing`): cell
-    by cell, or at the nodes of an order from coarse to fine. `levels`: coarser tables C_l with an
-    eps of their own, whose sums weigh in too: p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l
-    u||_1). `log_ratio_error` (H) bounds
+    squared for the Gaussian ones, epsilon per unit of gauge for K-norm or of the largest entry, the
+    square of epsilon per unit of length for the l2 norm, exactly as used by the sampler. `support`:
+    the figures on which u is conditioned (none: every cell is free). `nonnegative`: conditioned on
+    y >= 0 too, and on every bound in `support` that the table can show, which makes the law of u
+    depend on x and has a price. `fit`: how counts were made nonnegative afterwards
+    (`post_processing`): cell by cell, at the nodes of an order from coarse to fine, or in two
+    stages. `levels`: coarser tables C_l with an eps of their own, whose sums weigh in too:
+    p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l u||_1). `log_ratio_error` (H) bounds
     |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
-    for exact samplers.
+    for exact samplers. `units`: the table counts units that own several rows.
     """
 
     mechanism: str
@@ -102,6 +120,7 @@ class Description:
     log_ratio_error: Fraction = Fraction(0)
     mass_lost: Fraction = Fraction(0)
     fit: Fit = "cells"
+    units: bool = False
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
 
@@ -131,8 +150,8 @@ class Description:
 
     @property
     def rate(self) -> Fraction:
-        """eps per cell, or per unit of gauge; of laws that have one."""
-        assert self.norm != "l2"
+        """eps per cell, per unit of gauge or of the largest entry; of laws that have one."""
+        assert self.norm not in ("l2", "length")
         return self.scale
 
     @property
@@ -211,7 +230,7 @@ by a, eps_1 = 0.2'
         return (*self.levels, (self.table, self.scale))
 
     @property
-    def norm(self) -> Literal["l1", "l2", "gauge"]:
+    def norm(self) -> Norm:
         """Which norm of the change in phi the loss is counted in."""
         return _norm(self.family)
 
@@ -240,6 +259,7 @@ by a, eps_1 = 0.2'
             "base_measure": "uniform",
             "post_processing": self.post_processing,
             **({} if self.fit == "cells" else {"fit": self.fit}),
+            **({"units": True} if self.units else {}),
             "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
             "selector": None,
         }
@@ -262,15 +282,14 @@ by a, eps_1 = 0.2'
             log_ratio_error=fraction(data["numerics"]["H"]),
             mass_lost=fraction(data["numerics"]["tau"]),
             fit=_fit(data),
+            units=bool(data.get("units", False)),
         )
 
 
 def _fit(data: Mapping[str, Any]) -> Fit:
     """How counts were made nonnegative; bundles of 0.1.0 do not say, and did it cell by cell."""
     found = data.get("fit", "cells")
-    if found not in ("cells", "nodes") or (
-        found == "nodes" and data["post_processing"] != "project"
-    ):
+    if found not in get_args(Fit) or (found != "cells" and data["post_processing"] != "project"):
         raise BundleError(
             f"counts cannot have been made nonnegative by a fit called {found!r}.",
             remedy="Do not use this bundle; get it from its publisher.",

@@ -181,8 +181,8 @@ class Guarantee:
         own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
         if self.adjacency.side != "dataset":
             return tuple(own)
-        public = self.adjacency.figures
-        told = self._counts_people or bool(public.equalities or public.bounds)
+        public = [one for one in self.adjacency.everything.told if one.relation != "zero"]
+        told = self._counts_people or bool(public)
         return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *own)
 
     @property
@@ -192,14 +192,15 @@ class Guarantee:
 
     def published_clause(self) -> str:
         """What is out, exactly, and so not protected."""
-        figures = [s.told for s in self.adjacency.figures.equalities]
+        public = self.adjacency.everything.told
+        figures = [s.told for s in public if s.relation == "="]
         if self._counts_people and not self.adjacency.figures.tells_total:
             figures.append("the number of people")
         published = f"Published exactly: {'; '.join(figures) or 'nothing'}."
-        bounds = "; ".join(s.told for s in self.adjacency.figures.bounds)
+        bounds = "; ".join(s.told for s in public if s.limit)
         if bounds:
             published += f" Public bounds: {bounds}."
-        impossible = "; ".join(s.label for s in self.adjacency.figures.zeros)
+        impossible = "; ".join(s.label for s in public if s.relation == "zero")
         if impossible:
             published += f" Impossible by definition: {impossible}."
         if figures or bounds or impossible:

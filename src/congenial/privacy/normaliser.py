@@ -15,7 +15,7 @@ h(lo - 1) <= a^(2 - N) h(lo); and h falls by at most a^N a step. Together
 N = 2 is one person who moves inside a group of known total, N = 4 a swap between two margins, N = 6
 a hexagon. N = 1 is a cell in no published sum, where only a gain counts:
 log(1 + e^(-eps_cell) - e^(-2 eps_cell)). Where the published sums have a simple structure the
-largest ratio of a step is known better, or exactly (`step_prices`): one line, one sum over c
+largest ratio of a step is known better, or exactly (`normaliser_ratios`): one line, one sum over c
 cells, the margins of two rows.
 
 Bounds l_i <= m_i <= u_i of single cells change nothing: put l_i in place of 0; and if an upper
@@ -56,8 +56,8 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, Limits, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import Tie
-from congenial.privacy.enumerated_price import Enumerated, enumerate_pairs
-from congenial.privacy.step_prices import any_step, bounded_sum, line_steps, one_sum
+from congenial.privacy.enumerated_normaliser import Enumerated, enumerate_pairs
+from congenial.privacy.normaliser_ratios import any_step, bounded_sum, line_steps, one_sum
 
 ZERO = Fraction(0)
 FACTOR_TWO = "the paper's factor 2"
@@ -190,7 +190,20 @@ def _rounded(eps_cell: Fraction, given: Conditions, found: tuple[Decimal, str]) 
 
 @takes(GuaranteeError, epsilon=EXACT, given=Conditions)
 def largest_eps_cell(epsilon: Fraction, given: Conditions) -> Fraction:
-    """The largest eps_cell (to 2^-40 of epsilon, rounded down) whose prices sum to <= epsilon."""
+    """The largest eps_cell (to 2^-40 of epsilon, rounded down) whose prices sum to <= epsilon.
+
+    Counts given that they are not negative, p(m) ~ exp(-eps_cell ||m - s||_1), cost eps_cell times
+    the distance of look-alikes for the exponents, and what the normalisers Z(s) differ by on top:
+    at most as much again. The result lies between epsilon / (2 distance) and epsilon / distance.
+
+    >>> from congenial import Schema, Table, publish, total
+    >>> schema = Schema.from_dict({"bin": {"levels": ["a", "b", "c"]}})
+    >>> figures = publish(Table(schema, ["bin"], [40, 30, 30]), total())
+    >>> given = Conditions.of(figures, ("bin",), distance=2)
+    >>> scale = largest_eps_cell(Fraction(1), given)
+    >>> given.loss(scale) <= 1, scale > Fraction(1, 4)
+    (True, True)
+    """
     # Enumerated losses are computed in doubles: keep away from the edge, where machines may differ.
     aim = epsilon if given.enumerated is None else epsilon - Fraction(1, 2**34)
     low, high = epsilon / (2 * given.distance), epsilon / given.distance

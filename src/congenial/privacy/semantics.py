@@ -85,7 +85,18 @@ def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
 
 
 def neighbourhood(adjacency: Adjacency) -> Neighbourhood:
-    """What the figures leave of "one record differs" (congenial-dp, section 5.1)."""
+    """What the figures leave of "one record differs" (congenial-dp, section 5.1).
+
+    "intact": two look-alikes can differ in one record; "disrupted": only in several at once, so
+    that the promise is about groups; "destroyed": the figures leave one database, and there is
+    nothing to promise.
+
+    >>> from congenial import ReplaceOne, Schema, SemiAdjacent, Table, publish, total
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["no", "yes"]}})
+    >>> by_sex = publish(Table(schema, ["sex", "ill"], [[5, 2], [4, 1]]), total(by="sex"))
+    >>> neighbourhood(ReplaceOne(schema)), neighbourhood(SemiAdjacent(by_sex))
+    ('intact', 'disrupted')
+    """
     expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
     if adjacency.l1(adjacency.schema.names).value == 0:
         return "destroyed"

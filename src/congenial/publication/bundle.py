@@ -23,7 +23,7 @@ from congenial._version import __version__
 from congenial.data.arguments import PATH, expect
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
-from congenial.figures.invariants import Invariants
+from congenial.figures.invariants import Invariants, in_place
 from congenial.kinds.registry import by_name
 from congenial.mechanisms.released import PartFile, Released
 from congenial.privacy.descriptions import read_description
@@ -156,7 +156,7 @@ def drawn_files(release: Released) -> dict[str, bytes]:
     return {
         **release.payload(),
         "schema.json": as_json(release.schema.to_dict()),
-        "published.json": as_json(release.published.to_dict()),
+        "published.json": as_json(release.everything.to_dict()),
     }
 
 
@@ -166,7 +166,7 @@ def files_of(release: Released, promise: str, report: str) -> dict[str, bytes]:
 
     return {
         **drawn_files(release),
-        "published.csv": published_csv(release.published).encode(),
+        "published.csv": published_csv(release.everything).encode(),
         "report.html": report.encode(),
         "README.txt": readme(release, promise).encode(),
         "CITATION.cff": citation(release).encode(),
@@ -256,7 +256,8 @@ def assemble(
         schema = Schema.from_dict(parsed("schema.json"), None)
         published = Invariants.from_dict(schema, parsed("published.json"))
         description = read_description(schema, index["description"])
-        published.join(description.support)  # refuses a support with other figures
+        units = getattr(description, "units", False)
+        published.join(in_place(description.support, units))  # refuses one with other figures
         release = kind.release_class.from_payload(
             name=str(index["name"]),
             description=description,

@@ -19,7 +19,7 @@ RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.
 
 def published_csv(published: Invariants) -> str:
     """`published_rows` as CSV; the last column only where there are bounds to tell from figures."""
-    columns = 5 if published.bounds else 4
+    columns = 5 if any(one.limit for one in published.told) else 4
     rows = [PUBLISHED_COLUMNS, *published_rows(published)]
     return rows_csv(row[:columns] for row in rows)
 
@@ -29,7 +29,8 @@ def published_rows(published: Invariants) -> list[tuple[str, str, int, str, str]
     value, legal ground, and whether it is exact or a bound.
     """
     rows = []
-    for statement, values in zip(published.statements, published.values or (), strict=False):
+    told = zip(published.told, published.told_values, strict=True)
+    for statement, values in told if published.values is not None else ():
         axes = published.schema.axes(statement.by)
         relation = RELATIONS.get(statement.relation)
         if statement.bound is not None:
@@ -82,7 +83,7 @@ or, without Python, read the CSV files. The law is in release.json under "descri
 
 def _csv_note(release: Released) -> str:
     """What a reader of the CSV files must know, where some text in them is not as it was."""
-    statements = release.published.statements
+    statements = release.everything.told
     texts = [*getattr(release, "statistics", ()), *(one.label for one in statements)]
     texts += [one.because for one in statements]
     for attribute in release.schema.attributes:

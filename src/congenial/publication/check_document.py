@@ -38,7 +38,8 @@ def of_check(result: PlanCheck, want: str | None, suppose: Sequence[str]) -> Doc
                 "bound": statement.limit or None,
                 "redundant": statement.label in figures.redundant,
             }
-            for statement in figures.statements
+            | ({"units": True} if statement.units else {})
+            for statement in figures.told
         ],
         "structure": figures.structure,
         "independent_figures": figures.rank,

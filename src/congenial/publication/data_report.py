@@ -25,6 +25,7 @@ SCHEMA_IS_PUBLIC = (
     "A plan and its schema are public: a level or a recoding that is added because the data have "
     "it tells that somebody has it. Take codes from a code list, not from the data."
 )
+LINES = "lines.toml"
 COLUMNS = ("column", "problem", "rows", "value", "rows with it", "at rows", "meant", "what to do")
 
 
@@ -42,8 +43,18 @@ def write(found: DataCheck, folder: Path) -> list[Path]:
     texts = {
         "problems.json": json.dumps(document, indent=1, ensure_ascii=False),
         "problems.csv": rows_csv([COLUMNS, *_rows(found)]),
+        LINES: _plan_lines(found),
     }
     return [_write(folder / name, text) for name, text in texts.items()]
+
+
+def _plan_lines(found: DataCheck) -> str:
+    """Lines that would mend some of it, by section, to copy into the plan."""
+    head = [f"# {CONFIDENTIAL}", f"# {SCHEMA_IS_PUBLIC}"]
+    for section in dict.fromkeys(one.section for one in found.lines):
+        mine = [str(one) for one in found.lines if one.section == section]
+        head += ["", f"[{section}]", *mine]
+    return "\n".join(head) + "\n"
 
 
 def _write(path: Path, text: str) -> Path:

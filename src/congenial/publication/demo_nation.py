@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.errors import BundleError
-from congenial.publication.demo_population import EDGES
+from congenial.publication.demo_population import EDGES, new_folder
 
 LEVELS = ("block", "group", "tract", "county", "state")
 CHILDREN = {"group": 9, "tract": 3, "county": 15}  # blocks, groups, tracts in one, about
@@ -54,12 +53,8 @@ rho = 1
 
 def write_nation(folder: Path, areas: int, seed: int, on_spark: bool = False) -> Path:
     """Write people/, blocks.csv and plan.toml to a new folder; returns the plan's path."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BundleError(
-            f"'{folder}' is already there.", remedy="Choose another folder with --out."
-        )
-    try:
-        (folder / "people").mkdir(parents=True, exist_ok=True)
+    with new_folder(folder):
+        (folder / "people").mkdir()
         with (folder / "blocks.csv").open("w", encoding="utf-8", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
             out.writerow(LEVELS)
@@ -70,11 +65,6 @@ def write_nation(folder: Path, areas: int, seed: int, on_spark: bool = False) ->
         plan = folder / "plan.toml"
         source = '"spark:./people"' if on_spark else '"people"'
         plan.write_text(PLAN.replace('"people"', source, 1), encoding="utf-8")
-    except OSError as reason:
-        raise BundleError(
-            f"cannot write to '{folder}': {reason.strerror}.",
-            remedy="Choose another folder with --out.",
-        ) from None
     return plan
 
 

@@ -8,6 +8,8 @@ randomness.
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +68,31 @@ def write_demo(folder: Path, seed: int) -> Path:
     """Write people.parquet, counties.csv and plan.toml to a new folder; returns the plan's path."""
     import pyarrow.parquet as pq
 
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BundleError(
-            f"'{folder}' is already there.", remedy="Choose another folder with --out."
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with new_folder(folder):
         pq.write_table(population(seed), folder / "people.parquet")
         with (folder / "counties.csv").open("w", encoding="utf-8", newline="") as file:
             rows = [(county, state) for state, counties in STATES.items() for county in counties]
             csv.writer(file, lineterminator="\n").writerows([("county", "state"), *rows])
         plan = folder / "plan.toml"
         plan.write_text(PLAN, encoding="utf-8")
+    return plan
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and write to it; BundleError where something is in it or it cannot be."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BundleError(
+            f"'{folder}' is already there.", remedy="Choose another folder with --out."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as reason:
         raise BundleError(
             f"cannot write to '{folder}': {reason.strerror}.",
             remedy="Choose another folder with --out.",
         ) from None
-    return plan
 
 
 def population(seed: int) -> Any:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from congenial.data.suggestions import quoted
 from congenial.errors import DataError, PlanError
 
 Kind = Literal["text", "number", "whole number", "truth", "other"]
@@ -112,11 +112,6 @@ def _attribute(name: str, kind: Kind, levels: list[str] | None) -> str:
     if levels:
         return f"{key} = {{ levels = [{', '.join(quoted(level) for level in levels)}] }}"
     return f'{key} = {{ levels = ["..."] }}  # FILL IN levels, or edges = [...] for numbers'
-
-
-def quoted(text: str) -> str:
-    """A TOML string."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def columns_of(source: Path) -> dict[str, Kind]:

@@ -28,12 +28,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import Reservation
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed
-from congenial.publication.drawing import (
-    ReleaseResult,
-    after_draw,
-    promise_of,
-    promised,
-)
+from congenial.publication.drawing import ReleaseResult, after_draw, promise_of, promised
 from congenial.publication.plan import Plan
 
 RUN, SECRET = "run.json", "secret"

@@ -72,4 +72,4 @@ def _for_toml(value: Any) -> Any:
 
 
 def _repeats(key: str, value: Any) -> bool:
-    return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)
+    return (key == "title" and isinstance(value, str)) or value is None

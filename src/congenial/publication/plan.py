@@ -26,9 +26,7 @@ from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.statements import (
-    Statement,
-)
+from congenial.figures.statements import Statement
 from congenial.kinds import registry
 from congenial.kinds.kind import Kind, NamedSection, Section
 from congenial.pairs.a_star import Reading
@@ -43,6 +41,7 @@ from congenial.publication.plan_sections import (
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
+    from congenial.data.map_shapes import MapShapes
     from congenial.ledger.state import Unit as UnitKind
 
 S = TypeVar("S", bound=NamedSection)
@@ -103,6 +102,10 @@ class Plan(Section):
             raise ValueError("two releases have the same name")
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that names the person")
+        if self.data.max_rows is None and any(entry.units for entry in self.publish.values()):
+            raise ValueError(
+                "units = true counts units that own several rows: it needs data.unit and max_rows"
+            )
         for section in sorted(self.release, key=lambda one: not one.alone):
             why = section.refused_beside(bool(self.publish), len(self.release) - 1)
             if why:
@@ -153,7 +156,24 @@ class Plan(Section):
                     f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
                     remedy="Fill in its levels, or delete the line if no release shows it.",
                 )
-        return replace(schema, about=About(**self.about.model_dump()))
+            if attribute.of != "row" and self.data.max_rows is None:
+                raise PlanError(
+                    f'schema.{attribute.name}: of = "{attribute.of}" is for units that own several '
+                    "rows.",
+                    remedy="Give data.unit and data.max_rows, or leave it out.",
+                )
+        words = self.about.model_dump(exclude={"map"})
+        return replace(schema, about=About(**words, map=self._map(schema)))
+
+    def _map(self, schema: Schema) -> MapShapes | None:
+        """The outlines of areas, where the plan names a map."""
+        named = self.about.map
+        if named is None:
+            return None
+        from congenial.data.map_shapes import read_map
+
+        levels = schema.axis(named.axis).levels
+        return read_map(self.folder / named.file, named.file, named.property, named.axis, levels)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -163,7 +183,7 @@ class Plan(Section):
     @cached_property
     def invariants(self) -> Invariants:
         """The figures without values; contradictory ones are refused."""
-        planned = Invariants(self.schema, self.statements)
+        planned = Invariants.of(self.schema, self.statements)
         planned.refuse_clash()
         return planned
 
@@ -196,7 +216,7 @@ class Plan(Section):
                 )
             from congenial.pairs.several_rows import SeveralRows
 
-            return SeveralRows(known, self.data.max_rows)
+            return SeveralRows.given(known, self.data.max_rows)
         return SemiAdjacent(known, reading)
 
     @property
@@ -271,7 +291,11 @@ class Plan(Section):
 
 
 # Keys that came later: where a plan does not use them its digest is what it was before.
-_LATER = {"": ("derive", "about"), "data": ("separator", "encoding", "sheet")}
+_LATER = {
+    "about": ("map",),
+    "": ("derive", "about"),
+    "data": ("separator", "encoding", "sheet"),
+}
 
 
 def _digest_of(plain: dict[str, Any]) -> str:
@@ -284,6 +308,9 @@ def _drop_unused(plain: dict[str, Any]) -> None:
         for key in keys:
             if not _told(part[key]):
                 del part[key]
+    for entry in (*plain["publish"].values(), *plain["release"]):
+        if not entry.get("units", True):
+            del entry["units"]
 
 
 def _told(value: Any) -> bool:

@@ -96,7 +96,7 @@ def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
         figures = Invariants.from_dict(ledger.schema, recorded)
     except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
         return False
-    return set(figures.statements) <= set(ledger.figures.statements)
+    return set(figures.told) <= set(ledger.figures.told)
 
 
 def _file(plan: Plan) -> Path:
@@ -121,4 +121,4 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     known = ledger.figures
     if known.schema.to_dict() != plan.schema.to_dict() and known.schema == plan.schema:
         known = replace(known, schema=plan.schema)  # the same population in other words
-    return known if set(plan.statements) <= set(known.statements) else known.join(plan.invariants)
+    return known if set(plan.statements) <= set(known.told) else known.join(plan.invariants)

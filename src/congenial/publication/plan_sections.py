@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -59,13 +60,22 @@ class DataSection(Section):
         return FileFormat(self.separator, self.encoding, self.sheet)
 
 
+class MapEntry(Section):
+    """map of [about]: a GeoJSON file of areas, and the property that holds the codes of levels."""
+
+    file: str
+    property: str
+    axis: str
+
+
 class AboutSection(Section):
-    """[about]: words for readers of what comes out."""
+    """[about]: words for readers of what comes out, and a map."""
 
     title: str = ""
     agency: str = ""
     date: str = ""
     contact: str = ""
+    map: MapEntry | None = None
 
     @field_validator("date", mode="before")
     @classmethod
@@ -85,6 +95,7 @@ class PublishEntry(Section):
     at_least: int | None = None
     at_most: int | None = None
     because: str = ""
+    units: bool = False
 
     @model_validator(mode="after")
     def _one_kind(self) -> PublishEntry:
@@ -114,7 +125,8 @@ class PublishEntry(Section):
             made = at_least(made, self.at_least)
         elif self.at_most is not None:
             made = at_most(made, self.at_most)
-        return made.named(label, self.because)
+        made = made.named(label, self.because)
+        return replace(made, units=True) if self.units else made
 
 
 class BudgetSection(Section):

@@ -16,7 +16,7 @@ import numpy as np
 from congenial.data.table import Table
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.ledger.pricing import Repricing
+from congenial.ledger.spent_and_left import Repricing
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class PublishPreview:
 def warnings(figures: Invariants, table: Table, fewer_than: int) -> tuple[PublishWarning, ...]:
     """Figures about fewer than so many people, and those that tell a whole group's answer."""
     found: list[PublishWarning | None] = []
-    for statement, values in zip(figures.statements, figures.values or (), strict=True):
+    for statement, values in zip(figures.told, figures.told_values, strict=True):
         if values is None:
             continue
         shaped = np.asarray(values).reshape(-1)
@@ -71,6 +71,8 @@ def warnings(figures: Invariants, table: Table, fewer_than: int) -> tuple[Publis
         if all(weight == 1 for _, weight in statement.terms):
             few = (shaped > 0) & (shaped < fewer_than)
             found.append(_warning(statement, "few people", few, groups))
+        if statement.units:
+            continue
         people = table.marginal(statement.by).counts.reshape(-1)
         alike = _alike(statement, shaped, people)
         found.append(_warning(statement, "all alike", alike, groups))

@@ -25,8 +25,8 @@ from congenial.synthesis.combine import combine
 from congenial.synthesis.local import LABEL
 from congenial.synthesis.local_levels import local_column
 from congenial.synthesis.record_model import generator_of
+from congenial.synthesis.records_from_models_release import SyntheticRelease
 from congenial.synthesis.risk import RecordRisk, record_risk
-from congenial.synthesis.synthetic_release import SyntheticRelease
 from congenial.synthesis.utility_report import CoefficientRow, UtilityReport, utility_report
 
 NOTES = (

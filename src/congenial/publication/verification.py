@@ -41,8 +41,13 @@ from congenial.publication.bundle import (
 from congenial.publication.bundle_texts import published_csv
 from congenial.publication.rerender import comparable, nothing_else, states
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
-from congenial.publication.spending import is_account
 
+_AMOUNT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_REASONS = (
+    "Gaussian noise has no pure epsilon: the budget needs a delta",
+    "a sampler with a window has no pure epsilon: the budget needs a delta",
+    "a sampler with a window has no rho",
+)
 ADDED = "nothing was added"
 
 FIELDS = {  # of release.json
@@ -164,7 +169,7 @@ def _content(folder: Path, index: Mapping[str, Any], part: str | None) -> list[C
         *(kind.verify(files, release) if part is None else kind.verify_part(files, release, part)),
         Check(
             "published.csv says the same as published.json",
-            files.same("published.csv", published_csv(release.published).encode()),
+            files.same("published.csv", published_csv(release.everything).encode()),
         ),
         Check("the promise is about the pairs it names", pairs == promised.adjacency.to_dict()),
         Check(
@@ -255,7 +260,7 @@ def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
         INDEX: index_of(release, str(index["promise"]), index["files"])
         | {"created": index["created"]},
         "schema.json": release.schema.to_dict(),
-        "published.json": release.published.to_dict(),
+        "published.json": release.everything.to_dict(),
     }
     return all(read_bytes(folder / name) == as_json(value) for name, value in told.items())
 
@@ -271,3 +276,26 @@ def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
             remedy="Do not use this bundle; get it from its publisher.",
         )
     return {name: str(value) for name, value in files.items()}
+
+
+def is_account(text: str, counted: str = "") -> bool:
+    """Whether a text is empty or what `Ledger.account` says, as a sentence; `counted` is what the
+    pairs of the promise say about it.
+
+    What was spent when a release was made is known to its ledger alone; that it is an amount and
+    nothing else can be seen.
+
+    >>> is_account(" Spent: epsilon = 1.5 of epsilon = 4."), is_account(" Spent: little. Trust us.")
+    (True, False)
+    """
+    plain = rf"(?:epsilon = {_AMOUNT}(?: and rho = {_AMOUNT})?|rho = {_AMOUNT})"
+    reasons = "|".join(map(re.escape, _REASONS))
+    spent = rf"{plain}(?: at delta = {_AMOUNT}|(?:, with windows)?(?: \((?:{reasons})\))?)"
+    budget = rf"(?:epsilon = {_AMOUNT}(?: at delta = {_AMOUNT})?|rho = {_AMOUNT})"
+    silent = (
+        "(?:, beside 1 release that promises nothing about persons"
+        r"|, beside \d+ releases that promise nothing about persons)?"
+    )
+    weak = r"(?:; (?:1 release|\d+ releases) drawn by an uncertified chain, so not proved)?"
+    form = rf"(?: Spent: {spent}(?:{re.escape(counted)})?(?: of {budget})?{silent}{weak}\.)?"
+    return re.fullmatch(form, text) is not None

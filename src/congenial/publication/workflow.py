@@ -19,11 +19,11 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, MandateError, PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.kinds.kind import Checked, NamedSection, tabulate
+from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.pricing import Repricing, uncountable
-from congenial.ledger.refusals import WHOLE_DATASET
+from congenial.ledger.refusals import WHOLE_DATASET, uncountable
+from congenial.ledger.spent_and_left import Repricing
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.claim import begun
@@ -69,7 +69,7 @@ class PlanCheck:
             return "exact for every dataset"
         if self.published:
             return "exact for the figures as published"
-        return "bounds valid for every value the mandated figures may take"
+        return "bounds valid for every value the exact figures may take"
 
 
 def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCheck:
@@ -153,7 +153,7 @@ def publish(
         figures, accept_weaker=accept_weaker, plan_digest=plan.digest_with_files
     )
     _write_published(figures, folder, note(plan, ledger))
-    new = tuple(one for one in figures.statements if one not in known.statements)
+    new = tuple(one for one in figures.told if one not in known.told)
     return PublishResult(figures, folder, repricing, new)
 
 
@@ -176,8 +176,8 @@ def _preview(
 ) -> PublishPreview:
     from congenial.publication.publish_preview import PublishPreview, warnings
 
-    known = () if ledger is None else ledger.figures.statements
-    new = tuple(one for one in figures.statements if one not in known)
+    known = () if ledger is None else ledger.figures.told
+    new = tuple(one for one in figures.told if one not in known)
     repricing = None if ledger is None else ledger.repriced_with(figures)
     return PublishPreview(figures, new, warnings(figures, table, fewer_than), repricing)
 
@@ -201,14 +201,15 @@ def _compute(
     named = {*plan.invariants.bases, *known.bases}
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = tabulate(plan, data, [n for n in plan.schema.names if n in named], progress)
-        if known.statements and not known.holds_for(table):
+        units = units_for(known.join(plan.invariants), data)
+        if known.told and not known.holds_for(table, units):
             raise MandateError(
                 "the data do not agree with figures that this ledger holds already.",
                 remedy="The data changed since: use a new ledger for a new population.",
             )
         for name in _released_bases(plan) - set(plan.invariants.bases):
             data.tabulate([name])  # a column that does not fit is found while nothing is public
-    figures = plan.invariants.evaluate(table)
+    figures = plan.invariants.evaluate(table, units)
     # a figure cannot be taken back: refuse what cannot work first
     _refuse_unfit(plan, to_come, known.join(figures))
     return figures, table
@@ -254,7 +255,7 @@ def published_so_far(plan: Plan) -> Invariants:
 
 def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     figures = Invariants(plan.schema) if ledger is None else ledger.figures
-    missing = [s.label for s in plan.statements if s not in figures.statements]
+    missing = [s.label for s in plan.statements if s not in figures.told]
     if missing:
         raise MandateError(
             f"in the plan but not yet published: {'; '.join(missing)}.",

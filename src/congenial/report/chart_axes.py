@@ -76,6 +76,8 @@ def colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]
     legend = alt.Legend(title=title, orient="bottom", columns=columns, labelLimit=640 // columns)
     scale = alt.Scale(domain=kinds, range=colours)
     found = {"color": alt.Color("by:N", scale=scale, legend=legend)}
+    if spec["kind"] == "points" or spec.get("as_points"):
+        found["shape"] = alt.Shape("by:N", scale=alt.Scale(domain=kinds), legend=legend)
     if (spec["kind"] in ("bar", "box") or spec.get("dodge")) and spec["x"] != spec["by"]:
         found["xOffset"] = alt.XOffset("by:N", sort=kinds)
     return found

@@ -115,6 +115,8 @@ def _marked(base: Any, kind: str, coloured: bool) -> Any:
         return base.mark_boxplot(size=14, **plain)
     if kind == "line":
         return base.mark_line(strokeWidth=1.8, point={"size": 18}, **plain)
+    if coloured:  # points of several series may coincide: open marks, of different shapes
+        return base.mark_point(filled=False, size=60, strokeWidth=1.8, opacity=1)
     return base.mark_point(filled=True, size=22, opacity=0.6, **plain)
 
 

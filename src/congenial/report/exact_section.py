@@ -31,9 +31,9 @@ class ExactSection:
 
 def exact_section(release: Released) -> ExactSection:
     """What a release published exactly."""
-    public, pairs = release.published, release.guarantee.adjacency
-    values = public.values or (None,) * len(public.statements)
-    figures = (_figure(release, *one) for one in zip(public.statements, values, strict=True))
+    public, pairs = release.everything, release.guarantee.adjacency
+    told = zip(public.told, public.told_values, strict=True)
+    figures = (_figure(release, *one) for one in told)
     replaced = getattr(pairs, "secrets", pairs.metric) == "replace-one"
     return ExactSection(tuple(figures), replaced and not public.tells_total)
 
@@ -62,7 +62,8 @@ def _counted(statement: Statement) -> str:
     """What a statement says, in words."""
     terms = []
     for condition, weight in statement.terms:
-        who = f"people with {condition}" if condition else "people"
+        counted = "units" if statement.units else "people"
+        who = f"{counted} with {condition}" if condition else counted
         terms.append(who if weight == 1 else f"{weight} × {who}")
     what = f"Number of {' + '.join(terms)}"
     if statement.by:

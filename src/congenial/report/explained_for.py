@@ -12,7 +12,7 @@ import numpy as np
 
 from congenial.data.table import cell_index
 from congenial.errors import BundleError
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.privacy.numbers import odds
 from congenial.privacy.tradeoff import Pure
 

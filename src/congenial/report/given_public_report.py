@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Self
 
-from congenial.mechanisms.wasserstein.values_release import VALUES, ValuesRelease
+from congenial.mechanisms.wasserstein.given_public_release import VALUES, ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
@@ -19,7 +19,7 @@ from congenial.report import pictures
 from congenial.report.exact_section import exact_section
 from congenial.report.page import PageColumn, PageTable, Picture, folded_table
 from congenial.report.pictures import Pen
-from congenial.report.promise_section import Facts, promise_facts
+from congenial.report.release_page import Facts, promise_facts
 from congenial.report.render import page
 from congenial.report.usage_section import python_lines
 from congenial.transport.delta_z import meaning

@@ -13,16 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from congenial.mechanisms.table_release import Release
-from congenial.report.views import (
-    BARE,
-    EXACT,
-    NOISY,
-    CellNoise,
-    Shown,
-    View,
-    piece_of,
-)
+from congenial.mechanisms.single_table_release import Release
+from congenial.report.views import BARE, EXACT, NOISY, CellNoise, Shown, View, piece_of
 
 WIDTH = 560
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

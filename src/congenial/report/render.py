@@ -21,24 +21,33 @@ if TYPE_CHECKING:
 
 BASIS = "congenial-basis"
 _BASIS_OPENS = f'<meta name="{BASIS}" content="'
+_IMAGE_OPENS = "<img "
 _PICTURE_OPENS = ' src="data:image/svg+xml;base64,'
 _SECTION_OPENS = '<section id="'
 
 
-@cache
-def _environment() -> Environment:
+def environment(package: str, **shown: Any) -> Environment:
+    """The templates of a package: every value is escaped, an unknown one is an error.
+
+    `shown` are values that every template of it may use.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("congenial.report"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"version": __version__, "basis_name": BASIS}
+    made.globals |= {"version": __version__, **shown}
     return made
+
+
+@cache
+def _environment() -> Environment:
+    return environment("congenial.report", basis_name=BASIS)
 
 
 @cache
@@ -91,6 +100,11 @@ def has_pictures(page: str) -> bool:
     return _PICTURE_OPENS in page
 
 
+def more_pictures(page: str, again: str) -> bool:
+    """Whether a page shows more pictures than another."""
+    return page.count(_PICTURE_OPENS) > again.count(_PICTURE_OPENS)
+
+
 def without_pictures(page: str) -> str:
     """The page with the addresses of its pictures left out; what is no SVG of ours stays."""
     first, *rest = page.split(_PICTURE_OPENS)
@@ -109,12 +123,24 @@ def _is_base64(address: str) -> bool:
     return True
 
 
+def _left_empty_as(again: str, page: str) -> str:
+    """The page without the addresses of those pictures that `again` leaves empty."""
+    pieces, drawn = page.split(_IMAGE_OPENS), again.split(_IMAGE_OPENS)
+    if len(pieces) != len(drawn):
+        return page if has_pictures(again) else without_pictures(page)
+    kept = [
+        piece if has_pictures(own) else without_pictures(piece)
+        for piece, own in zip(pieces, drawn, strict=True)
+    ]
+    return _IMAGE_OPENS.join(kept)
+
+
 def differences(page: str, again: str) -> list[str]:
     """The sections in which a page differs from the one written anew.
 
-    Pictures may show anything where `again` leaves them empty; where it draws them, they count.
+    A picture may show anything where `again` leaves it empty; where it draws it, it counts.
     """
-    page = page if has_pictures(again) else without_pictures(page)
+    page = _left_empty_as(again, page)
     if page == again:
         return []
     found, expected = _sections(page), _sections(again)

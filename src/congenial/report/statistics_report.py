@@ -20,7 +20,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.report import pictures
 from congenial.report.page import PageColumn, PageTable, Picture, table
 from congenial.report.pictures import Pen
-from congenial.report.promise_section import promise_facts
+from congenial.report.release_page import promise_facts
 from congenial.report.render import page
 from congenial.report.usage_section import python_lines
 

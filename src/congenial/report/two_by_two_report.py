@@ -6,25 +6,19 @@ from typing import Any
 
 from congenial.inference.odds_ratio_question import shown
 from congenial.inference.odds_ratio_release import OddsRatioRelease, compared
-from congenial.privacy.semantics import belief_words
 from congenial.report.page import PageColumn, PageTable, table
-from congenial.report.promise_section import Facts, promise_facts
-from congenial.report.render import page
-from congenial.report.usage_section import python_lines
+from congenial.report.release_page import Facts, release_page
 
 
 def render(release: OddsRatioRelease, promise: str) -> str:
     """The report as one HTML document; `promise` is the paragraph printed at release time."""
-    return page(
+    return release_page(
         "two_by_two.html",
-        release=release,
-        promise=promise,
+        release,
+        promise,
         asked=compared(release.schema, release.description.table),
         found=_found(release),
         power=_power(release),
-        belief=belief_words(release.guarantee),
-        promise_facts=promise_facts(release.guarantee),
-        code=python_lines(release),
     )
 
 

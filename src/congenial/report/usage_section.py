@@ -8,7 +8,7 @@ import numpy as np
 
 from congenial.figures.support import support
 from congenial.mechanisms.released import Released
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.report.accuracy import error_rows
 from congenial.report.page import PageColumn, PageTable, table
 
@@ -76,8 +76,8 @@ def usage_section(release: Release) -> dict[str, Any]:
 
 
 def fitted_tables(release: Release) -> str:
-    """The tables that printed counts were fitted to, from coarse to fine; "" for cell by cell."""
-    if release.raw is None or release.description.fit == "cells":
+    """The tables that printed counts were fitted to, from coarse to fine; "" for others."""
+    if release.raw is None or release.description.fit != "nodes":
         return ""
     return ", then ".join(" × ".join(names) or "total" for names in release.printed_tables)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from congenial.report import pictures
 from congenial.report.page import PageColumn, PageTable, Picture, table
-from congenial.report.promise_section import Facts
+from congenial.report.release_page import Facts
 from congenial.report.render import page
 
 MOST_BARS = 40  # levels that can be labelled side by side

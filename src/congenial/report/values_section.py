@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from congenial.mechanisms.released import EXACT_LAW
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.report import pictures
 from congenial.report.page import (
     LARGEST_TABLE,
@@ -45,6 +45,7 @@ class ShownPiece:
     words: str = ""
     picture: Picture | None = None
     numbers: PageTable | None = None
+    maps: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,22 @@ def _sums(
         "table below."
     )
     picture = None if address is None else Picture(address, alternative, words)
-    return ShownPiece(f"By {title}", words, picture, numbers)
+    return ShownPiece(f"By {title}", words, picture, numbers, _maps(release, names, rows))
+
+
+def _maps(release: Release, names: tuple[str, ...], rows: Sequence[Shown]) -> tuple[Picture, ...]:
+    """Maps of a margin, where the plan names outlines of its areas."""
+    if release.schema.about.map is None:
+        return ()
+    from congenial.report.map_section import maps_of
+
+    shape = [release.schema.axis(name).size for name in names]
+    values, *ends = (
+        np.array([getattr(one, key) for one in rows]).reshape(shape)
+        for key in ("value", "low", "high")
+    )
+    low, high = ends if release.mechanism.additive else (None, None)
+    return maps_of(release.schema, names, values, low, high, f"{LEVEL:.0%}")
 
 
 def _with_intervals(release: Release) -> str:

@@ -17,7 +17,7 @@ from congenial.data.table import select
 from congenial.errors import PredicateError
 from congenial.figures.support import FROZEN, LOOSE, support
 from congenial.mechanisms.error_laws import SimulatedLaw
-from congenial.mechanisms.table_release import Release, cell_index
+from congenial.mechanisms.single_table_release import Release, cell_index
 
 LEVEL = 0.90
 MOST_LEVELS = 40  # levels of an axis that a picture can still label

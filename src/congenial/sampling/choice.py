@@ -18,9 +18,8 @@ from congenial.errors import StructureError
 from congenial.figures.support import LOOSE
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.crossing.proposals import ProposedNoise
-from congenial.sampling.discrete import CellLaw, DoubleGeometric
+from congenial.sampling.discrete import CellLaw, DoubleGeometric, IndependentCells
 from congenial.sampling.gauge.knorm_noise import KNormNoise
-from congenial.sampling.independent import IndependentCells
 from congenial.sampling.inversion import Ints
 from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.law import IntegerLaw

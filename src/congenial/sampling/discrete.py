@@ -18,6 +18,8 @@ from congenial.errors import StructureError
 from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.inversion import ExactLaw, Ints, ball, exp_ball, positive_rational
 from congenial.sampling.inversion import Floats as Floats  # densities name it from here
+from congenial.sampling.law import IntegerLaw
+from congenial.sampling.randomness import Randomness
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,6 @@ class DoubleGeometric(ExactLaw):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps", positive_rational("eps", self.eps))
-
-    @property
-    def mode(self) -> int:
-        """0."""
-        return 0
 
     def _ratio(self, x: int) -> Any:
         return exp_ball(-self.eps if x >= 0 else self.eps)
@@ -85,11 +82,6 @@ class DiscreteGaussian(ExactLaw):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma2", positive_rational("sigma2", self.sigma2))
-
-    @property
-    def mode(self) -> int:
-        """0."""
-        return 0
 
     def _ratio(self, x: int) -> Any:
         return (-ball((2 * x + 1) / (2 * self.sigma2))).exp()
@@ -162,3 +154,26 @@ def cell_law(family: str, parameter: Fraction) -> CellLaw:
     if family == "discrete_gaussian":
         return DiscreteGaussian(parameter)
     raise StructureError(f"'{family}' is not a law on the integers.")
+
+
+class IndependentCells(IntegerLaw):
+    """p(u) = prod_i w(u_i) / Z, all cells of one exact law."""
+
+    log_ratio_error = 0.0
+    mass_lost = 0.0
+
+    def __init__(self, cell: CellLaw, cells: int) -> None:
+        self.cell, self.cells = cell, cells
+
+    @property
+    def log_Z(self) -> float:
+        """The normaliser of one cell, as often as there are cells; w(0) = 1."""
+        return -self.cells * float(self.cell.log_pmf(0))
+
+    def log_density(self, u: Any) -> Any:
+        """Sum over cells of the log mass; u has shape (..., cells)."""
+        return np.sum(self.cell.log_pmf(u), axis=-1)
+
+    def draw_many(self, randomness: Randomness, n: int) -> Ints:
+        """n independent exact draws, shape (n, cells)."""
+        return self.cell.draw(randomness, n * self.cells).reshape(n, self.cells)

@@ -76,16 +76,17 @@ def positive_rational(name: str, value: Fraction | int) -> Fraction:
 class ExactLaw(ABC):
     """A log-concave law on the integers (all, or those >= `lowest`), known up to a constant.
 
-    A subclass gives its mode and its weights in ball arithmetic; drawing is done here. A draw of
-    one chunk is a function of `Randomness.words` alone, so laws may be drawn in several threads.
+    A subclass gives its weights in ball arithmetic, and its mode where that is not 0; drawing is
+    done here. A draw of one chunk is a function of `Randomness.words` alone, so laws may be drawn
+    in several threads.
     """
 
     lowest: int | None = None
 
     @property
-    @abstractmethod
     def mode(self) -> int:
-        """A point of largest probability."""
+        """A point of largest probability: 0, unless a law says otherwise."""
+        return 0
 
     @abstractmethod
     def _ratio(self, x: int) -> Any:
@@ -234,10 +235,6 @@ class _Geometric(ExactLaw):
 
     eps: Fraction
     lowest = 0
-
-    @property
-    def mode(self) -> int:
-        return 0
 
     def _ratio(self, x: int) -> Any:  # noqa: ARG002 - the ratio is constant
         return exp_ball(-self.eps)

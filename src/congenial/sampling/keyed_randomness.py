@@ -14,14 +14,9 @@ from hashlib import sha256
 import numpy as np
 
 from congenial.errors import RandomnessError
-from congenial.sampling.randomness import Randomness, Words, system_key
+from congenial.sampling.randomness import Randomness, Words
 
 BYTES = 32  # of a secret
-
-
-def new_secret() -> bytes:
-    """A secret for one release: 256 bits from the operating system."""
-    return system_key()
 
 
 class KeyedRandomness(Randomness):
@@ -47,7 +42,8 @@ class KeyedRandomness(Randomness):
 
         if len(secret) != BYTES:
             raise RandomnessError(
-                f"a secret of {len(secret)} bytes.", remedy=f"Use new_secret(), of {BYTES} bytes."
+                f"a secret of {len(secret)} bytes.",
+                remedy=f"Give {BYTES} bytes, such as system_key().",
             )
         super().__init__()
         key = hmac.new(secret, name.encode(), sha256).digest()

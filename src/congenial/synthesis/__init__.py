@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from congenial.synthesis.models.normal_columns import LinearRegression, NormalColumn
     from congenial.synthesis.raw import certified_law
     from congenial.synthesis.record_model import Grid, LevelModel, RecordModel
+    from congenial.synthesis.records_from_models_release import SyntheticRelease
     from congenial.synthesis.risk import RecordRisk, record_risk
     from congenial.synthesis.risk_utility import Measure, risk_utility_curve
-    from congenial.synthesis.synthetic_release import SyntheticRelease
     from congenial.synthesis.utility_report import UtilityReport, utility_report
 
 __all__ = [
@@ -90,50 +90,4 @@ __all__ = [
     "weight_spread",
 ]
 
-_HOMES = {
-    "BinomialColumn": "synthesis.models.count_columns",
-    "Column": "synthesis.columns",
-    "Combined": "synthesis.combine",
-    "Diagnostics": "synthesis.mixture.gibbs_chains",
-    "Grid": "synthesis.record_model",
-    "LevelModel": "synthesis.record_model",
-    "LinearRegression": "synthesis.models.normal_columns",
-    "LocalEstimate": "synthesis.local",
-    "LocalSynthesis": "synthesis.local",
-    "Measure": "synthesis.risk_utility",
-    "MixtureFit": "synthesis.mixture.gibbs_chains",
-    "MixturePrior": "synthesis.mixture.parameters",
-    "MixtureRegression": "synthesis.mixture.mixture",
-    "MultinomialColumn": "synthesis.models.category_columns",
-    "NormalColumn": "synthesis.models.normal_columns",
-    "NumpyroModel": "synthesis.adapters",
-    "Parameters": "synthesis.mixture.parameters",
-    "PoissonColumn": "synthesis.models.count_columns",
-    "RecordModel": "synthesis.record_model",
-    "RecordRisk": "synthesis.risk",
-    "Run": "synthesis.mixture.gibbs_chains",
-    "Spike": "synthesis.models.category_columns",
-    "Synthesizer": "synthesis.certified",
-    "SyntheticRelease": "synthesis.synthetic_release",
-    "UtilityReport": "synthesis.utility_report",
-    "certified_law": "synthesis.raw",
-    "combine": "synthesis.combine",
-    "estimate": "synthesis.local",
-    "indicators": "synthesis.mixture.mixture",
-    "isolation": "synthesis.local",
-    "log_likelihood_of": "synthesis.adapters",
-    "min_max": "synthesis.local",
-    "probabilistic": "synthesis.local",
-    "read_model": "synthesis.models",
-    "record_risk": "synthesis.risk",
-    "risk_utility_curve": "synthesis.risk_utility",
-    "scalar": "synthesis.local",
-    "smooth": "synthesis.local",
-    "synthesize_locally": "synthesis.local",
-    "threshold": "synthesis.local",
-    "truncated": "synthesis.local",
-    "utility_report": "synthesis.utility_report",
-    "weight_spread": "synthesis.local",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

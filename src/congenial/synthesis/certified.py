@@ -58,7 +58,7 @@ from congenial.synthesis.columns import (
     shown,
 )
 from congenial.synthesis.record_model import Floats, Ints, generator_of
-from congenial.synthesis.synthetic_release import SyntheticRelease, records_table
+from congenial.synthesis.records_from_models_release import SyntheticRelease, records_table
 
 Records = Adjacency | SensitiveValues
 

@@ -113,6 +113,13 @@ def smooth(risk: Floats) -> Floats:
 def scalar(epsilon: float) -> Weighting:
     """One weight for all, min(1, epsilon / (2 max risk)): the exponential mechanism with a local
     sensitivity (equation 13). Not differentially private either; `kernels` has the one that is.
+
+    The largest risk is taken over the data at hand, so that the weight itself tells something about
+    them. 0 where a risk is infinite.
+
+    >>> import numpy as np
+    >>> scalar(1.0)(np.array([0.5, 2.0])).tolist()
+    [0.25, 0.25]
     """
 
     def weigh(risk: Floats) -> Floats:

@@ -55,28 +55,4 @@ __all__ = [
     "rehearse",
 ]
 
-_HOMES = {
-    "Covariance": "tables.covariance",
-    "Design": "tables.design",
-    "Estimates": "tables.estimate",
-    "Even": "tables.design",
-    "Keep": "tables.design",
-    "Largest": "tables.design",
-    "Margin": "data.workload",
-    "Measurements": "tables.measurements",
-    "Partition": "data.workload",
-    "Weighted": "tables.design",
-    "WholeCounts": "tables.whole_counts",
-    "Workload": "data.workload",
-    "design": "tables.design",
-    "design_for_accuracy": "tables.design",
-    "difference_types": "pairs.difference_types",
-    "estimate": "tables.estimate",
-    "fit_whole_counts": "tables.whole_counts",
-    "joint_epsilon": "tables.promise",
-    "joint_rho": "tables.promise",
-    "law_and_promise": "tables.promise",
-    "rehearse": "tables.whole_counts",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

@@ -3,8 +3,8 @@
 Cells are rounded node by node, and a table that is no node adds up hundreds of roundings. People
 are moved one at a time, always where the sum of squared distances of all tables from their targets
 falls most; between two cells that no figure tells apart, or in and out of cells that no figure
-counts. So every figure stays as it is. Sums of targets on a grid are exact, so that whoever has the
-targets makes the same moves.
+counts. So every figure stays as it is. Targets are on a grid, so that their sums are exact and
+whoever has them makes the same moves.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from congenial.data.workload import Ints, Margin
 from congenial.tables.crossing_targets import cell_numbers
 from congenial.tables.measurements import Floats, Measurements
 
-LARGEST = 50_000  # cells
+LARGEST = 200_000  # cells
 MOVES = 3_000
-GRID = 2.0**-20
 
 
 def nearer(work: Measurements, margins: Sequence[Margin], cells: Ints, targets: Floats) -> Ints:
@@ -27,7 +26,7 @@ def nearer(work: Measurements, margins: Sequence[Margin], cells: Ints, targets: 
     if work.size > LARGEST:
         return cells
     z = cells.reshape(-1).copy()
-    off = z - np.rint(targets.reshape(-1) / GRID) * GRID
+    off = z - targets.reshape(-1)
     numbers = [cell_numbers(margin) for margin in margins]
     moves = _Moves(work, numbers, off)
     for _ in range(MOVES):

@@ -33,6 +33,7 @@ class GradientInverse:
 
     measurements: Measurements
     reason: str
+    accuracy: float = ACCURACY
     method = "conjugate gradients"
 
     def __post_init__(self) -> None:
@@ -100,8 +101,8 @@ class GradientInverse:
         """Squared residual at which to stop."""
         relative = (1e-13**2) * norm
         if self.finest_precision:
-            return np.maximum(relative, ACCURACY**2 * self.finest_precision)
-        return np.maximum(relative, ACCURACY**2 * 1e-4 * norm)
+            return np.maximum(relative, self.accuracy**2 * self.finest_precision)
+        return np.maximum(relative, self.accuracy**2 * 1e-4 * norm)
 
     def determines(self, margin: Margin) -> bool:
         """Whether a table is a sum of measured tables, or of one and exact figures.

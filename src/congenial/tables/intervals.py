@@ -1,4 +1,4 @@
-"""How wide an interval around an estimate is, by what it rests on.
+"""How wide an interval around an estimate is, by what it rests on, and its ends as printed.
 
 "approximation": as if errors were normal. "bound": for discrete Gaussian noise errors are
 sub-Gaussian, P(|error| > h) <= 2 exp(-h^2 / (2 sd^2)), about 1.5 times as wide at 90 %; for double
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from math import log, sqrt
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from congenial.errors import StructureError
+from congenial.tables.measurements import Floats
 from congenial.tables.noise_variance import Family
 
 Rests = Literal["bound", "approximation"]
@@ -34,3 +37,17 @@ def half_width(
     if basis == "bound":
         return sqrt(2 * log(2 / (1 - level)))
     return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def ends(estimates: Any, deviations: Any, level: float) -> tuple[Floats, Floats]:
+    """Ends of intervals for true counts, as if errors were normal: whole, and not negative.
+
+    Rounding outwards and cutting at 0 lose no coverage; an estimate below 0 reaches as far up as 0.
+
+    >>> [one.tolist() for one in ends(np.array([10.2, -3.0]), np.array([2.0, 2.0]), 0.9)]
+    [[6.0, 0.0], [14.0, 4.0]]
+    """
+    half = half_width(level) * np.asarray(deviations)
+    low = np.floor(np.asarray(estimates) - half)
+    high = np.ceil(np.maximum(estimates, 0) + half)
+    return np.maximum(low, 0), np.maximum(high, 0)

@@ -21,7 +21,6 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.tables.covariance import Covariance, Deviations
 from congenial.tables.estimate import Estimates, estimate, finest, in_order
-from congenial.tables.intervals import half_width
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.noise_variance import Family, noise_variance
@@ -174,17 +173,3 @@ class JointEstimator:
         told = zip(self.workload.tables, counts, strict=True)
         same = all(c is not None and np.array_equal(whole.table(names), c) for names, c in told)
         return same and as_near_by_programme(fitted, self.keep, whole.cells)
-
-
-def ends(estimates: Any, deviations: Any, level: float) -> tuple[Floats, Floats]:
-    """Ends of intervals for true counts, as if errors were normal: whole, and not negative.
-
-    Rounding outwards and cutting at 0 lose no coverage; an estimate below 0 reaches as far up as 0.
-
-    >>> [one.tolist() for one in ends(np.array([10.2, -3.0]), np.array([2.0, 2.0]), 0.9)]
-    [[6.0, 0.0], [14.0, 4.0]]
-    """
-    half = half_width(level) * np.asarray(deviations)
-    low = np.floor(np.asarray(estimates) - half)
-    high = np.ceil(np.maximum(estimates, 0) + half)
-    return np.maximum(low, 0), np.maximum(high, 0)

@@ -9,6 +9,7 @@ subject to A x = t, and its covariance is the inverse of sum_b p_b T_b' T_b on k
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -141,6 +142,13 @@ class Measurements:
     def measured(self) -> tuple[int, ...]:
         """The tables with a precision above 0."""
         return tuple(i for i, precision in enumerate(self.precisions) if precision > 0)
+
+    def over(self, margins: Sequence[Margin], precisions: Sequence[float]) -> Measurements:
+        """The same cells and figures, measured by other tables over these cells."""
+        found = copy(self)
+        vars(found).update(margins=tuple(margins), precisions=tuple(precisions))
+        vars(found).pop("measured", None)
+        return found
 
     # ---- the figures -------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from congenial.tables.measurements import Floats, Measurements, common_refinemen
 from congenial.tables.structure import figure_rows
 
 CONCERNS = "a figure or a structural zero concerns"
-LARGEST_NODE = 2_000  # cells of a node
+LARGEST_NODE = 4_000  # cells of a node
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from congenial.tables.estimate import Estimates, finest
 from congenial.tables.gradient_inverse import figure_matrix
 from congenial.tables.measurements import FigureRows, Floats, Measurements
 
-LARGEST = 2_000  # cells
+LARGEST = 5_000  # cells
 NODES = 100  # of the search tree of one programme
 STEPS = 50  # towards the nearest table, where the search for it is given up
 REACHES = (np.inf, 64.0, 8.0, 1.0)  # how far a cell may move in one step

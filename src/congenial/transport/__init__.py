@@ -36,18 +36,4 @@ __all__ = [
     "empirical",
 ]
 
-_HOMES = {
-    "Certificate": "transport.certificates",
-    "Coupling": "transport.certificates",
-    "Distance": "transport.distance",
-    "DistanceBound": "transport.delta_z",
-    "Dominance": "transport.certificates",
-    "ShiftedNormal": "transport.certificates",
-    "Translation": "transport.certificates",
-    "conditioned_epsilon": "transport.delta_z",
-    "delta_z": "transport.delta_z",
-    "distance": "transport.wasserstein",
-    "empirical": "transport.distance",
-}
-
-load_on_first_use(__name__, _HOMES)
+load_on_first_use(__name__)

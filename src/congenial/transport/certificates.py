@@ -22,7 +22,11 @@ NORMS: tuple[Norm, ...] = ("l1", "l2", "linf", "hamming")
 
 
 class Certificate(Protocol):
-    """Something that proves a distance when it is verified."""
+    """Something that proves a distance when it is verified.
+
+    A distance that a search or a solver found is worth what its certificate proves: `verify` uses
+    none of the code that found it.
+    """
 
     def verify(self) -> bool:
         """Whether the proof holds."""
@@ -110,7 +114,11 @@ class Dominance:
 @dataclass(frozen=True)
 class Translation:
     """The second law is the first one moved by `shift`; its mean moves by that too, so W_inf is
-    |shift|."""
+    |shift|.
+
+    >>> Translation(shift=2.0, within=2.5).verify(), Translation(shift=3.0, within=2.5).verify()
+    (True, False)
+    """
 
     shift: float
     within: float
@@ -122,7 +130,16 @@ class Translation:
 
 @dataclass(frozen=True)
 class ShiftedNormal:
-    """Normal laws `gap` apart: no coupling moves 2 Phi((gap - w)/2 sd) - 1 of the mass within w."""
+    """Normal laws `gap` apart: no coupling moves 2 Phi((gap - w)/2 sd) - 1 of the mass within w.
+
+    Two normal laws of standard deviation `sd` whose means differ by `gap`: the mass that cannot be
+    moved within w is the total variation of laws gap - w apart, and `delta` bounds it.
+
+    >>> ShiftedNormal(gap=1.0, sd=1.0, within=0.5, delta=0.2).verify()
+    True
+    >>> ShiftedNormal(gap=1.0, sd=1.0, within=0.5, delta=0.1).verify()
+    False
+    """
 
     gap: float
     sd: float

@@ -26,10 +26,10 @@ from congenial.mechanisms.wasserstein.base_measure import (
 )
 from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
 from congenial.mechanisms.wasserstein.finite_range import FiniteRange
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain, log_base
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, together
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.scenarios import IndependentRecords
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
 from congenial.sampling.randomness import SeededRandomness

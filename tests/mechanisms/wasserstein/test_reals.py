@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import chisquare
 
 from congenial.errors import DataError, GuaranteeError, StructureError
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases

@@ -89,7 +89,7 @@ function startEditor(editor) {
       edit({ ...button.dataset });
     } else if ("do" in button.dataset) {
       const group = button.closest("[data-edit]");
-      const fields = { edit: group.dataset.edit };
+      const fields = { ...group.dataset };
       for (const one of group.querySelectorAll("[data-name]")) fields[one.dataset.name] = one.value;
       edit(fields);
     }
@@ -97,11 +97,48 @@ function startEditor(editor) {
   window.addEventListener("beforeunload", (event) => {
     if (text.value !== saved && !editor.dataset.leaving) event.preventDefault();
   });
+  form.inert = false;  // from here on its buttons do something
   if (text.value !== saved) {
     mark();
     checkText();
   }
   text.form.addEventListener("submit", () => { editor.dataset.leaving = "yes"; });
+}
+
+// Keys of the section in which the text cursor stands, from the plan's JSON Schema.
+async function startKeys(text, box) {
+  let sections;
+  try {
+    sections = await (await fetch(box.dataset.address)).json();
+  } catch (error) {
+    return;
+  }
+
+  function show() {
+    const lines = text.value.split("\n");
+    const here = text.value.slice(0, text.selectionStart).split("\n").length - 1;
+    const header = (line) => (/^\s*\[\[?\s*([A-Za-z]+)\s*\]\]?\s*(#.*)?$/.exec(line) || [])[1];
+    let start = here;
+    while (start >= 0 && !header(lines[start])) start -= 1;
+    const name = start < 0 ? "" : header(lines[start]);
+    box.hidden = !name;
+    if (!name) return;
+    const section = sections[name];
+    if (!section) {
+      box.textContent = "A plan has no section [" + name + "]. It has " + Object.keys(sections).join(", ") + ".";
+      return;
+    }
+    const keys = Object.entries(section.keys).map(([key, type]) => key + " (" + type + ")").join(", ");
+    const unknown = [];
+    for (let at = start + 1; at < lines.length && !/^\s*\[/.test(lines[at]); at += 1) {
+      const key = (/^\s*([A-Za-z_]+)\s*=/.exec(lines[at]) || [])[1];
+      if (key && !section.free && !(key in section.keys)) unknown.push(key);
+    }
+    const first = unknown.length ? "[" + name + "] has no key " + unknown.join(", ") + ". " : "";
+    box.textContent = first + (section.free ? "Each entry of [" : "Keys of [") + name + "]: " + keys + ".";
+  }
+
+  for (const event of ["input", "keyup", "click", "focus"]) text.addEventListener(event, show);
 }
 
 function followJob(job) {
@@ -136,6 +173,9 @@ function followJob(job) {
 }
 
 const editor = document.getElementById("editor");
-if (editor) startEditor(editor);
+if (editor) {
+  startEditor(editor);
+  startKeys(document.getElementById("text"), document.getElementById("keys"));
+}
 const job = document.getElementById("job");
 if (job) followJob(job);

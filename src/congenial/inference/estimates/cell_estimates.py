@@ -17,9 +17,9 @@ from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.mechanism import ErrorLaw
-from congenial.mechanisms.parted_release import PartedRelease
-from congenial.mechanisms.table_release import Release
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 
 Floats = NDArray[np.float64]
 Weights = Any  # scipy.sparse.csr_array

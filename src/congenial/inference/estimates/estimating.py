@@ -15,6 +15,7 @@ from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import InferenceError
 from congenial.inference.estimates.answers import Estimate, EstimateTable
 from congenial.inference.estimates.arithmetic import refuse_all_unbounded
+from congenial.inference.estimates.asked_columns import answering, first_answer, has_parts
 from congenial.inference.estimates.cell_estimates import CellEstimates, cell_estimates
 from congenial.inference.estimates.checked_bootstrap import function_of_table
 from congenial.inference.estimates.combined_estimates import combined
@@ -54,6 +55,10 @@ def estimate(
     (True, "Fieller's, with the simulated law of the noise")
     """
     _check_level(level)
+    given = list(releases) if isinstance(releases, list | tuple) else [releases]
+    if has_parts(given):
+        asked_alone = {"jointly": jointly, "outside": outside, "same_population": same_population}
+        return _from_parts(given, _listed(what), level, asked_alone)
     tables = tables_of(releases)
     file = None if outside is None else _outside(outside)
     listed = _listed(what)
@@ -64,6 +69,24 @@ def estimate(
         cover = IntervalCover.of_all(level, np.column_stack([q.sizes() for _, q, _ in asked]))
     found = [one for each in asked for one in _answers(each, cover, level, jointly)]
     return EstimateTable(tuple(found))
+
+
+def _from_parts(
+    releases: list[Any], listed: list[What], level: float, options: dict[str, Any]
+) -> EstimateTable:
+    """Every question from the measured table that answers it best."""
+    if options["jointly"] and len(listed) > 1:
+        raise InferenceError(
+            "intervals of several questions about records come from tables with laws of their own.",
+            remedy="Ask one question at a time, or leave out jointly.",
+        )
+    found = [
+        first_answer(
+            answering(releases, one), lambda told, one=one: estimate(told, one, level, **options)
+        )
+        for one in listed
+    ]
+    return EstimateTable(tuple(row for each in found for row in each))
 
 
 def _check_level(level: Any) -> None:

@@ -24,7 +24,7 @@ from congenial.mechanisms.congenial import Conditioned, IntegerNoise
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainContinuous
-from congenial.mechanisms.table_release import Release
+from congenial.mechanisms.single_table_release import Release
 from congenial.sampling.randomness import SeededRandomness
 
 REMEMBERED = 20_000_000  # numbers of simulated noise that are kept

@@ -137,6 +137,17 @@ class Shares(Conjugate):
         return self.numbers
 
 
+def linear_curvature(
+    matrix: Floats, residual: Floats, weight: Floats, prior: GaussianPrior, theta: Floats
+) -> tuple[Floats, Floats]:
+    """X' residual and X' diag(weight) X, with what the prior of the coefficients adds."""
+    size = matrix.shape[1]
+    weight = np.clip(weight, 0.0, 1e100)
+    gradient = residual @ matrix - (theta[:, :size] - prior.mean) / prior.sd**2
+    information = (weight[:, None, :] * matrix.T) @ matrix
+    return gradient, information + np.eye(size) / prior.sd**2
+
+
 @dataclass
 class CountRegression(Counts):
     """Coefficients with a normal prior; `kind` says which counts. theta = (coefficients, log size).
@@ -210,6 +221,20 @@ class CountRegression(Counts):
         if self.kind == "poisson":
             return np.asarray(-mean.sum(axis=-1))
         return np.asarray((-size * np.log1p(mean / size) - gammaln(size)).sum(axis=-1))
+
+    def curvature(self, x: Any, theta: Floats) -> tuple[Floats, Floats]:
+        """Of the coefficients, by their linear predictor."""
+        eta, size = self._split(theta)
+        if self.kind == "binomial":
+            share = expit(eta)
+            residual, weight = x - self.numbers * share, self.numbers * share * (1 - share)
+        else:
+            weight = self.numbers * np.exp(np.clip(eta, -700, 700))
+            residual = x - weight
+            if self.kind == "negative_binomial":
+                spread = 1 + weight / size
+                residual, weight = residual / spread, weight * (1 + x / size) / spread**2
+        return linear_curvature(self.matrix, residual, weight, self.prior, theta)
 
     def report(self, theta: Floats) -> dict[str, Floats]:
         """Coefficients, and the size."""

@@ -13,7 +13,7 @@ from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.observation import Observation
-from congenial.mechanisms.table_release import cell_index
+from congenial.mechanisms.single_table_release import cell_index
 
 Covariates = Sequence[str] | Mapping[str, Any]
 

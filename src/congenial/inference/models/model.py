@@ -88,6 +88,16 @@ class BoundModel(ABC):
         """theta given the latent tables, exactly (conjugate models only)."""
         raise InferenceError(f"{type(self).__name__} has no such part: conjugate draws.")
 
+    def curvature(
+        self,
+        x: Any,  # noqa: ARG002 - optional
+        theta: Floats,  # noqa: ARG002 - optional
+    ) -> tuple[Floats, Floats] | None:
+        """Gradient (n, k) and expected information (n, k, k), prior included, of the first k
+        components of theta, given one table for each row; None for models without coefficients.
+        """
+        return None
+
     def start(self, x: Any) -> Floats:  # noqa: ARG002 - a better guess uses it
         """A sensible theta for one latent table, where a chain may begin."""
         return np.median(self.draw_prior(np.random.default_rng(0), 101), axis=0)

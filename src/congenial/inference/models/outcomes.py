@@ -53,12 +53,6 @@ class Outcome(BoundModel):
         self.observation, self.parts = observation, parts
         self.totals = part_totals(observation, parts)
         self.free_totals = self.totals is None
-        if self.free_totals and observation.conforming.ties:
-            raise InferenceError(
-                "the published margins tie the cells without fixing how many people have which "
-                "covariates; no chain for that is proved.",
-                remedy="Put the covariates on an axis whose totals are published.",
-            )
 
     @abstractmethod
     def probabilities(self, theta: Floats) -> Floats:

@@ -36,6 +36,11 @@ def _check(prior: object, *names: str) -> None:
 class Gamma:
     """p(t) ~ t^(shape - 1) exp(-rate t), t > 0. rate = 0 is improper; Gamma(0.5, 0) is Jeffreys'
     prior of a Poisson rate.
+
+    Mean shape / rate. Data make an improper prior proper; simulating from one is refused.
+
+    >>> Gamma(2, 4).proper, Gamma(0.5, 0).proper
+    (True, False)
     """
 
     shape: float

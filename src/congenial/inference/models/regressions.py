@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import expit, log_ndtr
 
 from congenial.data.argument_rules import TEXT, check_fields, optional
 from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.latent_tables import LatentTables
-from congenial.inference.models.counts import CountRegression
+from congenial.inference.models.counts import CountRegression, linear_curvature
 from congenial.inference.models.covariates import Covariates, design
 from congenial.inference.models.model import BoundModel
 from congenial.inference.models.outcomes import SMALLEST, Outcome
@@ -109,6 +109,17 @@ class LogisticBound(OutcomeRegression):
     def log_prior(self, theta: Floats) -> Floats:
         """log p(coefficients)."""
         return np.asarray(self.prior.log_density(theta).sum(axis=-1))
+
+    def curvature(self, x: Any, theta: Floats) -> tuple[Floats, Floats]:
+        """Of the coefficients: successes against their expected number."""
+        pairs = np.moveaxis(np.asarray(x).reshape(-1, *self.observation.shape), self.at + 1, -1)
+        counts = pairs.reshape(len(pairs), -1, 2)
+        share = expit(theta @ self.matrix.T)
+        people = counts.sum(axis=-1)
+        residual = counts[..., self.success] - people * share
+        return linear_curvature(
+            self.matrix, residual, people * share * (1 - share), self.prior, theta
+        )
 
     def report(self, theta: Floats) -> dict[str, Floats]:
         """The coefficients."""
@@ -269,7 +280,12 @@ class Linear:
 
 @dataclass(frozen=True)
 class Normal:
-    """Mean and standard deviation of a binned or whole-numbered attribute."""
+    """Mean and standard deviation of a binned or whole-numbered attribute.
+
+    People are independent and normal; the likelihood of a bin is the normal mass between its edges,
+    given that a value is in one of them. Where the bins do not reach to infinity, mean and sd are
+    those of the law before it is cut, and the result says so. Priors and `people` as for `Linear`.
+    """
 
     outcome: str
     prior: GaussianPrior | None = None

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats, Ints
 from congenial.inference.latent_tables import FIXED
 from congenial.inference.level_noise import LevelNoise
 from congenial.inference.models.counts import log_weights
 from congenial.inference.models.model import BoundModel
 from congenial.inference.samplers.log_normaliser import PricedSweeps
-from congenial.inference.samplers.metropolis import begin
+from congenial.inference.samplers.metropolis import Walk, begin
+from congenial.inference.samplers.newton_steps import NewtonSteps
 
 INNER = 4  # Metropolis steps in theta for each sweep over the table
 
@@ -51,70 +53,98 @@ class ChainSampler(ABC):
 
 
 class TableChains(ChainSampler):
-    """The latent tables and their exact redraw given the weights of the cells."""
+    """The latent tables and their exact redraw given the weights of the modelled counts.
+
+    The modelled counts are the latent ones, or sums of them where the law is known for finer cells.
+    """
 
     def __init__(self, bound: BoundModel, chains: int, rng: np.random.Generator) -> None:
         self.bound, self.chains, self.rng = bound, chains, rng
-        observation = bound.observation
-        self.known = observation.conforming
-        start = self.known.start(observation.y, bound.most)
-        self._x = np.tile(start, (chains, 1))
-        self.y = np.ascontiguousarray(observation.y)
-        self.tied = bound.parts if bound.free_totals else None
-        self.parts = np.zeros(len(start), np.int64) if bound.parts is None else bound.parts.copy()
+        fine, owner = bound.observation.finer or (bound.observation, None)
+        self.fine, self.known = fine, fine.conforming
+        self.owner = np.arange(fine.cells) if owner is None else owner
+        self.widths = np.bincount(self.owner, minlength=bound.observation.cells).astype(float)
+        start = self.known.start(fine.y, self._most())
+        self._latent = np.tile(start, (chains, 1))
+        self.y = np.ascontiguousarray(fine.y)
+        self.levels = fine.levels or LevelNoise.none(len(start))
+        self.room = np.empty((8 + 4 * self.levels.above.shape[1], 3))
+        plain = owner is None and not self.known.ties
+        self.tied = bound.parts if bound.free_totals and plain else None
+        self.parts = np.zeros(len(start), np.int64) if self.tied is None else self.tied.copy()
         self.words = f"moves along {self.known.words}"
-        self.levels = observation.levels or LevelNoise.none(len(start))
-        if observation.levels is not None:
+        if fine.levels is not None:
             self.words += ", with noise in sums"
+        if owner is not None:
+            self.words += ", of finer cells"
         self.priced: PricedSweeps | None = None
-        if observation.normaliser is not None:
-            self.priced = PricedSweeps(observation.normaliser, self._x, self.known.labels)
+        if fine.normaliser is not None:
+            self.priced = PricedSweeps(fine.normaliser, self._latent, self.known.labels)
             self.words += ", kept by the normaliser of the release"
+
+    def _most(self) -> Floats:
+        """The largest possible latent counts."""
+        most = self.bound.most
+        if self.bound.observation.finer is not None and np.any(np.isfinite(most)):
+            raise InferenceError(
+                "capacities of sums that mix groups of published totals: no connecting moves are "
+                "proved.",
+                remedy="Use a model without capacities, such as poisson, or the finest cells.",
+            )
+        return np.asarray(most[self.owner])
 
     @property
     def x(self) -> Ints:
-        """Latent tables, (chains, cells)."""
-        return self._x
+        """Tables of modelled counts, (chains, cells)."""
+        if self.bound.observation.finer is None:
+            return self._latent
+        sums = np.zeros((len(self.widths), self.chains), dtype=np.int64)
+        np.add.at(sums, self.owner, self._latent.T)
+        return np.ascontiguousarray(sums.T)
 
     def sweep(self, cells: Floats) -> None:
-        """Redraw every table along a fresh set of lines; cells: (chains, cells, 4)."""
+        """Redraw every table along a fresh set of lines; cells: (chains, counts, 4)."""
         from congenial.inference.samplers import line_kernels  # numba only when something is drawn
 
-        assert self.bound.observation.noise is not None
+        assert self.fine.noise is not None
         lines = self.known.lines(self.rng, self.tied)
         totals = np.zeros((self.chains, 0), dtype=np.int64)
         if self.tied is not None:
             totals = np.zeros((self.chains, int(self.tied.max()) + 1), dtype=np.int64)
-            np.add.at(totals.T, self.tied, self._x.T)
-        arguments, levels = self.bound.observation.noise.arguments, self.levels
-        gaps = levels.sums(self.y - self._x)
+            np.add.at(totals.T, self.tied, self._latent.T)
+        arguments, levels = self.fine.noise.arguments, self.levels
+        gaps = levels.gaps(self._latent)
+        shared = levels.squared, self.owner, self.widths
         if self.priced is not None:
             self.priced.sweep(
-                self._x, lines, self.rng,
+                self._latent, lines, self.rng,
                 lambda chain: (
                     self.y, cells[chain], *arguments, self.parts, totals[chain],
-                    levels.above, levels.rates, gaps[chain],
+                    levels.above, levels.rates, gaps[chain], *shared, self._latent[chain],
+                    self.room,
                 ),
             )  # fmt: skip
             return
         line_kernels.sweep(
-            self._x, lines, self.rng, self.y, cells, *arguments, self.parts, totals,
-            levels.above, levels.rates, gaps,
+            self._latent, lines, self.rng, self.y, cells, *arguments, self.parts, totals,
+            levels.above, levels.rates, gaps, *shared, self.x.copy(), self.room,
         )  # fmt: skip
 
     def concave(self, cells: Floats) -> Floats:
-        """Weights with log-concave steps: G(x + a)/G(x + 1) with a < 1 is a mixture of v^x.
+        """Weights with log-concave steps: G(x + a)/G(x + k) with a < k is a mixture of v^x.
 
-        v given x is Beta(x + a, 1 - a), because the Beta function is its normaliser; the same for
+        v given x is Beta(x + a, k - a), because the Beta function is its normaliser; the same for
         the factor in n - x. Drawing v makes one more Gibbs step.
         """
-        cells = np.array(np.broadcast_to(cells, (*self._x.shape, 4)))
+        x = self.x
+        cells = np.array(np.broadcast_to(cells, (*x.shape, 4)))
         c, a, n, b = (cells[..., k] for k in range(4))
-        low = (a > 0) & (a < 1)
-        c[low] *= self.rng.beta(self._x[low] + a[low], 1 - a[low])
-        a[low] = 1.0
+        widths = np.broadcast_to(self.widths, x.shape)
+        low = (a > 0) & (a < widths)
+        c[low] *= self.rng.beta(x[low] + a[low], (widths - a)[low])
+        a[low] = widths[low]
         low = (b > 0) & (b < 1)
-        c[low] /= np.maximum(self.rng.beta(n[low] - self._x[low] + b[low], 1 - b[low]), 1e-300)
+        c[low] /= np.maximum(self.rng.beta(n[low] - x[low] + b[low], 1 - b[low]), 1e-300)
         b[low] = 1.0
         return cells
 
@@ -136,7 +166,7 @@ class Collapsed(TableChains):
     @property
     def theta(self) -> Floats:
         """Parameters given the present tables, a fresh exact draw."""
-        return self.bound.draw_parameters(self.rng, self._x)
+        return self.bound.draw_parameters(self.rng, self.x)
 
     @property
     def acceptance(self) -> float | None:  # type: ignore[override]
@@ -149,22 +179,47 @@ class Augmented(TableChains):
 
     def __init__(self, bound: BoundModel, chains: int, rng: np.random.Generator) -> None:
         super().__init__(bound, chains, rng)
-        table = self._x[:1]
+        table = self.x[:1]
 
         def first(theta: Floats) -> Floats:
             return bound.log_prior(theta) + bound.score(np.repeat(table, len(theta), axis=0), theta)
 
-        self.walk = begin(first, bound.start(table[0]), chains, rng)
+        self.walk: Walk | NewtonSteps
+        if bound.curvature(table, bound.start(table[0])[None]) is None:
+            self.walk = begin(first, bound.start(table[0]), chains, rng)
+        else:
+            self.walk = NewtonSteps(bound, table[0], chains, rng)
+            self.words += ", coefficients by Newton proposals"
 
     def iterate(self, learn: bool) -> None:
         """A sweep over the tables, then steps in the parameters."""
         cells = self.bound.given(self.walk.theta)
         assert cells is not None
-        self.sweep(self.concave(cells))
-        self.walk.step(self._target, self.rng, learn, INNER)
+        self.sweep(self.concave(self._given_people(cells)))
+        if isinstance(self.walk, NewtonSteps):
+            self.walk.step(self.x, self.rng, learn)
+        else:
+            self.walk.step(self._target, self.rng, learn, INNER)
+
+    def _given_people(self, cells: Floats) -> Floats:
+        """Weights where unknown totals of parts are tied to others: each part gets an intensity.
+
+        total! is the integral of m^total exp(-m), so a flat prior of the total and outcomes given
+        it are counts with means m p under a flat prior of m; m given the total is Gamma(total + 1).
+        """
+        if not self.bound.free_totals or self.tied is not None:
+            return cells
+        parts, x = self.bound.parts, self.x
+        assert parts is not None
+        totals = np.zeros((int(parts.max()) + 1, self.chains))
+        np.add.at(totals, parts, x.T)
+        means = self.rng.standard_gamma(totals + 1.0)
+        cells = cells.copy()
+        cells[..., 0] *= means[parts].T
+        return cells
 
     def _target(self, theta: Floats) -> Floats:
-        return self.bound.log_prior(theta) + self.bound.score(self._x, theta)
+        return self.bound.log_prior(theta) + self.bound.score(self.x, theta)
 
     @property
     def theta(self) -> Floats:

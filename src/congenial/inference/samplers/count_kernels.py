@@ -7,9 +7,11 @@ covers the count models used here:
     binomial (n trials)            a = b = 0, c = odds    beta-binomial               c = 1, a, b
     multinomial part of total t    a = 0, c = p           Dirichlet-multinomial part  c = 1, a
 
-(a = 0 and b = 0 leave the factor out of the numerator; n = -1: unbounded). Times the noise at y - x
-that is the law of the true count given the release. Windows end where what is left is below 1e-18
-of the mass; weights are built from positive factors only.
+(a = 0 and b = 0 leave the factor out of the numerator; n = -1: unbounded). Where a modelled count
+is the sum of k latent ones, all ways to split it being equally likely, G(x + 1) becomes G(x + k):
+there are G(x + k) / (G(x + 1) G(k)) such ways. Times the noise at y - x that is the law of the true
+count given the release. Windows end where what is left is below 1e-18 of the mass; weights are
+built from positive factors only.
 """
 
 from __future__ import annotations
@@ -23,21 +25,50 @@ import numpy as np
 L1, L2, TABLE = 0, 1, 2  # kinds of noise: s^-|u|, exp(-s u^2), a table of log weights
 TINY = 1e-18
 FAR = np.int64(1) << 60
+HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _model_step(x: Any, c: Any, a: Any, n: Any, b: Any) -> Any:
-    """Weight at x + 1 over weight at x under the model."""
+def _log_gamma(z: Any) -> Any:
+    """log G(z): Stirling's series from 16 on, where what it leaves out is below 1e-11."""
+    if z < 16:
+        return math.lgamma(z)
+    w = 1 / (z * z)
+    return (z - 0.5) * math.log(z) - z + HALF_LOG_2_PI + (1 / 12 - (1 / 360 - w / 1260) * w) / z
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _model_step(x: Any, cell: Any, k: Any) -> Any:
+    """Weight at x + 1 over weight at x under the model, for a count that is a sum of k."""
+    c, a, n, b = cell
     if n >= 0 and x >= n:
         return 0.0
-    r = c / (x + 1.0)
-    if a > 0:
-        r *= x + a
+    r = c
+    if a != k:
+        r /= x + k
+        if a > 0:
+            r *= x + a
     if n >= 0:
         r *= n - x
         if b > 0:
             r /= n - 1 - x + b
     return r
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _log_model(x: Any, cell: Any, k: Any) -> Any:
+    """Log weight of a count x under the model, for a count that is a sum of k."""
+    c, a, n, b = cell
+    w = 0.0 if x == 0 or c == 1 else x * math.log(c)
+    if a != k:
+        w -= _log_gamma(x + k)
+        if a > 0:
+            w += _log_gamma(x + a)
+    if n >= 0:
+        w -= _log_gamma(n - x + 1.0)
+        if b > 0:
+            w += _log_gamma(n - x + b)
+    return w
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -60,29 +91,26 @@ def _noise_step(x: Any, y: Any, kind: Any, s: Any, row: Any) -> Any:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _log_weight(x: Any, y: Any, cell: Any, kind: Any, s: Any, row: Any) -> Any:
-    """Log weight of a count x, model and noise together."""
-    c, a, n, b = cell
-    w = 0.0 if x == 0 else x * math.log(c)
-    w -= math.lgamma(x + 1.0)
-    if a > 0:
-        w += math.lgamma(x + a)
-    if n >= 0:
-        w -= math.lgamma(n - x + 1.0)
-        if b > 0:
-            w += math.lgamma(n - x + b)
+def _log_noise(x: Any, y: Any, kind: Any, s: Any, row: Any) -> Any:
+    """Log weight of the noise at y - x."""
     d = y - x
     if kind == L1:
-        return w - math.log(s) * abs(d)
+        return -math.log(s) * abs(d)
     if kind == L2:
-        return w - s * d * d
+        return -s * d * d
     u = np.int64(d) + row.size // 2
-    return w + row[u] if 0 <= u < row.size else -np.inf
+    return row[u] if 0 <= u < row.size else -np.inf
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _log_weight(x: Any, y: Any, cell: Any, kind: Any, s: Any, row: Any) -> Any:
+    """Log weight of a count x, model and noise together."""
+    return _log_model(x, cell, 1.0) + _log_noise(x, y, kind, s, row)
 
 
 @numba.njit(cache=True, error_model="numpy")
 def _step(x: Any, y: Any, cell: Any, kind: Any, s: Any, row: Any) -> Any:
-    return _model_step(x, cell[0], cell[1], cell[2], cell[3]) * _noise_step(x, y, kind, s, row)
+    return _model_step(x, cell, 1.0) * _noise_step(x, y, kind, s, row)
 
 
 @numba.njit(cache=True, error_model="numpy")

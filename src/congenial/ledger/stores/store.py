@@ -248,7 +248,11 @@ def not_a_ledger(where: str) -> LedgerError:
 
 
 class Upgrade(NamedTuple):
-    """What an upgrade did: versions before and after, and the file it copied, if any."""
+    """What an upgrade did: versions before and after, and the file it copied, if any.
+
+    `before` equals `after` where the ledger was up to date: nothing was written then. `backup` is
+    empty there and on PostgreSQL, whose backups are the server's.
+    """
 
     where: str
     before: int

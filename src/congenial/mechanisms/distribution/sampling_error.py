@@ -105,13 +105,13 @@ def sampling_error(
     return SamplingError(parameter, bound, confidence, words)
 
 
-def models_within_error(pairs: DistributionPairs, models: int = MODELS) -> DistributionPairs:
+def models_within_error(pairs: DistributionPairs) -> DistributionPairs:
     """The pairs, and refits of all their laws beside them: what noise has to hide, fit allowed for.
 
     Directions of the means then differ a little, as they may in truth.
     """
     laws, every = list(pairs.laws), list(pairs.pairs)
-    for number, refit in enumerate(refits(pairs, models)):
+    for number, refit in enumerate(refits(pairs, MODELS)):
         start = len(laws)
         laws += [
             GaussianLaw.of(f"{law.label} (refit {number})", one.mean, one.covariance)

@@ -51,9 +51,13 @@ class ExpectedCounts:
     unknown: str = ""
 
 
-def expected_counts(mechanism: Mechanism) -> ExpectedCounts:
-    """What `nonnegative = "project"` will do to a mechanism's draws, from public figures alone."""
+def expected_counts(mechanism: Mechanism, asked: Fit | None = None) -> ExpectedCounts:
+    """What `nonnegative = "project"` will do to a mechanism's draws, from public figures alone; or
+    the fit that was asked for.
+    """
     description, figures = mechanism.description, mechanism.adjacency.figures
+    if asked == "two stages":
+        return ExpectedCounts(asked, (description.table,), unknown="not simulated for two stages")
     order = None if figures.bounds else node_order_of(description.support, description.table)
     fit: Fit = "cells" if order is None else "nodes"
     tables = (description.table,) if order is None else node_tables(order, description.table)
@@ -69,7 +73,7 @@ def _unknown(mechanism: Mechanism) -> str:
         return "simulated once the figures are published"
     if int(np.prod(mechanism.shape)) > MOST_CELLS:
         return f"not simulated beyond {MOST_CELLS:,} cells"
-    if mechanism.description.norm == "gauge" or figures.bounds:
+    if mechanism.description.norm not in ("l1", "l2") or figures.bounds:
         return "not simulated for this law or under public bounds, where draws or fits take long"
     return ""
 

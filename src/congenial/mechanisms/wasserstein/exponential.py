@@ -22,10 +22,10 @@ import numpy.typing as npt
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain
 from congenial.mechanisms.wasserstein.secret_promise import EXACT, assumed_delta, promise, usable
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
 from congenial.pairs.scenarios.scenarios import IndependentRecords, Query
 from congenial.pairs.scenarios.statistic_laws import rational

@@ -24,8 +24,8 @@ import numpy as np
 from congenial.data.argument_rules import COUNT, check_fields
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.convex_statistics import ConvexStatistic, norm_of
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import promise, usable
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.descriptions import RecordDescription

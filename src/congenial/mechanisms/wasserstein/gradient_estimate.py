@@ -121,7 +121,12 @@ class GradientEstimate:
 
 @dataclass(frozen=True)
 class EstimateRelease(RecordRelease):
-    """A released estimate: one number, or the coefficients of a regression."""
+    """A released estimate: one number, or the coefficients of a regression.
+
+    A draw on a public grid, near the value that fits these data best; `spec` says of what, and
+    within which public bounds. It is about the data, not about a population they may be a sample
+    of, and has no interval: the law of its error depends on the data (`interval` refuses).
+    """
 
     kind: ClassVar[str] = "estimate"
     contents: ClassVar[tuple[tuple[str, str], ...]] = (

@@ -21,8 +21,8 @@ from congenial.data.argument_rules import COUNT, check_fields
 from congenial.errors import DataError, GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import naive
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import usable
-from congenial.mechanisms.wasserstein.values_release import ValuesRelease
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee

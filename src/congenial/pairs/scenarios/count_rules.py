@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from congenial.data.argument_rules import COUNT, check_fields
+from congenial.data.argument_rules import COUNT, FLAG, check_fields
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import (
     Conditionals,
@@ -146,8 +146,9 @@ class DependentCounts(Scenarios):
     Given that person's answer the others are independent; the chance of a "yes" is p0 when that
     person says no and p1 when yes, z0 <= p0 <= p1 <= z1, perhaps different for each of the others.
     Delta is W_inf(Bin(n-1, z0), 1 + Bin(n-1, z1)): the extreme law lies below, or above, every
-    other in the class. Database-wise the others are taken to be equally likely (one p0, one
-    p1): then a coupling of the counts gives nested sets of people, and Delta is the same.
+    other in the class. Database-wise the others are taken to be equally likely (one p0, one p1,
+    which `alike` says in the belief): then a coupling of the counts gives nested sets of people,
+    and Delta is the same.
 
     Blocks of people count as dependent: the others are independent once that one person's answer
     is known, but not once the answer of another one is, which is as much of a secret.
@@ -156,11 +157,12 @@ class DependentCounts(Scenarios):
     n: int
     z0: Fraction
     z1: Fraction
+    alike: bool = False
 
     kind: ClassVar[str] = "dependent counts"
 
     def __post_init__(self) -> None:
-        check_fields(self, GuaranteeError, n=COUNT)
+        check_fields(self, GuaranteeError, n=COUNT, alike=FLAG)
         for name in ("z0", "z1"):
             object.__setattr__(self, name, probability(getattr(self, name), name))
         if self.n < 1:
@@ -177,7 +179,7 @@ class DependentCounts(Scenarios):
         return (
             f"given one person's answer the other {self.n - 1} are independent, each a yes with "
             f"chance {self.z0} or more after a no, and {self.z1} or less, but no smaller, after a "
-            "yes"
+            f"yes{', the same for all of them' if self.alike else ''}"
         )
 
     def conditionals(self, level: Level, query: Query | None = None) -> Iterator[Conditionals]:
@@ -192,7 +194,8 @@ class DependentCounts(Scenarios):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"kind": self.kind, "n": self.n, "z0": str(self.z0), "z1": str(self.z1)}
+        told = {"kind": self.kind, "n": self.n, "z0": str(self.z0), "z1": str(self.z1)}
+        return told | ({"alike": True} if self.alike else {})
 
 
 @dataclass(frozen=True)

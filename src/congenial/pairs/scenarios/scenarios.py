@@ -56,7 +56,12 @@ class Conditionals:
 
 
 class Scenarios(ABC):
-    """A class of beliefs about the data given the public figures."""
+    """A class of beliefs about the data given the public figures.
+
+    The promise is about every belief of the class: for each pair of secrets, the law of the data
+    given one and given the other must look alike in what is released. A belief outside the class
+    is not covered, and the promise says so; `independence` says when losses add up.
+    """
 
     kind: ClassVar[str]
     conditioned: ClassVar[bool] = False  # whether the laws are stated given everything public

@@ -41,6 +41,7 @@ def run(study: Study) -> dict[str, Any]:
         "chart": {
             "kind": "bar",
             "x": "mandates",
+            "x_title": "published figures",
             "y": "l1",
             "by": "method",
             "y_title": "mean l1 distance from the truth",

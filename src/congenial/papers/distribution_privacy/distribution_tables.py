@@ -78,7 +78,7 @@ def table2(study: Study) -> dict[str, Any]:
             "an error of 0 is a release without noise, which the product makes only on demand.",
         ],
         "chart": {
-            "kind": "points", "x": "epsilon", "y": "expected l2 error", "by": "mechanism",
+            "kind": "line", "x": "epsilon", "y": "expected l2 error", "by": "mechanism",
             "x_log": True, "y_log": True,
         },
     }  # fmt: skip
@@ -171,7 +171,7 @@ def table3(study: Study) -> dict[str, Any]:
             "ideal: the best guess between the two fitted Gaussian laws, noise added.",
         ],
         "chart": {
-            "kind": "points", "x": "epsilon", "y": "trained without noise", "by": "mechanism",
+            "kind": "line", "x": "epsilon", "y": "trained without noise", "by": "mechanism",
             "facet": "delta", "x_log": True, "y_title": "share of right guesses",
         },
     }  # fmt: skip

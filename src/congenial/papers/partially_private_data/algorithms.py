@@ -107,5 +107,11 @@ def run(study: Study) -> dict[str, Any]:
             "draws. "
             "The printed rows are limits in closed form (Algorithm 2 with g proportional to theta)."
         ],
-        "chart": {"kind": "points", "x": "y", "y": "posterior_mean", "by": "method"},
+        "chart": {
+            "kind": "line",
+            "x": "y",
+            "y": "posterior_mean",
+            "by": "method",
+            "as_points": [name for name in found if name != "exact"],
+        },
     }

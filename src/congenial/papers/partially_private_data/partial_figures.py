@@ -222,6 +222,7 @@ def sweep(study: Study) -> dict[str, Any]:
             "x": "alpha",
             "x_log": True,
             "y": "median_percent",
+            "y_title": "median error in percent",
             "by": "kappa",
             "facet": "epsilon",
             "y_free": True,

@@ -106,7 +106,7 @@ def definition4(study: Study) -> dict[str, Any]:
             "one-record shows neighbours that lose more.",
         ],
         "chart": {
-            "kind": "points", "x": "n", "x_log": True, "y": "delta", "by": "mechanism",
+            "kind": "line", "x": "n", "x_log": True, "y": "delta", "by": "mechanism",
             "facet": "panel", "y_title": "share of datasets beyond epsilon",
             "data": {
                 "columns": ["mechanism", "n", "panel", "delta"],

@@ -132,8 +132,7 @@ class Synthesizers:
         return [
             f"mixture of {self.model.components} regressions, {run.chains} chains of "
             f"{run.warmup} + {run.thin * self.draws // run.chains} sweeps, {self.draws} draws",
-            f"predictive law: R-hat at most {run.r_hat}, at least {run.effective:.0f} effective "
-            "draws, or the run is refused; synthetic records depend on it alone, and so do the "
+            f"predictive law: {_asked(run)}; synthetic records depend on it alone, and so do the "
             "means and percentiles of Figures 5 to 7",
             "Delta (Figure 4, Table 2) depends on the weighted log likelihood, which is the same "
             "however components are named: at the record that attains it the chains have at least "
@@ -159,3 +158,13 @@ def synthesizers(study: Study) -> Synthesizers:
 def configurations(study: Study) -> tuple[tuple[float, float], ...]:
     """(c, g) of Table 2 and Figure 7; the first and last in a quick run."""
     return CONFIGURATIONS[:: len(CONFIGURATIONS) - 1] if study.quick else CONFIGURATIONS
+
+
+def _asked(run: Run) -> str:
+    """What is asked of the chains before a figure is made."""
+    if not run.effective:
+        return "short chains, of which no convergence is asked"
+    return (
+        f"R-hat at most {run.r_hat}, at least {run.effective:.0f} effective draws, or the run is "
+        "refused"
+    )

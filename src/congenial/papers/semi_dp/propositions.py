@@ -24,6 +24,7 @@ from congenial.sampling.gauge.gauge import Gauge
 from congenial.sampling.inversion import Floats
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+FINE = tuple(0.5 + k / 200 for k in range(101))  # of the curves
 
 
 def proposition21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to vary
@@ -34,12 +35,13 @@ def proposition21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to 
         ("(1, 0.01) twice", [Approximate(1, "0.01"), Approximate(1, "0.01")]),
         ("mu = 1 twice", [Gaussian(1), Gaussian(1)]),
     ]
-    rows = []
+    rows, curves = [], list[list[Any]]()
     for words, promises in cases:
         both = together(promises, 2)
         for alpha in ALPHAS:
             semi, composed = (float(f(alpha)) for f in (both.semi_first, both.composition_first))
             rows.append([words, alpha, semi, composed, semi - composed])
+        curves += [[words, a, float(both.semi_first(a) - both.composition_first(a))] for a in FINE]
     return {
         "columns": ["promises", "alpha", "Semi-DP first", "composition first", "difference"],
         "rows": rows,
@@ -49,11 +51,12 @@ def proposition21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to 
             "Gaussian promises, where both are G_(a sqrt(mu1^2 + mu2^2)).",
         ],
         "chart": {
-            "kind": "points",
+            "kind": "line",
             "x": "alpha",
             "y": "difference",
             "by": "promises",
             "y_title": "Semi-DP first minus composition first",
+            "data": {"columns": ["promises", "alpha", "difference"], "rows": curves},
         },
     }
 

@@ -58,11 +58,6 @@ class KleinBlock(ExactLaw):
     tau2: Fraction
     lowest = 0
 
-    @property
-    def mode(self) -> int:
-        """0."""
-        return 0
-
     def _ratio(self, x: int) -> Any:
         return (-ball((2 * x + 1) / (2 * self.tau2))).exp()
 

@@ -134,12 +134,10 @@ class TwoWayGaussian(WeightedLaw):
     @cached_property
     def log_Z(self) -> float | None:
         """log of the sum of exp(-||u||^2/(2 sigma2)), or None where it is not known to 5e-7."""
-        low, high = self.log_Z_bounds
-        if high - low <= _CLOSE:
-            return (low + high) / 2
         if min(self.shape) == 2:  # rows u and -u: one row at half the variance
             return log_normaliser(max(self.shape), self.sigma2 / 2)
-        return None
+        low, high = self.log_Z_bounds
+        return (low + high) / 2 if high - low <= _CLOSE else None
 
     def log_weight(self, u: npt.ArrayLike) -> Any:
         """-||u||^2/(2 sigma2), or -inf off the lattice: the log density up to log Z.

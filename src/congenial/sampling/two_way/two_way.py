@@ -43,11 +43,7 @@ from congenial.sampling.inversion import ExactLaw, Floats, Ints, ball, exp_ball,
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree.laminar import GroupedNoise, log_normaliser
-from congenial.sampling.two_way.lattice_gaussian import (
-    checked_shape,
-    checked_tables,
-    zero_margins,
-)
+from congenial.sampling.two_way.lattice_gaussian import checked_shape, checked_tables, zero_margins
 
 RAREST = 1e-7  # a shape where a smaller share of proposals survives is refused
 _SLACK = 2.0**-30  # relative error granted to doubles, which make 2^-36 at eps_cell = 1e-4

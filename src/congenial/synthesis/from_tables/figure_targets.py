@@ -105,21 +105,6 @@ class KeptFigures:
                 found.append(FitTarget(cells.bases, values.astype(np.float64), 0.0, matrix.tocsr()))
         return tuple(found)
 
-    def agrees_with(self, axes: Axes, values: Ints) -> bool:
-        """Whether a table keeps every figure that it shows, sums of figures among them; tables
-        with noise keep them too.
-        """
-        seen, schema = shown(self.published, axes), self.published.schema
-        for statement, figure in zip(seen.statements, seen.values or (), strict=True):
-            cells = Cells(schema, (statement,))
-            away = tuple(i for i, name in enumerate(axes) if name not in cells.bases)
-            kept = [name for name in axes if name in cells.bases]
-            table = np.transpose(values.sum(axis=away), [kept.index(n) for n in cells.bases])
-            matrix = cells.matrix([statement], np.arange(cells.size))
-            if not np.array_equal(matrix @ table.reshape(-1), np.asarray(figure).reshape(-1)):
-                return False
-        return True
-
     @cached_property
     def largest(self) -> Statement | None:
         """The table of all people with most values: its cells are the strata of the records."""
@@ -127,7 +112,7 @@ class KeptFigures:
         size = self.published.schema.size
         return max(tables, key=lambda s: size(s.by), default=None)
 
-    @property
+    @cached_property
     def strata(self) -> Strata | None:
         """The groups whose numbers of records are known from the largest table."""
         if self.largest is None:

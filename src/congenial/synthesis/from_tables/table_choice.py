@@ -1,4 +1,4 @@
-"""Which table to measure next: the exponential mechanism on whole-number scores, drawn exactly.
+"""Which table to measure next: the exponential mechanism on rational scores, drawn exactly.
 
 P(c) ~ exp(epsilon q_c / (2 D)), where one replaced record moves every score q by at most D. That
 keeps epsilon per record, and because every ratio of two probabilities moves by at most epsilon,
@@ -15,7 +15,9 @@ from congenial.sampling.inversion import bernoulli_exp
 from congenial.sampling.randomness import Randomness, uniform_below
 
 
-def choose(scores: Sequence[int], epsilon: Fraction, moves: int, randomness: Randomness) -> int:
+def choose(
+    scores: Sequence[int | Fraction], epsilon: Fraction, moves: int, randomness: Randomness
+) -> int:
     """The index of a score, drawn with P(c) ~ exp(epsilon q_c / (2 moves)), exactly.
 
     A score is proposed at random and kept with probability exp(-epsilon (best - q) / (2 moves)):

@@ -5,28 +5,27 @@ gets most wrong is chosen (`table_choice`) and measured with exact integer noise
 it shows. A distribution of maximum entropy is fitted to all measurements, keeping every figure, and
 whole records are made of it that keep them too. Fit and records use nothing but what was measured.
 
-Per replaced record a table with discrete Gaussian noise of variance sigma^2 costs rho = 1 /
-sigma^2 (two cells move by one), a choice epsilon^2 / 8. Look-alikes that differ in a records cost
-a^2 times as much, because tables and scores then move by 2 a.
+What a replaced record costs is in `measuring_budget`. Look-alikes that differ in a records cost a^2
+times as much rho, or a times as much epsilon, because tables and scores then move by 2 a.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import isqrt, pi, sqrt
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, StructureError
+from congenial.figures.support import support
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.adjacency import Adjacency
@@ -36,50 +35,56 @@ from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.synthesis.from_tables.figure_targets import KeptFigures
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree
-from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
-from congenial.synthesis.from_tables.record_repair import repair
-from congenial.synthesis.from_tables.records_release import MeasuredTable, TableRecordsRelease
-from congenial.synthesis.from_tables.table_choice import choose
-from congenial.synthesis.from_tables.whole_records import draw_records
-from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.synthetic_release import records_table
-
-FIRST = Fraction(15, 100)  # share of the promise for one-way tables
-CHOICE = Fraction(1, 10)  # share of a round for its choice
-ROUNDS_PER_COLUMN = 2
-GRID = 10**12
-LARGEST_CLIQUE = 200_000  # cells: what a fit in seconds can hold
-MOST_LEVELS = 5_000  # of one column
-BETWEEN = 60  # steps of the fit between two rounds
-NOISE = sqrt(2 / pi)  # E|z| of a normal
-CITATION = (
-    "McKenna et al. 2022 (adaptive choice of tables), Canonne, Kamath, Steinke 2020 (noise), "
-    "Cesar and Rogers 2021 (choice)"
+from congenial.synthesis.from_tables.junction_tree import Axes
+from congenial.synthesis.from_tables.measuring_budget import (
+    FAMILY,
+    GRID,
+    ROUNDS_PER_COLUMN,
+    Law,
+    MeasuringBudget,
 )
-FIXED = "the columns, the number of rounds and all shares of the promise were fixed beforehand"
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MeasuredTable,
+    TableRecordsRelease,
+)
+from congenial.synthesis.from_tables.records_run import RecordsRun, Tell, Truths
+from congenial.synthesis.record_model import generator_of
+from congenial.synthesis.records_from_models_release import records_table
 
-Tell = Callable[[str], Any]
-Truths = Mapping[Axes, Ints]
+MOST_LEVELS = 5_000  # of one column
+CITATION = {
+    "gaussian": "McKenna et al. 2022 (adaptive choice of tables), Canonne, Kamath, Steinke 2020 "
+    "(noise), Cesar and Rogers 2021 (choice)",
+    "geometric": "McKenna et al. 2022 (adaptive choice of tables), Ghosh, Roughgarden, "
+    "Sundararajan 2009 (noise), McSherry and Talwar 2007 (choice)",
+}
+FIXED = "the columns, the number of rounds and all shares of the promise were fixed beforehand"
+MECHANISMS = {  # with figures to keep, and without
+    "gaussian": ("congenial_gaussian", "plain_discrete_gaussian"),
+    "geometric": ("congenial", "plain_geometric"),
+}
 
 
 @dataclass(frozen=True)
 class TableRecords:
-    """Synthetic records from tables measured under zero-concentrated privacy.
+    """Synthetic records from tables measured under one promise.
 
-    `names`: columns, in the order of the schema. `rho`: per replaced record, all measurements and
-    choices together. `rounds`: pairs of columns that are measured; where that is all of them,
-    nothing is chosen.
+    `names`: columns, in the order of the schema. `budget`: what a replaced record may cost, all
+    measurements and choices together, and how that is shared. `copies` sets of `records` records
+    (None: as many as there are people) are written; they cost nothing more. `coarse`: columns that
+    are counted by a coarser name in pairs; alone they are counted level by level.
 
-    Assumptions: n is public (records are replaced). Guarantee: a^2 rho over look-alikes a records
-    apart. Edge cases: a table that the figures settle is not measured; a pair that no exact sampler
-    draws is no candidate.
+    Assumptions: n is public (records are replaced). Guarantee: over look-alikes a records apart
+    a^2 rho, or a epsilon. Edge cases: a table that the figures settle is not measured; a pair that
+    no exact sampler draws is no candidate.
     """
 
     adjacency: Adjacency
     names: Axes
-    rho: Fraction
-    rounds: int
+    budget: MeasuringBudget
+    copies: int = 1
+    records: int | None = None
+    coarse: tuple[tuple[str, str], ...] = ()
 
     name: ClassVar[str] = "records_from_tables"
 
@@ -89,12 +94,6 @@ class TableRecords:
                 "records from tables are as many as there are people, so their number must be "
                 f"public; the promise is about {self.adjacency.metric}.",
                 remedy="Use one row per person (unit without max_rows).",
-            )
-        if self.rho <= 0 or not 0 <= self.rounds <= len(self.pairs):
-            raise GuaranteeError(
-                f"rho = {self.rho} must be positive, and rounds = {self.rounds} at most the number "
-                "of pairs of columns.",
-                remedy="Give rho > 0, and fewer rounds or none.",
             )
         if not self.names or len(set(self.names)) != len(self.names):
             raise GuaranteeError(
@@ -107,20 +106,65 @@ class TableRecords:
                     f"column {name!r} has {size} levels, more than {MOST_LEVELS}.",
                     remedy="Give it bins in the schema.",
                 )
-        _ = self.kept
+        self._refuse_other_numbers()
+        for name, axis in self.coarse:
+            if name not in self.names or self.schema.axis(axis).base != name or axis == name:
+                raise StructureError(
+                    f"{axis!r} is no coarser name of a column {name!r} of the records.",
+                    remedy="Name one that the schema has under `within` of this column.",
+                )
+
+    def _refuse_other_numbers(self) -> None:
+        """Figures count everybody: another number of records cannot keep them."""
+        if self.copies < 1 or (self.records is not None and self.records < 1):
+            raise GuaranteeError(
+                "there must be one copy and one record at least.", remedy="Use 1 or more."
+            )
+        kept = self.kept.seen.equalities
+        if self.records is not None and kept:
+            raise StructureError(
+                f"{self.records} records cannot keep '{kept[0].label}', which counts all people.",
+                remedy="Leave `records` out: there are then as many records as people.",
+            )
 
     @classmethod
     def calibrate(
-        cls, adjacency: Adjacency, names: Sequence[str], rho: Fraction, rounds: int | None = None
+        cls,
+        adjacency: Adjacency,
+        names: Sequence[str],
+        rho: Fraction | None = None,
+        rounds: int | None = None,
+        *,
+        epsilon: Fraction | None = None,
+        weights: Mapping[str, Fraction] | None = None,
+        coarse: Mapping[str, str] | None = None,
     ) -> TableRecords:
-        """The mechanism whose promise over `adjacency` is rho; by default two rounds a column."""
-        for name in names:
+        """The mechanism whose promise over `adjacency` is rho, or pure epsilon.
+
+        `rounds`: by default two a column, or one for pure epsilon. `weights`: columns that matter
+        more than others, whose weight is 1. What figures settle gets no share of the promise.
+        """
+        for name in (*names, *(weights or {})):
             adjacency.schema.attribute(name)  # raises when it is unknown
+        if (rho is None) == (epsilon is None):
+            raise GuaranteeError("the promise is rho or epsilon.", remedy="State one of them.")
         ordered = tuple(name for name in adjacency.schema.names if name in set(names))
-        pairs = len(ordered) * (len(ordered) - 1) // 2
-        wanted = ROUNDS_PER_COLUMN * len(ordered) if rounds is None else rounds
+        law: Law = "gaussian" if epsilon is None else "geometric"
         a = adjacency.records
-        return cls(adjacency, ordered, Fraction(int(rho / a**2 * GRID), GRID), min(pairs, wanted))
+        amount = Fraction(rho) / a**2 if rho is not None else Fraction(epsilon or 0) / a
+        told = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)
+        all_of_it = MeasuringBudget(law, amount, told, (True,) * len(ordered), 0, 0)
+        made = cls(adjacency, ordered, all_of_it, coarse=tuple((coarse or {}).items()))
+        pairs = sum(not made.settled(axes) for axes in made.pairs)
+        wanted = ROUNDS_PER_COLUMN[law] * len(ordered) if rounds is None else rounds
+        budget = replace(
+            all_of_it,
+            amount=Fraction(int(amount * GRID), GRID),
+            counted=tuple(not made.settled((name,)) for name in ordered),
+            rounds=min(pairs, wanted),
+            pairs=pairs,
+        )
+        return replace(made, budget=budget)
 
     # ---- what is public ----------------------------------------------------------------------
 
@@ -134,32 +178,24 @@ class TableRecords:
         """Levels of every column."""
         return {name: self.schema.attribute(name).size for name in self.names}
 
-    @property
-    def chooses(self) -> bool:
-        """Whether pairs are chosen; otherwise all of them are measured."""
-        return 0 < self.rounds < len(self.pairs)
-
     @cached_property
     def pairs(self) -> tuple[Axes, ...]:
-        """All pairs of columns."""
-        return tuple(combinations(self.names, 2))
+        """All pairs of columns, by the names they are counted by in pairs."""
+        coarse = dict(self.coarse)
+        return tuple(combinations([coarse.get(name, name) for name in self.names], 2))
+
+    def shape(self, axes: Axes) -> tuple[int, ...]:
+        """Levels of the axes of a table."""
+        return tuple(self.schema.axis(name).size for name in axes)
+
+    def bases(self, axes: Axes) -> Axes:
+        """The columns that the axes of a table belong to."""
+        return tuple(self.schema.axis(name).base for name in axes)
 
     @cached_property
     def kept(self) -> KeptFigures:
         """The figures that records keep."""
         return KeptFigures(self.adjacency.figures, self.names)
-
-    @property
-    def first_variance(self) -> Fraction:
-        """sigma^2 of every one-way table."""
-        share = FIRST if self.rounds else Fraction(1)
-        return _on_grid(len(self.names) / (self.rho * share))
-
-    @property
-    def variance(self) -> Fraction:
-        """sigma^2 of every pair that is measured."""
-        left = self.rho - self._first_cost - self.rounds * self.epsilon**2 / 8
-        return _on_grid(self.rounds / left)
 
     @property
     def not_kept(self) -> list[str]:
@@ -168,45 +204,31 @@ class TableRecords:
         told = [*self.adjacency.figures.equalities, *self.adjacency.figures.zeros]
         return [statement.label for statement in told if statement.label not in kept]
 
-    @property
-    def people_for_pairs(self) -> int:
-        """People for whom the noise of a pair of median size is a tenth of all (in l1)."""
-        cells = sorted(self.sizes[one] * self.sizes[other] for one, other in self.pairs)
-        return round(10 * NOISE * sqrt(self.variance) * cells[len(cells) // 2] / 2)
+    @cached_property
+    def scales(self) -> dict[Axes, Fraction]:
+        """The variance or rate of every table that may be measured."""
+        columns = zip(self.names, self.budget.column_scales, strict=True)
+        found: dict[Axes, Fraction] = {(name,): scale for name, scale in columns if scale}
+        if self.budget.rounds:
+            pairs = (axes for axes in self.pairs if not self.settled(axes))
+            found |= dict.fromkeys(pairs, self.budget.pair_scale)
+        return found
 
-    def variance_of(self, axes: Axes) -> Fraction:
-        """sigma^2 of one table."""
-        return self.first_variance if len(axes) == 1 else self.variance
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What one choice costs one record; 0 where nothing is chosen."""
-        if not self.chooses:
-            return Fraction(0)
-        rho = (self.rho - self._first_cost) * CHOICE / self.rounds
-        return Fraction(isqrt(int(8 * rho * GRID**2)), GRID)
-
-    @property
-    def _first_cost(self) -> Fraction:
-        return len(self.names) / self.first_variance
-
-    @property
-    def spent(self) -> Fraction:
-        """rho per replaced record of everything that is measured and chosen."""
-        if not self.rounds:
-            return self._first_cost
-        pairs = self.rounds / self.variance
-        return self._first_cost + pairs + self.rounds * self.epsilon**2 / 8
+    def weight_of(self, axes: Axes) -> Fraction:
+        """How much it matters that a table is wrong, at most 1: that of its heaviest column."""
+        weights = dict(zip(self.names, self.budget.weights, strict=True))
+        return max(weights[name] for name in self.bases(axes)) / max(weights.values())
 
     @property
     def description(self) -> RecordDescription:
         """The procedure as plain data, and what replacing one record does to it."""
-        figures = self.adjacency.figures
+        figures, spent = self.adjacency.figures, self.budget.spent
         return RecordDescription(
             mechanism=self.name,
             schema=self.schema,
             law=self.to_dict(),
-            rho=self.spent,
+            epsilon=spent if self.budget.law == "geometric" else Fraction(0),
+            rho=spent if self.budget.law == "gaussian" else Fraction(0),
             given=figures if figures.equalities or figures.zeros else None,
         )
 
@@ -214,36 +236,45 @@ class TableRecords:
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
         loss = joint_loss([self.description], self.adjacency)
-        return Guarantee(self.adjacency, loss.tradeoff, "theorem", (FIXED,), citation=CITATION)
+        source = CITATION[self.budget.law]
+        return Guarantee(self.adjacency, loss.tradeoff, "theorem", (FIXED,), citation=source)
 
     def to_dict(self) -> dict[str, Any]:
         """The law as plain data."""
         return {
-            "family": "discrete Gaussian tables, chosen by the exponential mechanism",
-            "columns": list(self.names),
-            "rho": str(self.rho),
-            "rounds": self.rounds,
-            "one_way_variance": str(self.first_variance),
-            "pair_variance": str(self.variance) if self.rounds else None,
-            "choice_epsilon": str(self.epsilon),
+            **self.budget.to_dict(self.names),
+            **({"copies": self.copies} if self.copies > 1 else {}),
+            **({} if self.records is None else {"records": self.records}),
+            **({"coarse": dict(self.coarse)} if self.coarse else {}),
             "numerics": {"H": "0", "tau": "0"},
         }
 
     @classmethod
     def from_dict(cls, adjacency: Adjacency, data: Mapping[str, Any]) -> TableRecords:
         """Inverse of `to_dict`, given the adjacency."""
-        return cls(adjacency, tuple(data["columns"]), fraction(data["rho"]), int(data["rounds"]))
+        budget, names = MeasuringBudget.from_dict(data), tuple(data["columns"])
+        coarse = tuple(data.get("coarse", {}).items())
+        return cls(adjacency, names, budget, data.get("copies", 1), data.get("records"), coarse)
+
+    def settled(self, axes: Axes) -> bool:
+        """Whether the figures fix every cell of a table, so that nothing is left to measure."""
+        figures, cells = self.adjacency.figures, prod(self.shape(axes))
+        if cells == 1 or not (figures.equalities or figures.zeros):
+            return cells == 1  # everybody, whose number is public
+        return bool(support(figures, axes).fixes(np.arange(cells), cells).all())
+
+    def table_description(self, axes: Axes, scale: Fraction) -> Description:
+        """The law of one table, with noise of this variance or rate."""
+        figures, (given, plain) = self.adjacency.figures, MECHANISMS[self.budget.law]
+        name = given if figures.equalities or figures.zeros else plain
+        return Description(name, axes, FAMILY[self.budget.law], scale, figures)
 
     def law(self, axes: Axes) -> Mechanism | None:
         """What draws one table; None where the figures settle it or no exact sampler is known."""
-        figures = self.adjacency.figures
-        if self.adjacency.l1(axes).value == 0:
+        if axes not in self.scales:
             return None
-        kept = bool(figures.equalities or figures.zeros)
-        name = "congenial_gaussian" if kept else "plain_discrete_gaussian"
-        told = Description(name, axes, "discrete_gaussian", self.variance_of(axes), figures)
         try:
-            found = rebuild(told, self.adjacency)
+            found = rebuild(self.table_description(axes, self.scales[axes]), self.adjacency)
         except StructureError:
             if len(axes) == 1:
                 raise
@@ -258,7 +289,7 @@ class TableRecords:
         figures = self.adjacency.figures
         if figures.statements:
             figures.refuse_other_data(_margin(data, figures.bases))
-        wanted = [*((name,) for name in self.names), *(self.pairs if self.rounds else ())]
+        wanted = [(self.names[0],), *self.scales]
         truths = {axes: _margin(data, axes).counts for axes in wanted}
         return truths, int(truths[self.names[0],].sum())
 
@@ -272,7 +303,7 @@ class TableRecords:
         """Choose, measure, fit and write records: the only call that spends privacy."""
         source = SystemRandomness() if randomness is None else randomness
         truths, n = data if isinstance(data, tuple) else self.fetch(data)
-        return _Run(self, truths, n, source, tell).release(name)
+        return RecordsRun(self, truths, n, source, tell).release(name)
 
     def rehearse(self, n: int) -> None:
         """Go through fit, records and repair with tables of nobody; what cannot be had is refused.
@@ -280,154 +311,35 @@ class TableRecords:
         One-way tables that count everybody evenly stand in for those measured; figures and rules
         are as published, so that contradictions and figures without whole records show here.
         """
-        run = _Run(self, {}, n, SeededRandomness(0), lambda _: None)
-        for name, size in self.sizes.items():
-            run.measured.append(MeasuredTable((name,), self.first_variance, _even(n, [size])))
+        run = RecordsRun(self, {}, n, SeededRandomness(0), lambda _: None)
+        run.measured += [self._evenly(axes, n) for axes in self.scales if len(axes) == 1]
         run.records(run.fit())
 
     def made_up(self, n: int, name: str = "rehearsal") -> TableRecordsRelease:
         """A release of the same form: levels in turn, and tables that count everybody evenly."""
         source = SeededRandomness(0)
-        columns = {one: np.arange(n) % size for one, size in self.sizes.items()}
+        columns = {one: np.arange(self.records or n) % size for one, size in self.sizes.items()}
         table = records_table(self.schema, self.names, columns, generator_of(source))
-        axes = [*((one,) for one in self.names), *self.pairs[: self.rounds]]
-        measured = tuple(
-            MeasuredTable(one, self.variance_of(one), _even(n, [self.sizes[a] for a in one]))
-            for one in axes
-        )
+        pairs = [axes for axes in self.scales if len(axes) == 2][: self.budget.rounds]
+        axes = [*(axes for axes in self.scales if len(axes) == 1), *pairs]
         return TableRecordsRelease(
             name=name,
             description=self.description,
             guarantee=self.guarantee,
             randomness=source.label,
             publishable=False,
-            records=table,
-            measured=measured,
+            copies=(table,) * self.copies,
+            measured=tuple(self._evenly(one, n) for one in axes),
         )
 
-
-@dataclass
-class _Run:
-    """One draw: what was measured so far."""
-
-    of: TableRecords
-    truths: Truths
-    people: int
-    source: Randomness
-    tell: Tell
-
-    def __post_init__(self) -> None:
-        self.measured: list[MeasuredTable] = []
-        self.generator = generator_of(self.source)
-
-    def release(self, name: str) -> TableRecordsRelease:
-        """Everything, in order."""
-        for column in self.of.names:
-            self.measure((column,))
-        fitted = self.fit()
-        for at in range(self.of.rounds):
-            self.tell(f"measuring pair {at + 1} of {self.of.rounds}")
-            chosen = self.next_pair(fitted)
-            if chosen is not None and self.measure(chosen) and self.of.chooses:
-                fitted = self.fit(fitted, steps=BETWEEN)
-        self.tell("fitting and writing records")
-        columns, moved = self.records(self.fit())
-        table = records_table(self.of.schema, self.of.names, columns, self.generator)
-        return TableRecordsRelease(
-            name=name,
-            description=self.of.description,
-            guarantee=self.of.guarantee,
-            randomness=self.source.label,
-            publishable=self.source.publishable,
-            records=table,
-            measured=tuple(self.measured),
-            moved=moved,
-        )
-
-    def measure(self, axes: Axes) -> bool:
-        """Draw one table; False where the figures settle it."""
-        law = self.of.law(axes)
-        if law is None:
-            return False
-        drawn = law.draw(self.truths[axes], self.source, 1)[0]
-        self.measured.append(MeasuredTable(axes, law.description.scale, np.asarray(drawn)))
-        return True
-
-    def fit(self, start: Fitted | None = None, steps: int = STEPS) -> Fitted:
-        """The distribution of maximum entropy for what is measured and published."""
-        kept = self.of.kept
-        targets = [
-            FitTarget(one.axes, one.values.reshape(-1).astype(np.float64), sqrt(one.variance))
-            for one in self.measured
-        ]
-        first = () if kept.strata is None else kept.strata.axes
-        wanted = [*kept.targets, *targets]
-        return fit(self.of.sizes, wanted, self.people, first=first, start=start, steps=steps)
-
-    def records(self, fitted: Fitted) -> tuple[dict[str, Ints], int]:
-        """Whole records that keep every figure, and how many had to be changed for that."""
-        kept = self.of.kept
-        columns = draw_records(fitted, self.people, self.generator, kept.strata)
-        cells = kept.cells(fitted)
-        return (columns, 0) if cells is None else repair(columns, cells, self.generator)
-
-    def next_pair(self, fitted: Fitted) -> Axes | None:
-        """A pair that records from the fit get wrong, by more than the noise would be."""
-        left = self.candidates
-        if not self.of.chooses:
-            return left[0] if left else None
-        if not left:
-            return None
-        columns = draw_records(fitted, self.people, self.generator, self.of.kept.strata)
-        deviation = sqrt(self.of.variance)
-        scores = [0]  # to measure nothing
-        for axes in left:
-            shape = self.truths[axes].shape
-            shown = np.zeros(shape, dtype=np.int64)
-            np.add.at(shown, tuple(columns[name] for name in axes), 1)
-            noise = round(NOISE * deviation * shown.size)
-            scores.append(int(np.abs(self.truths[axes] - shown).sum()) - noise)
-        at = choose(scores, self.of.epsilon, 2, self.source)  # one record moves two cells by one
-        return left[at - 1] if at else None
-
-    @property
-    def candidates(self) -> list[Axes]:
-        """Pairs not yet measured that can be drawn and still fit into the tree."""
-        done = [one.axes for one in self.measured]
-        fixed = [*done, *(one.axes for one in self.of.kept.targets)]
-        if self.of.kept.strata is not None:
-            fixed.append(self.of.kept.strata.axes)
-        return [
-            axes
-            for axes in self.of.pairs
-            if axes not in done and _fits(self.of.sizes, [*fixed, axes]) and self._drawable(axes)
-        ]
-
-    def _drawable(self, axes: Axes) -> bool:
-        known = self.__dict__.setdefault("known_laws", {})
-        if axes not in known:
-            known[axes] = self.of.law(axes) is not None
-        return bool(known[axes])
-
-
-def _fits(sizes: Mapping[str, int], tables: Sequence[Axes]) -> bool:
-    try:
-        JunctionTree.of(sizes, tables, largest=LARGEST_CLIQUE)
-    except StructureError:
-        return False
-    return True
-
-
-def _on_grid(variance: Fraction) -> Fraction:
-    """A variance at least this large, with few digits."""
-    return Fraction(-int(-variance * 10**6 // 1), 10**6)
-
-
-def _even(n: int, shape: Sequence[int]) -> Ints:
-    cells = int(np.prod(shape))
-    counts = np.full(cells, n // cells, dtype=np.int64)
-    counts[: n % cells] += 1
-    return counts.reshape(tuple(shape))
+    def _evenly(self, axes: Axes, n: int) -> MeasuredTable:
+        """A table that counts everybody evenly, as if it had been measured."""
+        shape = self.shape(axes)
+        cells = prod(shape)
+        counts = np.full(cells, n // cells, dtype=np.int64)
+        counts[: n % cells] += 1
+        family = FAMILY[self.budget.law]
+        return MeasuredTable(axes, self.scales[axes], counts.reshape(shape), family)
 
 
 def _margin(data: Table | Microdata, names: Sequence[str]) -> Table:

@@ -1,0 +1,73 @@
+"""Counties of 2010 by sex and 23 ages: six tables against a release of the finest table alone.
+
+Run `python -m benchmarks tables_counties --data DIR`; DIR holds
+`census/sf1_2010_P12_counties.csv.gz`. Exact: total, female and voting age of each of 3,143
+counties. Equal rho; the default design and `aim = "even"`; exact integer noise from pinned seeds.
+Errors are root mean squares of printed counts; "times single" is relative to sums of the printed
+counts of the single release.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables_counts import Case, counties
+from congenial import Guarantee, SemiAdjacent, Table, publish
+from congenial.mechanisms.tables_calibration import calibrate_tables
+from congenial.sampling.randomness import SeededRandomness
+from congenial.tables.design import Aim, Even, Keep
+
+RHOS = ("0.5", "0.05")
+AIMS: dict[str, Aim] = {"keep": Keep(), "even": Even()}
+
+
+def errors(case: Case, target: Guarantee, aim: Aim, tables: Any, releases: int) -> dict[str, Any]:
+    """Errors of printed counts and of estimates by table, and seconds of design and release."""
+    start = time.perf_counter()
+    made = calibrate_tables(target, tables, aim)
+    designed = time.perf_counter() - start
+    squares, drawing = np.zeros((2, len(case.tables))), 0.0
+    for seed in range(releases):
+        start = time.perf_counter()
+        release = made.release(case.table, SeededRandomness(seed))
+        drawing += time.perf_counter() - start
+        cells = Table(case.table.schema, case.table.names, release.counts[0])
+        for b, names in enumerate(case.tables):
+            truth = case.table.marginal(names).counts
+            squares[0, b] += np.mean((cells.marginal(names).counts - truth) ** 2)
+            if b < len(tables):
+                squares[1, b] += np.mean((release.estimates[b] - truth) ** 2)
+    printed, estimated = np.sqrt(squares / releases)
+    seconds = f"{designed:.2f} + {drawing / releases:.2f}"
+    return {"printed": printed, "estimated": estimated, "seconds": seconds}
+
+
+def run(data: str | None = None, releases: int = 5) -> list[dict[str, Any]]:
+    """One row per rho, aim and table."""
+    if data is None:
+        return [{"table": "skipped: needs --data DIR with census tables"}]
+    case = counties(Path(data))
+    adjacency = SemiAdjacent(publish(case.table, *case.figures))
+    rows = []
+    for rho in RHOS:
+        target = Guarantee.zero_concentrated(rho, under=adjacency)
+        single = errors(case, target, Keep(), case.tables[:1], releases)["printed"]
+        for name, aim in AIMS.items():
+            found = errors(case, target, aim, case.tables, releases)
+            rows += [
+                {
+                    "rho": rho,
+                    "aim": name,
+                    "table": " x ".join(names),
+                    "printed": float(found["printed"][b]),
+                    "times single": float(found["printed"][b] / single[b]),
+                    "times estimate": float(found["printed"][b] / found["estimated"][b]),
+                    "seconds": found["seconds"],
+                }
+                for b, names in enumerate(case.tables)
+            ]
+    return rows

@@ -1,0 +1,90 @@
+"""Which columns a question is about, and which measured table of a release of records answers it.
+
+Records from tables have no one table of all their columns: each measured table has a law of its
+own, and an estimate comes from one that shows all columns of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from congenial.data.predicate import parse
+from congenial.data.schema import Schema
+from congenial.errors import CongenialError, InferenceError
+from congenial.inference.estimates.expression_language import (
+    ArithmeticOf,
+    BetweenOf,
+    Expression,
+    Question,
+    parse_question,
+)
+
+
+def asked_columns(question: Question, schema: Schema) -> set[str]:
+    """The attributes that conditions, quantiles, indices and groups of a question name.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 9]}})
+    >>> sorted(asked_columns(parse_question("share(sex = 'f' | age >= 5)"), schema))
+    ['age', 'sex']
+    """
+    conditions, names = [], list(question.by)
+    for node in _leaves(question.expression):
+        conditions += [getattr(node, one, "") for one in ("condition", "part", "whole")]
+        names += [one for one in (getattr(node, "name", ""), getattr(node, "over", "")) if one]
+    told = [parse(one, schema).bases for one in conditions if one]
+    return {schema.axis(name).base for name in names} | {base for bases in told for base in bases}
+
+
+def _leaves(node: Expression) -> Iterator[Expression]:
+    if isinstance(node, ArithmeticOf):
+        yield from _leaves(node.left)
+        yield from _leaves(node.right)
+    elif isinstance(node, BetweenOf):
+        yield from _leaves(node.inner)
+    else:
+        yield node
+
+
+def has_parts(releases: Sequence[Any]) -> bool:
+    """Whether some release has several measured tables of which one must be asked."""
+    return any(callable(getattr(one, "tables_about", None)) for one in releases)
+
+
+def answering(releases: Sequence[Any], what: Any) -> list[list[Any]]:
+    """Releases in which a measured table stands for each release of records: the least noise first;
+    further lists have other tables that show the columns, for questions that the first cuts.
+    """
+    if callable(what):
+        raise InferenceError(
+            "records from tables have no one table that a function could be given.",
+            remedy="Give it one of release.tables_about(['...', '...']).",
+        )
+    question = parse_question(what)
+    each = [_tables(one, question) for one in releases]
+    return [[told[min(at, len(told) - 1)] for told in each] for at in range(max(map(len, each)))]
+
+
+def _tables(release: Any, question: Question) -> list[Any]:
+    if not callable(getattr(release, "tables_about", None)):
+        return [release]
+    columns = asked_columns(question, release.schema)
+    found = release.tables_about(columns)
+    if not found:
+        raise InferenceError(
+            f"'{question.text}': no table of '{release.name}' was measured that shows "
+            f"{', '.join(sorted(columns))} together; what the records imply has no interval.",
+            remedy="Ask about columns that were measured together: see release.measured.",
+        )
+    return list(found)
+
+
+def first_answer(choices: Sequence[list[Any]], answer: Any) -> Any:
+    """The first answer that can be given; the last refusal where there is none."""
+    for at, releases in enumerate(choices):
+        try:
+            return answer(releases)
+        except CongenialError:
+            if at == len(choices) - 1:
+                raise
+    raise AssertionError("no release is given")

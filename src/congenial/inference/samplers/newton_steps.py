@@ -1,0 +1,133 @@
+"""Steps in the coefficients of a regression that follow the curvature of its likelihood.
+
+With the gradient g and the information H at the present b, b + H^-1 g is where a Newton step leads.
+Proposals are normal, with covariance s^2 H^-1 around b + (1 - sqrt(1 - s^2)) H^-1 g: for a normal
+target that is an autoregression which leaves it as it is, whatever 0 < s <= 1 is; s = 1 forgets b.
+g and H depend on b, so the ratio of the proposals in both directions enters the acceptance, and the
+chain is reversible for its target whatever the approximation is worth. Where counts are large
+nearly everything is accepted; small s leads back from points where the approximation is poor.
+
+Source: Gamerman 1997, Sampling from the posterior distribution in generalized linear mixed models,
+for s = 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from congenial.inference.cell_noise import Floats
+from congenial.inference.models.model import BoundModel
+from congenial.inference.samplers.metropolis import Walk
+
+CLIMBS = 100  # Newton steps towards the mode
+CLOSE = 1e-6  # the gain at which they end
+TIMES = 2  # proposals for each sweep over the table: one with s = 1, one nearer
+
+
+class NewtonSteps:
+    """theta (chains, size): coefficients by Newton proposals, what is left by a walk of its own."""
+
+    def __init__(
+        self, bound: BoundModel, table: Any, chains: int, rng: np.random.Generator
+    ) -> None:
+        self.bound = bound
+        mode = _mode(bound, table)
+        _, information = _curvature(bound, table[None], mode[None])
+        self.coefficients = information.shape[-1]
+        factor = np.linalg.cholesky(information[0])
+        self.theta = np.tile(mode, (chains, 1))
+        away = 2 * rng.standard_normal((self.coefficients, chains))
+        self.theta[:, : self.coefficients] += np.linalg.solve(factor.T, away).T
+        self.accepted, self.proposed = 0.0, 0
+        self.rest: Walk | None = None
+        if self.coefficients < bound.size:
+            left = self.theta[:, self.coefficients :]
+            start = left + rng.standard_normal(left.shape)
+            self.rest = Walk(start, left[0], np.eye(left.shape[1]))
+
+    def step(self, x: Any, rng: np.random.Generator, learn: bool) -> None:
+        """Move every chain given its table."""
+        if self.rest is not None:
+            self.rest.step(lambda rest: self._target(x, self._joined(rest)), rng, learn, 2)
+            self.theta = self._joined(self.rest.theta)
+        for turn in range(TIMES):
+            s = 1.0 if turn == 0 else float(rng.random())
+            share = self._propose(x, rng, s)
+            if not learn:
+                self.accepted, self.proposed = self.accepted + share, self.proposed + 1
+
+    def _joined(self, rest: Floats) -> Floats:
+        return np.concatenate([self.theta[:, : self.coefficients], rest], axis=1)
+
+    def _target(self, x: Any, theta: Floats) -> Floats:
+        return self.bound.log_prior(theta) + self.bound.score(x, theta)
+
+    def _propose(self, x: Any, rng: np.random.Generator, s: float) -> float:
+        """One proposal for every chain; the share that was accepted."""
+        here = _Normal(self.bound, x, self.theta, s)
+        new = self.theta.copy()
+        new[:, : self.coefficients] = here.draw(rng)
+        there = _Normal(self.bound, x, new, s)
+        ratio = self._target(x, new) - self._target(x, self.theta)
+        ratio += there.log_density(self.theta) - here.log_density(new)
+        accept = np.log(rng.random(len(new))) < np.where(np.isnan(ratio), -np.inf, ratio)
+        self.theta = np.where(accept[:, None], new, self.theta)
+        return float(accept.mean())
+
+    @property
+    def acceptance(self) -> float:
+        """Share of Newton proposals accepted after the warm-up."""
+        return self.accepted / max(self.proposed, 1)
+
+
+class _Normal:
+    """The normal law around part of a Newton step from theta, for each chain."""
+
+    def __init__(self, bound: BoundModel, x: Any, theta: Floats, s: float) -> None:
+        gradient, information = _curvature(bound, x, theta)
+        self.size = gradient.shape[1]
+        self.factor = np.linalg.cholesky(information) / s
+        newton = np.linalg.solve(information, gradient[..., None])[..., 0]
+        self.mean = theta[:, : self.size] + (1 - np.sqrt(1 - s * s)) * newton
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        z = rng.standard_normal(self.mean.shape)
+        upright = np.swapaxes(self.factor, 1, 2)
+        return np.asarray(self.mean + np.linalg.solve(upright, z[..., None])[..., 0])
+
+    def log_density(self, theta: Floats) -> Floats:
+        """Up to a constant."""
+        away = theta[:, : self.size] - self.mean
+        z = np.einsum("nij,ni->nj", self.factor, away)
+        volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
+        return np.asarray(volume - 0.5 * (z * z).sum(axis=1))
+
+
+def _curvature(bound: BoundModel, x: Any, theta: Floats) -> tuple[Floats, Floats]:
+    found = bound.curvature(x, theta)
+    assert found is not None
+    return found
+
+
+def _mode(bound: BoundModel, table: Any) -> Floats:
+    """Coefficients of highest density given one table: Newton steps, halved until they climb."""
+    theta = bound.start(table)
+    x = table[None]
+
+    def height(at: Floats) -> float:
+        return float((bound.log_prior(at[None]) + bound.score(x, at[None]))[0])
+
+    now = height(theta)
+    for _ in range(CLIMBS):
+        gradient, information = _curvature(bound, x, theta[None])
+        move = np.zeros(bound.size)
+        move[: gradient.shape[1]] = np.linalg.solve(information[0], gradient[0])
+        while np.abs(move).max() > CLOSE and not height(theta + move) > now:
+            move /= 2
+        gain = height(theta + move) - now
+        if not gain > CLOSE:
+            break
+        theta, now = theta + move, now + gain
+    return theta

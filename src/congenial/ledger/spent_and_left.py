@@ -1,0 +1,184 @@
+"""What is spent of a budget and what is left, in words; what each release cost when it was made,
+what it costs now, and what it would once a figure is published.
+
+Figures published later shrink the universe and can make earlier releases dearer. The budget counts
+what they cost now. A bundle's text states what was promised then; where less holds now, the text is
+outdated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from congenial.errors import LedgerError
+from congenial.figures.invariants import Invariants
+from congenial.ledger.budget import amount, beside, in_words
+from congenial.ledger.refusals import ended
+from congenial.ledger.repair import doubt
+from congenial.ledger.state import Entry, LedgerState
+from congenial.privacy.composition import Loss, added
+
+
+class Preview(NamedTuple):
+    """What a release would do to the total, without doing it.
+
+    `before` and `after` are joint losses of everything counted, over the databases that agree with
+    all published figures; `allowed` is whether the budget has room, always true without a budget.
+    """
+
+    before: Loss
+    after: Loss
+    allowed: bool
+
+
+@dataclass(frozen=True)
+class Repriced:
+    """One release's own loss, before and after a publication."""
+
+    id: str
+    name: str
+    before: Loss
+    after: Loss
+
+    @property
+    def weaker(self) -> bool:
+        """Whether it promises less now."""
+        return grows(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class Repricing:
+    """What a publication does to the promises made before: joint loss, and release by release."""
+
+    before: Loss
+    after: Loss
+    releases: tuple[Repriced, ...]
+    over_budget: bool
+
+    @property
+    def weaker(self) -> bool:
+        """Whether some promise became weaker."""
+        return grows(self.before, self.after) or any(one.weaker for one in self.releases)
+
+
+def reprice(old: LedgerState, new: LedgerState) -> Repricing:
+    """Price everything that is counted over the old universe and over the new one.
+
+    What was promised in another reading than the robust one is priced in its own as well.
+    """
+    releases = []
+    for e in old.counted:
+        law, reading = [e.description], e.pairs.get("reading", "robust")
+        releases.append(Repriced(e.id, e.name, old.price(law), new.price(law)))
+        if reading != "robust":
+            own = old.price(law, reading), new.price(law, reading)
+            releases.append(Repriced(e.id, f"{e.name}, {reading} reading", *own))
+    over = new.budget is not None and not new.budget.allows(new.spent)
+    return Repricing(old.spent, new.spent, tuple(releases), over)
+
+
+def too_weak(state: LedgerState, invariants: Invariants, repricing: Repricing) -> LedgerError:
+    """The refusal to publish, with what every promise was and would be."""
+    labels = "; ".join(statement.label for statement in invariants.told)
+    each = "; ".join(
+        f"'{one.name}' {say(state, one.before)} -> {say(state, one.after)}"
+        for one in repricing.releases
+        if one.weaker
+    )
+    over = " That is beyond the budget." if repricing.over_budget else ""
+    return LedgerError(
+        f"publishing {labels} weakens what earlier releases promise: all together "
+        f"{say(state, repricing.before)} before, {say(state, repricing.after)} after"
+        f"{f' ({each})' if each else ''}.{over}",
+        remedy="Publish with accept_weaker=True (--accept-weaker) if it must be published.",
+    )
+
+
+def grows(before: Loss, after: Loss) -> bool:
+    """Whether any part of the loss is larger than before."""
+    return after.epsilon > before.epsilon or after.rho > before.rho or after.mass > before.mass
+
+
+def footing(state: LedgerState) -> str:
+    """What of the total is not known or not proved, as a clause to add; empty where all is."""
+    return doubt(state) + _uncertified(state)
+
+
+def _uncertified(state: LedgerState) -> str:
+    weak = [e for e in state.counted if e.guarantee.get("basis") == "uncertified chain"]
+    if not weak:
+        return ""
+    releases = "1 release" if len(weak) == 1 else f"{len(weak)} releases"
+    return f"; {releases} drawn by an uncertified chain, so not proved"
+
+
+def account(state: LedgerState, for_what: str = "") -> str:
+    """What is spent of the budget: "epsilon = 1 of epsilon = 4", and what must be said besides."""
+    spent, budget = state.spent, state.budget
+    of = "" if budget is None else f" of {budget.words}"
+    said = amount(spent) if budget is None else budget.amount(spent)
+    return f"{said}{for_what}{of}{beside(spent)}{footing(state)}"
+
+
+def left(state: LedgerState) -> str:
+    """What the budget still allows, in words; unknown beside an event whose spending is."""
+    if state.budget is None:
+        return "not limited"
+    unknown = any(one.counts != "nothing" for one in state.malformed)
+    return "unknown" if unknown else state.budget.left(state.spent)
+
+
+def say(state: LedgerState, loss: Loss) -> str:
+    """A loss in the budget's unit, or as its trade-off function when there is no budget."""
+    return in_words(loss) if state.budget is None else state.budget.say(loss)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """One counted release: its own loss when it was reserved, and over the current universe."""
+
+    entry: Entry
+    then: Loss
+    now: Loss
+    outdated: bool
+
+
+@dataclass(frozen=True)
+class Prices:
+    """All counted releases in the order of reservation, and what they cost together now."""
+
+    releases: tuple[Priced, ...]
+    together: Loss
+
+    @property
+    def sum_then(self) -> Loss:
+        """Each as when it was reserved, added up one by one."""
+        return added([one.then for one in self.releases])
+
+    @property
+    def sum_now(self) -> Loss:
+        """Each as it is now, added up one by one: at least what they cost together."""
+        return added([one.now for one in self.releases])
+
+
+def prices(state: LedgerState) -> Prices:
+    """Every counted release, then and now."""
+    past: dict[int, LedgerState] = {}
+    found = []
+    for entry in state.counted:
+        figures = state.figures if entry.published is None else entry.published
+        before = past.setdefault(id(figures), replace(state, figures=figures))
+        found.append(_priced(entry, before, state))
+    return Prices(tuple(found), state.spent)
+
+
+def _priced(entry: Entry, before: LedgerState, state: LedgerState) -> Priced:
+    law = [entry.description]
+    then, now = before.price(law), state.price(law)
+    weaker = grows(then, now)
+    reading = entry.pairs.get("reading")
+    if reading not in (None, "robust") and not weaker:
+        weaker = grows(before.price(law, reading), state.price(law, reading))
+    new = [s for s in state.figures.told if s not in before.figures.told]
+    return Priced(entry, then, now, weaker or ended(state, entry.pairs, new))

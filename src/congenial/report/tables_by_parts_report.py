@@ -1,0 +1,56 @@
+"""The report of a nation by parts: tables above the parts in full, what there is of the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from congenial.mechanisms.parted_steps import LEVEL, part_folder
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.report.page import PageTable
+from congenial.report.release_page import Facts, release_page
+from congenial.report.several_tables_report import measured_tables, said, table_rows, worst_errors
+
+
+def render(release: PartedRelease, promise: str) -> str:
+    """The report as one HTML document."""
+    return release_page(
+        "tables_by_parts.html",
+        release,
+        promise,
+        design=_design(release),
+        picture=worst_errors(_worst(release)),
+        measured=measured_tables(release, _worst(release), _files(release)),
+        level=f"{LEVEL:.0%}",
+        cut=release.description.parts,
+        many=len(release.parts.labels),
+        folders=[part_folder(release.tables, at) for at in sorted(release.worst)],
+        tables=[(said(release.tables[at]), _table(release, at)) for at in sorted(release.upper)],
+    )
+
+
+def _design(release: PartedRelease) -> Facts:
+    told = release.description
+    return [
+        ("Noise", told.measured[0].law),
+        ("Shared out", f"aim: {told.design.get('aim', '-')}"),
+        ("How near the best", told.design.get("words", "-")),
+        ("Parts", f"{len(release.parts.labels):,}, by {told.parts}"),
+    ]
+
+
+def _worst(release: PartedRelease) -> list[tuple[str, float]]:
+    above = {at: float(np.max(one["sd"], initial=0.0)) for at, one in release.upper.items()}
+    told = above | dict(release.worst)
+    return [(said(names), told[at]) for at, names in enumerate(release.tables)]
+
+
+def _files(release: PartedRelease) -> list[str]:
+    ends = ("/" if at in release.worst else ".csv" for at in range(len(release.tables)))
+    return [f"{part_folder(release.tables, at)}{end}" for at, end in enumerate(ends)]
+
+
+def _table(release: PartedRelease, at: int) -> PageTable:
+    columns = release.upper[at]
+    file = f"{part_folder(release.tables, at)}.csv"
+    numbers = (columns["estimate"], columns["sd"], columns["count"])
+    return table_rows(release.schema, release.tables[at], *numbers, file)

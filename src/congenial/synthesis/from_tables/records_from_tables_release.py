@@ -1,0 +1,264 @@
+"""Records from measured tables, as files: the records, and every measurement with its law."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from congenial.data.csv_text import table_csv
+from congenial.data.predicate import parse
+from congenial.data.rational import fraction
+from congenial.errors import BundleError, InferenceError, SchemaError, StructureError
+from congenial.figures.support import support
+from congenial.mechanisms.record_release import FOLLOWS, Made
+from congenial.mechanisms.released import LEVEL, Interval
+from congenial.mechanisms.single_table_release import Release
+from congenial.synthesis.from_tables.junction_tree import Axes, Ints
+from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
+from congenial.synthesis.records_from_models_release import (
+    DICTIONARY,
+    RecordCopies,
+    agrees,
+    as_parquet,
+    dictionary,
+    expected_copy,
+    level_numbers,
+)
+
+MEASUREMENTS = "measurements.json"
+SCALES: dict[str, str] = {
+    FAMILY[law]: SCALE[law] for law in FAMILY
+}  # what measurements call their scale
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTable:
+    """One measured table: whole numbers as drawn.
+
+    `family`: "discrete_gaussian" noise whose variance is `scale`, or "double_geometric" noise whose
+    rate is `scale` (epsilon per cell).
+    """
+
+    axes: Axes
+    scale: Fraction
+    values: Ints
+    family: str = "discrete_gaussian"
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in a cell, before figures are kept."""
+        return sqrt(variance_of(self.family, self.scale))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; cells in the order of the schema's levels, the last axis fastest."""
+        return {
+            "axes": list(self.axes),
+            SCALES[self.family]: str(self.scale),
+            "values": self.values.reshape(-1).tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class TableRecordsRelease(RecordCopies):
+    """Synthetic records, and the measured tables they were made from.
+
+    Intervals come from the measurements, not from counting records: `measured` has every table as
+    drawn with its law. All `copies` come from one fit, so that they show nothing of the noise in
+    it. `moved`: records changed at the end so that all figures hold, in all copies.
+    """
+
+    kind: ClassVar[str] = "records from tables"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "records.parquet, .csv",
+            "synthetic records (several copies: records-1 and so on); no row is a real person's",
+        ),
+        (MEASUREMENTS, "every table as measured, in order, with the law of its noise"),
+        (DICTIONARY, "every column and level: type, interval, and how it is written"),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        "release.to_pandas()",
+        'release.estimate("<expression>")   # with intervals, from the measured tables',
+    )
+
+    measured: tuple[MeasuredTable, ...] = field(repr=False)
+    moved: int = 0
+
+    @property
+    def names(self) -> Axes:
+        """The columns."""
+        return tuple(self.copies[0].column_names)
+
+    def known(self, one: str, other: str) -> str:
+        """How the records know a pair of columns: measured together, or only implied."""
+        held = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
+        if not held:
+            return "implied by the fit"
+        coarse = [axis for axis in held[0].axes if self._base(axis) != axis]
+        return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
+
+    def _base(self, axis: str) -> str:
+        return self.schema.axis(axis).base
+
+    # ---- what can be asked -------------------------------------------------------------------
+
+    def tables_about(self, columns: Collection[str]) -> list[Release]:
+        """The measured tables that show these columns together, at some resolution, each as a
+        release with the law of its noise; the one whose sums over other columns have the least
+        noise comes first. A table that the figures settle is exact.
+        """
+        asked = {self._base(name) for name in columns}
+        axes = tuple(name for name in self.names if name in asked)
+        if axes and self._mechanism().settled(axes):
+            return [self._as_release(self._settled(axes))]
+        held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
+        return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
+
+    def _noise(self, one: MeasuredTable, bases: Collection[str]) -> float:
+        """The variance of a sum over the columns that are not asked about."""
+        other = [name for name in one.axes if self._base(name) not in bases]
+        return one.deviation**2 * prod(self.schema.axis(name).size for name in other)
+
+    def _settled(self, axes: Axes) -> MeasuredTable:
+        """A table that follows from the figures, which the records keep."""
+        levels = level_numbers(self.schema, self.copies[0])
+        counts = np.zeros([self.schema.axis(name).size for name in axes], dtype=np.int64)
+        np.add.at(counts, tuple(levels[name] for name in axes), 1)
+        return MeasuredTable(axes, Fraction(1), counts, FAMILY[self._mechanism().budget.law])
+
+    def _as_release(self, one: MeasuredTable) -> Release:
+        """A table of its own, with its part of the law."""
+        told = self._mechanism().table_description(one.axes, one.scale)
+        title = f"{self.name}: {' x '.join(one.axes)}"
+        return Release(title, told, self.guarantee, one.values, self.randomness, self.publishable)
+
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals from the measured tables, not from counting records: an
+        `EstimateTable`, see `congenial.estimate`.
+        """
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
+    def interval(self, condition: str, /, level: float = LEVEL) -> Interval:
+        """Interval for the number of people who meet a condition, from the measured table with the
+        least noise that can tell them.
+        """
+        for table in self.tables_about(parse(condition, self.schema).bases):
+            with suppress(SchemaError, StructureError, InferenceError):
+                return table.interval(condition, level)
+        raise self._unanswered(condition)
+
+    def _instead(self) -> str:
+        return "Ask about columns that were measured together: see release.measured."
+
+    def payload(self) -> dict[str, bytes]:
+        """Files for the bundle."""
+        told = {"moved": self.moved, "measured": [one.to_dict() for one in self.measured]}
+        files = {
+            DICTIONARY: dictionary(self.schema, self.names),
+            MEASUREMENTS: (json.dumps(told, indent=1) + "\n").encode(),
+        }
+        for file, table in zip(_files(len(self.copies)), self.copies, strict=True):
+            files[f"{file}.parquet"] = as_parquet(table)
+            files[f"{file}.csv"] = table_csv(table)
+        return files
+
+    @classmethod
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
+        """Read what `payload` wrote; BundleError when something is missing or damaged."""
+        law, schema = common["description"].law, common["guarantee"].adjacency.schema
+        written = [f"{file}.parquet" for file in _files(law.get("copies", 1))]
+        for file in (*written, MEASUREMENTS):
+            if file not in payload:
+                raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
+        copies = tuple(
+            expected_copy(file, schema, law["columns"], law.get("records")).read(payload[file])
+            for file in written
+        )
+        try:
+            told = json.loads(payload[MEASUREMENTS])
+            measured = tuple(_measured(schema, one) for one in told["measured"])
+            moved = told["moved"]
+            if type(moved) is not int:
+                raise TypeError(moved)
+        except (ArithmeticError, LookupError, ValueError, TypeError, RecursionError, StopIteration):
+            raise BundleError(
+                f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
+            ) from None
+        return cls(**common, copies=copies, measured=measured, moved=moved)
+
+    def rebuilt(self) -> Iterator[Made]:
+        """The mechanism of this law over these pairs."""
+        yield self._mechanism()
+
+    def _mechanism(self) -> Any:
+        from congenial.synthesis.from_tables.table_records import TableRecords
+
+        pairs: Any = self.guarantee.adjacency
+        return TableRecords.from_dict(pairs, self.description.law)
+
+    def checks(self) -> dict[str, bool]:
+        """What must be so for a bundle to be what it says, and whether it is."""
+        made = self._mechanism()
+        pairs = [one for one in self.measured if len(one.axes) == 2]
+        singles = [(name,) for name in made.names if made.law((name,)) is not None]
+        axes, family = [one.axes for one in self.measured], FAMILY[made.budget.law]
+        levels = [level_numbers(self.schema, one) for one in self.copies]
+        rows = {one.num_rows for one in self.copies}
+        return {
+            FOLLOWS: self.follows,
+            "it has the columns and the number of records it should have": (
+                all(tuple(one.column_names) == made.names for one in self.copies)
+                and len(self.copies) == made.copies
+                and (rows == {made.records} if made.records else len(rows) == 1)
+            ),
+            "every measured table is one of its procedure, measured once, with its noise": (
+                len(set(axes)) == len(axes)
+                and set(singles) <= set(axes)
+                and len(pairs) <= made.budget.rounds
+                and all(made.scales.get(one.axes) == one.scale for one in self.measured)
+                and all(one.family == family for one in self.measured)
+            ),
+            "every measured table agrees with the figures it shows": all(
+                support(self.published, one.axes).agrees(one.values) for one in self.measured
+            ),
+            "no more records were changed than there are": (
+                0 <= self.moved <= sum(one.num_rows for one in self.copies)
+            ),
+            "every value is one the schema knows": all(
+                (one >= 0).all() for each in levels for one in each.values()
+            ),
+            "the records agree with every published figure and rule they show": all(
+                agrees(self.published, each, max(rows), figures=made.records is None)
+                for each in levels
+            ),
+        }
+
+    def __repr__(self) -> str:
+        promise = self.guarantee.tradeoff.words
+        return f"TableRecordsRelease({self.name!r}: {', '.join(self.names)}; {promise})"
+
+
+def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:
+    axes = tuple(str(name) for name in data["axes"])
+    shape = tuple(schema.axis(name).size for name in axes)
+    values = np.array(data["values"], dtype=np.int64)
+    whole = all(type(value) is int for value in data["values"])
+    if values.size != np.prod(shape) or not whole or len(set(axes)) != len(axes):
+        raise ValueError(axes)
+    family = next(name for name, key in SCALES.items() if key in data)
+    scale = fraction(str(data[SCALES[family]]))
+    return MeasuredTable(axes, scale, values.reshape(shape), family)
+
+
+def _files(copies: int) -> list[str]:
+    """The names of the files of records, without what they end with."""
+    return ["records"] if copies == 1 else [f"records-{at}" for at in range(1, copies + 1)]

@@ -1,0 +1,176 @@
+"""One draw of records from tables: what is measured, chosen, fitted and written, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.schema import Schema
+from congenial.errors import StructureError
+from congenial.sampling.randomness import Randomness
+from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree
+from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
+from congenial.synthesis.from_tables.record_repair import repair
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MeasuredTable,
+    TableRecordsRelease,
+)
+from congenial.synthesis.from_tables.table_choice import choose
+from congenial.synthesis.from_tables.whole_records import draw_records
+from congenial.synthesis.record_model import generator_of
+from congenial.synthesis.records_from_models_release import records_table
+
+if TYPE_CHECKING:
+    from congenial.synthesis.from_tables.table_records import TableRecords
+
+LARGEST_CLIQUE = 200_000  # cells: what a fit in seconds can hold
+BETWEEN = 60  # steps of the fit between two rounds
+LEAST = 1e-6  # deviation of a measurement: none is an exact figure
+
+Tell = Callable[[str], Any]
+Truths = Mapping[Axes, Ints]
+
+
+@dataclass
+class RecordsRun:
+    """One draw: what was measured so far."""
+
+    of: TableRecords
+    truths: Truths
+    people: int
+    source: Randomness
+    tell: Tell
+
+    def __post_init__(self) -> None:
+        self.measured: list[MeasuredTable] = []
+        self.generator = generator_of(self.source)
+
+    def release(self, name: str) -> TableRecordsRelease:
+        """Everything, in order."""
+        for column in self.of.names:
+            self.measure((column,))
+        fitted = self.fit()
+        for at in range(self.of.budget.rounds):
+            self.tell(f"measuring pair {at + 1} of {self.of.budget.rounds}")
+            chosen = self.next_pair(fitted)
+            if chosen is not None and self.measure(chosen) and self.of.budget.chooses:
+                fitted = self.fit(fitted, steps=BETWEEN)
+        self.tell("fitting and writing records")
+        copies, moved = self.copies(self.fit())
+        return TableRecordsRelease(
+            name=name,
+            description=self.of.description,
+            guarantee=self.of.guarantee,
+            randomness=self.source.label,
+            publishable=self.source.publishable,
+            copies=copies,
+            measured=tuple(self.measured),
+            moved=moved,
+        )
+
+    def copies(self, fitted: Fitted) -> tuple[tuple[Any, ...], int]:
+        """Arrow tables of records, and how many records of all of them were changed."""
+        tables, changed = [], 0
+        for _ in range(self.of.copies):
+            columns, moved = self.records(fitted)
+            tables.append(records_table(self.of.schema, self.of.names, columns, self.generator))
+            changed += moved
+        return tuple(tables), changed
+
+    def measure(self, axes: Axes) -> bool:
+        """Draw one table; False where the figures settle it."""
+        law = self.of.law(axes)
+        if law is None:
+            return False
+        drawn, family = law.draw(self.truths[axes], self.source, 1)[0], law.description.family
+        self.measured.append(MeasuredTable(axes, law.description.scale, np.asarray(drawn), family))
+        return True
+
+    def fit(self, start: Fitted | None = None, steps: int = STEPS) -> Fitted:
+        """The distribution of maximum entropy for what is measured and published."""
+        kept = self.of.kept
+        targets = [measured_target(self.of.schema, one) for one in self.measured]
+        first = () if kept.strata is None else kept.strata.axes
+        wanted = [*kept.targets, *targets]
+        return fit(self.of.sizes, wanted, self.people, first=first, start=start, steps=steps)
+
+    def records(self, fitted: Fitted) -> tuple[dict[str, Ints], int]:
+        """Whole records that keep every figure, and how many had to be changed for that."""
+        kept = self.of.kept
+        number = self.of.records or self.people
+        columns = draw_records(fitted, number, self.generator, kept.strata)
+        cells = kept.cells(fitted)
+        return (columns, 0) if cells is None else repair(columns, cells, self.generator)
+
+    def next_pair(self, fitted: Fitted) -> Axes | None:
+        """A pair that records from the fit get wrong, by more than the noise would be."""
+        left = self.candidates
+        if not self.of.budget.chooses:
+            return left[0] if left else None
+        if not left:
+            return None
+        columns = draw_records(fitted, self.people, self.generator, self.of.kept.strata)
+        noise = self.of.budget.absolute(self.of.budget.pair_scale)
+        scores = [Fraction(0)]  # to measure nothing
+        for axes in left:
+            shown = np.zeros(self.truths[axes].shape, dtype=np.int64)
+            np.add.at(shown, tuple(self._levels(columns, name) for name in axes), 1)
+            missed = int(np.abs(self.truths[axes] - shown).sum()) - round(noise * shown.size)
+            scores.append(self.of.weight_of(axes) * missed)
+        # One record moves two cells by one, and no weight is above 1.
+        at = choose(scores, self.of.budget.choice_epsilon, 2, self.source)
+        return left[at - 1] if at else None
+
+    @property
+    def candidates(self) -> list[Axes]:
+        """Pairs not yet measured that can be drawn and still fit into the tree."""
+        done = [one.axes for one in self.measured]
+        fixed = [*map(self.of.bases, done), *(one.axes for one in self.of.kept.targets)]
+        if self.of.kept.strata is not None:
+            fixed.append(self.of.kept.strata.axes)
+        pairs = (axes for axes in self.of.scales if len(axes) == 2 and axes not in done)
+        return [axes for axes in pairs if self._possible(axes, fixed)]
+
+    def _possible(self, axes: Axes, fixed: list[Axes]) -> bool:
+        fits = _fits(self.of.sizes, [*fixed, self.of.bases(axes)])
+        return fits and self._drawable(axes)
+
+    def _levels(self, columns: Mapping[str, Ints], name: str) -> Ints:
+        """Records by an axis, a column or a coarser name of one."""
+        axis = self.of.schema.axis(name)
+        levels: Ints = axis.of_base[columns[axis.base]]
+        return levels
+
+    def _drawable(self, axes: Axes) -> bool:
+        known = self.__dict__.setdefault("known_laws", {})
+        if axes not in known:
+            known[axes] = self.of.law(axes) is not None
+        return bool(known[axes])
+
+
+def measured_target(schema: Schema, one: MeasuredTable) -> FitTarget:
+    """A measured table for the fit; over coarser names it says something about sums of cells."""
+    axes = schema.axes(one.axes)
+    values, deviation = one.values.reshape(-1).astype(float), max(LEAST, one.deviation)
+    bases = tuple(axis.base for axis in axes)
+    if bases == one.axes:
+        return FitTarget(bases, values, deviation)
+    matrix = sp.csr_matrix(np.ones((1, 1)))
+    for axis in axes:
+        cells = len(axis.of_base)
+        groups = sp.csr_matrix((np.ones(cells), (axis.of_base, np.arange(cells))))
+        matrix = sp.kron(matrix, groups, format="csr")
+    return FitTarget(bases, values, deviation, matrix)
+
+
+def _fits(sizes: Mapping[str, int], tables: Sequence[Axes]) -> bool:
+    try:
+        JunctionTree.of(sizes, tables, largest=LARGEST_CLIQUE)
+    except StructureError:
+        return False
+    return True

@@ -1,0 +1,304 @@
+"""Synthetic files: records in the schema's types, as Parquet and CSV, with a data dictionary."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from congenial.data.arguments import WHOLE, expect
+from congenial.data.attribute import Attribute, written
+from congenial.data.csv_text import rows_csv, table_csv
+from congenial.data.engines.checked_parquet import Expected
+from congenial.data.records import codes
+from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.errors import BundleError
+from congenial.figures.cells import Cells
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import Statement
+from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.synthesis.columns import shown
+from congenial.synthesis.combine import Combined, Rule, combine
+from congenial.synthesis.models.level_columns import values_within
+from congenial.synthesis.record_model import Ints
+
+DICTIONARY = "dictionary.csv"
+
+
+@dataclass(frozen=True)
+class RecordCopies(RecordRelease):
+    """Sets of synthetic records as Arrow tables, counted from 1."""
+
+    copies: tuple[Any, ...] = field(repr=False)
+
+    def to_arrow(self, copy: int = 1) -> Any:
+        """One copy as an Arrow table; copies are counted from 1."""
+        expect(copy, WHOLE, "the copy", "Give its number, from 1.", BundleError)
+        if not 1 <= copy <= len(self.copies):
+            raise BundleError(
+                f"there is no copy {copy}.", remedy=f"There are {len(self.copies)} of them."
+            )
+        return self.copies[copy - 1]
+
+    def to_pandas(self, copy: int = 1) -> Any:
+        """One copy as a pandas frame (extra `frames`)."""
+        return self.to_arrow(copy).to_pandas()
+
+    def to_polars(self, copy: int = 1) -> Any:
+        """One copy as a Polars frame (extra `frames`)."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow(copy))
+
+
+@dataclass(frozen=True)
+class SyntheticRelease(RecordCopies):
+    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own.
+
+    The promise covers all copies together. Analyse each copy and put the results together with
+    `congenial.synthesis.combine`: one copy alone hides how uncertain the models are. Rows are
+    nobody's; columns the plan copied because they are published are everybody's.
+    """
+
+    kind: ClassVar[str] = "synthetic records"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "synthetic-1.parquet, .csv",
+            "synthetic records, one file of each format per copy; no row is a real person's",
+        ),
+        (DICTIONARY, "every column and level: type, interval, and how it is written"),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        "release.to_pandas(1)",
+        "release.combine(lambda frame: (estimate, its_variance))   # from all copies",
+    )
+
+    def _instead(self) -> str:
+        """Models and weights leave a bias that no interval covers: so it is said by the analyst."""
+        if len(self.copies) < 2:
+            return "Estimate from to_pandas(1); one copy gives no interval."
+        return "Use release.combine(lambda frame: (estimate, its_variance)) on all copies."
+
+    def combine(
+        self,
+        estimate: Callable[[Any], tuple[Any, Any]],
+        rule: Rule = "partial",
+        ratio: float = 1.0,
+    ) -> Combined:
+        """One estimate with an interval from all copies, two or more (rules: `combine`).
+
+        estimate: gives a value and its variance for a copy (a pandas frame) as if it were real.
+        """
+        found = [estimate(self.to_pandas(at)) for at in range(1, len(self.copies) + 1)]
+        return combine([q for q, _ in found], [u for _, u in found], rule, ratio)
+
+    def payload(self) -> dict[str, bytes]:
+        """Files for the bundle: each copy as Parquet and CSV, and the data dictionary."""
+        files = {DICTIONARY: dictionary(self.schema, self.copies[0].column_names)}
+        for at, table in enumerate(self.copies, start=1):
+            files[f"synthetic-{at}.parquet"] = as_parquet(table)
+            files[f"synthetic-{at}.csv"] = table_csv(table)
+        return files
+
+    @classmethod
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
+        """Read what `payload` wrote; BundleError when a copy is missing or damaged."""
+        from congenial.synthesis.certified import Synthesizer
+
+        law, pairs = common["description"].law, common["guarantee"].adjacency
+        names, copies = Synthesizer.from_dict(pairs, law).names, []
+        for at in range(1, int(law["copies"]) + 1):
+            file = f"synthetic-{at}.parquet"
+            if file not in payload:
+                raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
+            expected = expected_copy(file, pairs.schema, names, law["records"])
+            copies.append(expected.read(payload[file]))
+        if not copies:
+            raise BundleError("it has no copies of the records.", remedy="Get the bundle again.")
+        return cls(**common, copies=tuple(copies))
+
+    def rebuilt(self) -> Iterator[Made]:
+        """The synthesizer of this law over these pairs."""
+        from congenial.synthesis.certified import Synthesizer
+
+        pairs: Any = self.guarantee.adjacency
+        yield Synthesizer.from_dict(pairs, self.description.law)
+
+    def checks(self) -> dict[str, bool]:
+        """What must be so for a bundle to be what it says, and whether it is."""
+        from congenial.synthesis.certified import Synthesizer
+
+        pairs: Any = self.guarantee.adjacency
+        law = Synthesizer.from_dict(pairs, self.description.law)
+        sizes = {law.records} if law.records else {one.num_rows for one in self.copies}
+        whole = self.description.law["records"] is None
+        return {
+            FOLLOWS: self.follows,
+            "every copy has the columns and the number of records it should have": all(
+                tuple(one.column_names) == law.names and {one.num_rows} == sizes
+                for one in self.copies
+            ),
+            "every value is one the schema knows": all(
+                (found >= 0).all()
+                for one in self.copies
+                for found in level_numbers(self.schema, one).values()
+            ),
+            "the records agree with every published figure and rule they show": all(
+                agrees(self.published, level_numbers(self.schema, one), one.num_rows, figures=whole)
+                for one in self.copies
+            ),
+        }
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.copies[0].column_names)
+        promise = self.guarantee.tradeoff.words
+        return f"SyntheticRelease({self.name!r}: {len(self.copies)} x ({columns}); {promise})"
+
+
+def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:
+    """Level numbers of records; negative where the schema knows none."""
+    found = {}
+    for name in records.column_names:
+        attribute, column = schema.attribute(name), records[name].combine_chunks()
+        levels = codes(attribute, column)
+        unknown = _without_number(attribute)
+        if unknown:
+            empty = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+            levels = np.where(empty, unknown[0], levels)
+        found[name] = levels
+    return found
+
+
+def agrees(
+    published: Invariants, levels: Mapping[str, Ints], records: int, *, figures: bool
+) -> bool:
+    """Whether records keep the rules, and the figures if they are of all people, that they show.
+
+    Statements about their columns, told apart as far as their values tell them.
+    """
+    schema = published.schema
+    if any((one < 0).any() for one in levels.values()):
+        return False
+    clear = {name for name in levels if len(_without_number(schema.attribute(name))) < 2}
+    rules = [s for s in published.zeros if set(Cells(schema, (s,)).bases) <= clear]
+    told: list[tuple[Statement, Ints | None]] = [(rule, None) for rule in rules]
+    if figures:
+        seen = shown(published, clear)
+        told += zip(seen.statements, seen.values or (None,) * len(seen.statements), strict=True)
+    for statement, figure in told:
+        bases = Cells(schema, (statement,)).bases
+        counts = np.zeros([schema.attribute(name).size for name in bases], dtype=np.int64)
+        np.add.at(counts, tuple(levels[name] for name in bases), 1)
+        if not bases:
+            counts[...] = records
+        if not Invariants(schema, (statement,), (figure,)).holds_for(Table(schema, bases, counts)):
+            return False
+    return True
+
+
+def _without_number(attribute: Attribute) -> list[int]:
+    """Levels of a numeric attribute that have no number, so that a record of theirs is empty."""
+    if attribute.kind == "categorical":
+        return []
+    return list(range(len(attribute.intervals), attribute.size))
+
+
+def records_table(
+    schema: Schema,
+    names: Sequence[str],
+    codes: Mapping[str, Ints],
+    generator: np.random.Generator,
+) -> Any:
+    """Level numbers as an Arrow table in the schema's types.
+
+    Categories are text, whole numbers int64, other numbers float64. A value of a bin is uniform in
+    it (its end, where it is open); a level without a number is null.
+    """
+    import pyarrow as pa
+
+    columns = {name: _column(schema.attribute(name), codes[name], generator) for name in names}
+    return pa.table(columns)
+
+
+def expected_copy(file: str, schema: Schema, names: Sequence[str], records: int | None) -> Expected:
+    """What the file of one copy must hold; None records: as many as it has."""
+    import pyarrow as pa
+
+    attributes = [schema.attribute(name) for name in names]
+    columns = pa.schema([(one.name, _arrow_type(one)) for one in attributes])
+    labels = (label for one in attributes for label in one.levels)
+    return Expected(
+        file, columns, records, max((len(label.encode()) for label in labels), default=0)
+    )
+
+
+def _arrow_type(attribute: Attribute) -> Any:
+    """Categories are text, whole numbers int64, other numbers float64."""
+    import pyarrow as pa
+
+    if attribute.kind == "categorical":
+        return pa.string()
+    return pa.int64() if attribute.whole else pa.float64()
+
+
+def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -> Any:
+    import pyarrow as pa
+
+    if attribute.kind == "categorical":
+        labels = np.asarray(attribute.levels, dtype=object)
+        return pa.array(labels[codes], type=pa.string())
+    values = values_within(attribute, codes, generator)
+    missing = np.isnan(values)
+    return pa.array(np.where(missing, 0, values), mask=missing).cast(_arrow_type(attribute))
+
+
+def as_parquet(table: Any) -> bytes:
+    """An Arrow table as the bytes of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def dictionary(schema: Schema, names: Sequence[str]) -> bytes:
+    """The data dictionary as CSV: one row per level, its type, interval and how it is written."""
+    header = ["column", "type", "level", "from", "below", "written_as"]
+    return rows_csv([header, *dictionary_rows(schema, names)]).encode()
+
+
+def dictionary_rows(schema: Schema, names: Sequence[str]) -> list[list[str]]:
+    """The rows of the data dictionary."""
+    return [
+        [name, type_of(attribute), level, *_meaning(attribute, at)]
+        for name in names
+        for attribute in (schema.attribute(name),)
+        for at, level in enumerate(attribute.levels)
+    ]
+
+
+def type_of(attribute: Attribute) -> str:
+    """What a column of a synthetic file holds: text, whole number or number."""
+    if attribute.kind == "categorical":
+        return "text"
+    return "whole number" if attribute.whole else "number"
+
+
+def _meaning(attribute: Attribute, at: int) -> tuple[str, str, str]:
+    """From, below, and how a record of this level is written."""
+    if attribute.kind == "categorical":
+        return "", "", "its label"
+    if at >= len(attribute.intervals):
+        return "", "", "missing (empty in CSV, null in Parquet)"
+    low, high = attribute.intervals[at]
+    first, below = ("" if end is None else written(end) for end in (low, high))
+    if low is None:
+        return first, below, "the last number below the end of the interval"
+    if high is None:
+        return first, below, "the finite end of the interval"
+    alone = attribute.kind == "integers" or (attribute.whole and high - low == 1)
+    return first, below, "its value" if alone else "a value uniform in the interval"

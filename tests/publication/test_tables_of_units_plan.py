@@ -1,0 +1,145 @@
+"""Tables that count units, from check to verified bundle, and beside tables of rows in a ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import congenial
+from congenial.errors import CongenialError, MandateError
+from congenial.kinds.figure_costs import figure_costs
+from congenial.mechanisms.single_table_release import Release
+from congenial.pairs.several_rows import SeveralRows
+from congenial.pairs.tables_of_units import TablesOfUnits
+from congenial.privacy.composition import joint_loss
+from congenial.publication import verification, workflow
+from congenial.publication.plan import Plan
+from tests.publication.test_unit_figures_plan import PLAN, written
+
+UNITS = PLAN.replace('name = "tenure"', 'name = "tenure"\nunits = true').replace(
+    'table = ["county", "tenure", "age"]', 'table = ["block", "tenure"]'
+)
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+def test_from_plan_to_verified_bundle(tmp_path: Path) -> None:
+    plan = written(tmp_path, UNITS)
+    workflow.publish(plan)
+    workflow.release(plan, "tenure")
+    bundle = tmp_path / "bundles" / "tenure"
+    assert [check.what for check in verification.verify(bundle) if not check.holds] == []
+    release = congenial.read(bundle)
+    pairs = release.guarantee.adjacency
+    assert isinstance(pairs, TablesOfUnits)
+    assert release.description.units
+    assert release.description.variance == 2 * 4**2 / (2 * 0.5)  # 2 a^2 / (2 rho), a = 1 + k
+    drawn = np.asarray(release.values)
+    assert drawn.shape == (3, 2)
+    assert drawn.sum(axis=1).tolist() == release.published.values[0].tolist()  # households kept
+    assert int(drawn.sum()) == 150
+    promise = release.guarantee.explain()
+    assert "Published exactly: People by county; Households by block." in promise
+    assert "People by county" in (bundle / "published.csv").read_text()
+    assert "counts of units (not of their rows)" in (bundle / "report.html").read_text()
+
+
+def test_rows_and_units_in_one_ledger_add_up(tmp_path: Path) -> None:
+    plan = written(tmp_path, UNITS)
+    workflow.publish(plan)
+    for name in ("ages", "tenure"):
+        workflow.release(plan, name)
+    ledger = workflow.open_ledger(plan, create=False)
+    assert ledger is not None
+    assert isinstance(ledger.adjacency, SeveralRows)
+    spent = ledger.spent()
+    assert float(spent.rho) == pytest.approx(1.0)
+    each = [joint_loss([one.description], ledger.adjacency).rho for one in ledger.entries()]
+    assert spent.rho == sum(each)
+
+
+def test_a_later_figure_reprices_tables_of_units_over_the_new_look_alikes(tmp_path: Path) -> None:
+    """Old people by county: more households must change, and the promise of before says so."""
+    plan = written(tmp_path, UNITS)
+    workflow.publish(plan)
+    workflow.release(plan, "tenure")
+    more = UNITS.replace(
+        "[[release]]",
+        """"Old people" = { count = "age = '65+'", by = ["county"] }\n\n[[release]]""",
+        1,
+    )
+    (tmp_path / "plan.toml").write_text(more)
+    with pytest.raises(CongenialError, match="weakens what earlier releases promise"):
+        workflow.publish(Plan.load(tmp_path / "plan.toml"))
+
+
+def test_check_prices_figures_of_both_kinds(tmp_path: Path) -> None:
+    plan = written(tmp_path, UNITS)
+    costs = {one.label: one for one in figure_costs(workflow.check(plan).releases[1].mechanism)}
+    assert set(costs) == {"People by county", "Households by block"}
+    assert costs["Households by block"].loss_without is None  # people by county need them
+
+
+def test_other_rows_than_those_published_are_refused(tmp_path: Path) -> None:
+    """The households stay, one of them has another member."""
+    plan = written(tmp_path, UNITS)
+    workflow.publish(plan)
+    text = (tmp_path / "people.csv").read_text()
+    first = text.splitlines()[1]
+    sizes = text.count(first.split(",")[0] + ",")
+    assert sizes < 3
+    (tmp_path / "people.csv").write_text(text + first + "\n")
+    with pytest.raises(MandateError, match="do not agree with the published figures"):
+        workflow.release(plan, "tenure")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('table = ["block", "tenure"]', 'table = ["tenure", "age"]', "cannot show 'age'"),
+        (", units = true }", " }", "number of units"),
+        ('table = ["block", "tenure"]', 'table = ["block"]', "nothing is left to protect"),
+        ("units = true\ntable", 'units = true\nby = ["block"]\ntable', "by is for tables of rows"),
+    ],
+)
+def test_what_is_no_table_of_units_is_refused(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    assert old in UNITS
+    with pytest.raises(CongenialError) as told:
+        workflow.check(written(tmp_path, UNITS.replace(old, new)))
+    assert words in str(told.value)
+
+
+def test_units_need_several_rows_under_figures(tmp_path: Path) -> None:
+    text = UNITS[: UNITS.index("[publish]")] + UNITS[UNITS.index("[[release]]") :]
+    with pytest.raises(CongenialError, match="units = true is for units that own several rows"):
+        workflow.check(written(tmp_path, text))
+
+
+def test_plans_without_the_key_keep_their_digest(tmp_path: Path) -> None:
+    said = PLAN.replace('name = "tenure"', 'name = "tenure"\nunits = false')
+    assert Plan.parse(said, tmp_path).digest == Plan.parse(PLAN, tmp_path).digest
+
+
+def test_households_by_size(tmp_path: Path) -> None:
+    """Counts of counts: sizes are counted, not read, and add up to households by county."""
+    text = UNITS.replace('["block", "tenure"]', '["county", "size"]').replace(
+        "age = {", 'size = { integers = [1, 3], of = "unit size" }\nage = {'
+    )
+    plan = written(tmp_path, text)
+    workflow.publish(plan)
+    workflow.release(plan, "tenure")
+    bundle = tmp_path / "bundles" / "tenure"
+    assert [check.what for check in verification.verify(bundle) if not check.holds] == []
+    release = congenial.read(bundle)
+    assert isinstance(release, Release)
+    assert np.asarray(release.values).shape == (2, 3)
+    blocks = release.published.values
+    assert blocks is not None
+    assert np.asarray(release.values).sum(axis=1).tolist() == [
+        int(blocks[0][:2].sum()),
+        int(blocks[0][2]),
+    ]
