@@ -353,42 +353,9 @@ class Invariants:
         Decided by linear programming over merged cells: bounds, structural zeros and, once they are
         known, published figures.
         """
-        if self.of_units is not None and self.of_units.clash:
-            return self.of_units.clash
-        able = [s for s in self.statements if s.relation != "=" or self.values is not None]
-        if not able or self._agrees() or self._feasible(able):
-            return ()
-        for statement in list(able):  # deletion filter: keep only what is needed to clash
-            rest = [s for s in able if s is not statement]
-            if not self._feasible(rest):
-                able = rest
-        return tuple(s.label for s in able)
+        from congenial.figures.clash import smallest_clash
 
-    def _agrees(self) -> bool:
-        """Whether exact arithmetic alone settles that some table has the published figures."""
-        totals = self.atom_totals
-        return not self.bounds and totals is not None and bool(np.all(totals >= 0))
-
-    def _feasible(self, statements: Sequence[Statement]) -> bool:
-        counted = [s for s in statements if s.relation != "zero"]
-        free = ~self.cells.touched([s for s in statements if s.relation == "zero"])
-        classes = self.cells.classes(counted)[free]
-        cells = np.flatnonzero(free)[np.unique(classes, return_index=True)[1]]
-        low, high = [np.zeros(0)], [np.zeros(0)]
-        for statement in counted:
-            figures = self._figures_or_bound(statement)
-            low.append(np.full(len(figures), -np.inf) if statement.relation == "<=" else figures)
-            high.append(np.full(len(figures), np.inf) if statement.relation == ">=" else figures)
-        matrix = self.cells.matrix(counted, cells)
-        return lattice.feasible(matrix, np.concatenate(low), np.concatenate(high))
-
-    def _figures_or_bound(self, statement: Statement) -> Any:
-        if statement.relation == "=":
-            assert self.values is not None
-            figures = self.values[self.statements.index(statement)]
-            assert figures is not None
-            return figures.reshape(-1).astype(float)
-        return np.full(self.schema.size(statement.by), float(statement.bound or 0))
+        return smallest_clash(self)
 
     def refuse_clash(self) -> None:
         """Raise MandateError, naming the statements, when no table of counts satisfies them all."""
