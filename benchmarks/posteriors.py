@@ -1,9 +1,9 @@
 """Posteriors where figures cross: seconds and effective draws per second, and what `check` says.
 
 One table of 3 states x 2 sexes x 23 ages (138 cells) and four tables of 24 areas measured at once
-(1,104 cells), much as in `congenial demo`: population, women and voting age of every area exact.
-CPU seconds of one core for 4,000 draws, warm-up included; the first run of each compiles and is
-left out.
+(1,104 cells), much as in `congenial demo`: population, women and voting age of every area are
+exact. CPU seconds of one core for 4,000 draws, warm-up included; the first run of each compiles and
+is left out.
 
 Run `python -m benchmarks posteriors`; some minutes.
 """

@@ -124,3 +124,12 @@ def test_the_number_of_rows_of_a_unit_needs_no_column(stored: str, tmp_path: Pat
 def test_a_size_is_a_number() -> None:
     with pytest.raises(SchemaError, match="a number, and has labels"):
         Schema.from_dict({"size": {"levels": ["1", "2"], "of": "unit size"}})
+
+
+def test_sizes_are_counted_only_where_they_are_shown() -> None:
+    """A window over all rows is not free: other tables do without."""
+    rows, _ = households()
+    schema = Schema.from_dict(SCHEMA.to_dict() | {"size": {"integers": [1, 4], "of": "unit size"}})
+    with Microdata.open(pa.table(rows), schema, UNIT) as data:
+        assert "OVER" not in data.source_for(schema.axes(["tenure"])).name
+        assert "OVER" in data.source_for(schema.axes(["size"])).name

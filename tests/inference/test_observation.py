@@ -127,10 +127,13 @@ def test_a_margin_that_is_published_is_known():
     assert agrees(posterior, "rate", (1.5 + COUNTS.sum(axis=(1, 2))) / 1.5)
 
 
-def test_sums_that_mix_parts_of_groups_are_refused():
+def test_sums_that_mix_parts_of_groups_are_seen_through_the_finest_cells():
     made, _ = mechanism(GROUPED, COUNTS, (cg.total(by="g"),))
-    with pytest.raises(InferenceError, match="mix parts of several groups"):
-        infer(in_bundle(made, COUNTS), Poisson(by="x"), seed=SEED)
+    seen = observe(in_bundle(made, COUNTS), "x")  # test_finer_cells compares with enumeration
+    assert seen.finer is not None
+    fine, owner = seen.finer
+    assert fine.shape == COUNTS.shape
+    assert np.array_equal(np.bincount(owner, COUNTS.reshape(-1)), seen.y)
 
 
 # ---- what has no density, and what cannot be left out --------------------------------------------

@@ -230,6 +230,17 @@ def test_accuracies_find_the_least_rho(tmp_path: Path) -> None:
     assert max(excess) <= 1 + 1e-6
 
 
+@pytest.mark.parametrize("find", ["rho", "epsilon"])
+def test_tables_without_an_accuracy_are_not_drowned_in_noise(tmp_path: Path, find: str) -> None:
+    """Held to ten times the closest accuracy; sums of a table that has one need nothing."""
+    text = f"accuracy = [\"margin('age') within 10 at 95%\"]\nfind = '{find}'"
+    plan = written(tmp_path, SECTION.replace("rho = 0.5", text), f"[budget]\n{find} = 30\n")
+    told = run("check", plan, "--json")["releases"][0]
+    rows = {tuple(row["table"]): row["standard_deviation"] for row in told["tables"]}
+    assert rows["age",] * 1.95996 / 10 == pytest.approx(1, abs=0.005)
+    assert max(rows.values()) <= 10 * 10 / 1.95996 * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("delta", ["", "delta = 1e-6\n"], ids=["pure", "with delta"])
 def test_accuracies_find_the_least_epsilon(tmp_path: Path, delta: str) -> None:
     """Every cell of the named tables is within what is asked, and half a per cent less is not."""
@@ -311,6 +322,8 @@ def test_tables_can_be_chosen_from_the_schema(tmp_path: Path) -> None:
             "figures fix every table",
         ),
         ("rho = 0.5", 'rho = 1\nkeep = ["height"]', SchemaError, "height"),
+        ("rho = 0.5", "rho = 1\nshares = [1, 2]", PlanError, "shares: goes with table, not with"),
+        ("rho = 0.5", "rho = 1\nwithin = 3", PlanError, "within: unknown key"),
     ],
 )
 def test_plans_that_cannot_be_meant(
@@ -321,10 +334,22 @@ def test_plans_that_cannot_be_meant(
     assert words in " ".join(told.split())
 
 
-def test_infer_says_what_to_use_instead(bundle: Path) -> None:
-    told = refused(bundle, "infer", InferenceError.exit_code, ("--model", "poisson"))
-    assert "release.interval" in told
-    assert "several-tables-at-once" in told
+def test_infer_takes_all_tables_together(bundle: Path) -> None:
+    model = ("--model", "poisson", "--set", "by=state,age", "--set", "draws=400", "--set", "seed=1")
+    told = run("infer", bundle, *model, "--naive", "--json")
+    rows = [row for row in told["summary"] if row["parameter"] == "rate"]
+    estimates = congenial.read(bundle).estimates_of("state", "age").reshape(-1)
+    means = np.array([row["mean"] for row in rows])
+    assert np.all(np.abs(means - estimates) < 4 * np.sqrt(estimates))
+    assert any("equally likely" in note for note in told["notes"])
+    assert "one table" in told["coverage"]["why_not"]
+
+
+def test_check_says_whether_and_how_long_infer_takes(tmp_path: Path) -> None:
+    told = run("check", written(tmp_path), "--json")["releases"][0]["inference"]
+    assert told["works"]
+    assert not told["slow"]
+    assert 0 < told["minutes"] < 1
 
 
 def test_more_common_cells_than_anybody_can_count(tmp_path: Path) -> None:

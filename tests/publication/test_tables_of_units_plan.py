@@ -16,6 +16,7 @@ from congenial.pairs.tables_of_units import TablesOfUnits
 from congenial.privacy.composition import joint_loss
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
 from tests.publication.test_unit_figures_plan import PLAN, written
 
 UNITS = PLAN.replace('name = "tenure"', 'name = "tenure"\nunits = true').replace(
@@ -51,7 +52,7 @@ def test_rows_and_units_in_one_ledger_add_up(tmp_path: Path) -> None:
     workflow.publish(plan)
     for name in ("ages", "tenure"):
         workflow.release(plan, name)
-    ledger = workflow.open_ledger(plan, create=False)
+    ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert isinstance(ledger.adjacency, SeveralRows)
     spent = ledger.spent()

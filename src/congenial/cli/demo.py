@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,16 @@ import typer
 from congenial.cli import check, publish, release, verify
 from congenial.cli.command_options import Json, examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, working
+from congenial.errors import PlanError
 
 FIRST_SEED = 20200401
+
+
+class Engine(StrEnum):
+    """Where records are counted."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -21,6 +30,7 @@ def add_to(app: typer.Typer) -> None:
             "congenial demo",
             "congenial demo --out trial --seed-data 7",
             "congenial demo --areas 10000 --out nation",
+            "congenial demo --areas 10000 --engine spark --out nation",
         )
     )(demo)
 
@@ -38,6 +48,9 @@ def demo(
             min=100, max=10_000_000, help="A nation of so many areas instead, released by parts."
         ),
     ] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Where the records of a nation are counted and drawn.")
+    ] = Engine.DUCKDB,
     as_json: Json = False,
 ) -> None:
     """Generate about 300,000 people and run check, publish, release and verify on them."""
@@ -45,7 +58,7 @@ def demo(
         from congenial.publication.check_document import examine
         from congenial.publication.plan import Plan
 
-        plan = Plan.load(_written(out, seed_data, areas))
+        plan = Plan.load(_written(out, seed_data, areas, engine))
     document: Document = {"folder": str(out), "check": examine(plan)}
     if not as_json:
         paragraph(f"Generated a population and a plan in '{out}'.")
@@ -67,15 +80,19 @@ def demo(
         raise typer.Exit(verify.FAILED)
 
 
-def _written(out: Path, seed: int, areas: int | None) -> Path:
+def _written(out: Path, seed: int, areas: int | None, engine: Engine) -> Path:
     """The plan of a new population."""
     if areas is None:
+        if engine is not Engine.DUCKDB:
+            raise PlanError(
+                f"--engine {engine} is for a nation only.", remedy="Add for example --areas 10000."
+            )
         from congenial.publication.demo_population import write_demo
 
         return write_demo(out, seed)
     from congenial.publication.demo_nation import write_nation
 
-    return write_nation(out, areas, seed)
+    return write_nation(out, areas, seed, engine is Engine.SPARK)
 
 
 def _title(command: str) -> None:

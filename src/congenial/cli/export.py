@@ -18,6 +18,7 @@ def add_to(app: typer.Typer) -> None:
         epilog=examples(
             "congenial export bundles/sex-by-age --to xlsx --out spreadsheet",
             "congenial export bundles/sex-by-age --to sdmx --out sdmx --level 0.9",
+            "congenial export bundles/nation --to datapackage --part 01 --out state-01",
         )
     )(export)
 
@@ -27,6 +28,10 @@ def export(
     to: Annotated[str, typer.Option(help="datapackage, sdmx, xlsx or registry.")],
     out: Annotated[Path, typer.Option(help="The folder to write to; no file is overwritten.")],
     level: Annotated[float, typer.Option(help="Level of the intervals of cells.")] = 0.95,
+    part: Annotated[
+        str | None,
+        typer.Option(help="The tables of one part; without it those above the parts."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a bundle's tables, with intervals of every cell, for other tools. Spends nothing."""
@@ -39,7 +44,7 @@ def export(
 
         chosen = format_called(to)
         digest = read_text(bundle / DIGEST).strip()
-        told = exported_bundle(read(bundle), read_index(bundle), digest, level)
+        told = exported_bundle(read(bundle), read_index(bundle), digest, level, part)
         files = chosen.files(told)
         written = _write(files, out)
     document: Document = {

@@ -81,10 +81,11 @@ class Microdata:
         columns = [*schema.columns]
         if unit.column is not None and unit.column not in columns:
             columns.append(unit.column)
-        opened = _with_sizes(open_source(source, columns), schema, unit)
+        _refuse_sizes_of_nobody(schema, unit)
+        opened = open_source(source, columns)
         try:
-            for attribute in schema.attributes:
-                check_type(attribute, opened.types[attribute.name])
+            for name in schema.columns:
+                check_type(schema.attribute(name), opened.types[name])
         except DataError:
             opened.close()
             raise
@@ -135,8 +136,19 @@ class Microdata:
             flat = self._count_files(plan, progress, resume)
         return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
 
+    def source_for(self, axes: Sequence[Axis]) -> Source:
+        """CONFIDENTIAL: the records, with the number of rows of a unit where an axis is that."""
+        wanted = [axis.base for axis in axes if axis.base in self.schema.sizes]
+        if not wanted:
+            return self.source
+        from congenial.data.derive import RowsOfUnit, derived
+
+        source, unit = self.source, str(self.unit.column)
+        steps = [RowsOfUnit(name, unit) for name in wanted]
+        return source.under(*derived(source.name, source.types, steps, source.dialect))
+
     def _count_by_sql(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> NDArray[np.int64]:
-        source = self.source
+        source = self.source_for(axes)
         rows = source.run(tabulation(axes, self.schema, source.types, source.name, source.dialect))
         counts: NDArray[np.int64] = rows["n"].to_numpy()
         if not counts.size or (not axes and counts[0] == 0):
@@ -151,7 +163,7 @@ class Microdata:
 
     def _plan_count(self, axes: tuple[Axis, ...], resume: Path | None) -> ParquetCount | None:
         """How to count Parquet files without SQL; None where that is not possible or not faster."""
-        files = getattr(self.source, "parquet", ())
+        files = getattr(self.source_for(axes), "parquet", ())
         plan = None
         if files:
             from congenial.data.engines import parquet_count
@@ -243,7 +255,7 @@ class Microdata:
 
     def _coded_units(self, axes: Sequence[Axis]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """CONFIDENTIAL: combinations of levels and their units; checks that a unit's rows agree."""
-        source, column = self.source, str(self.unit.column)
+        source, column = self.source_for(axes), str(self.unit.column)
         own = f"src.{source.dialect.identifier(column)}"
         rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
         found = source.run(units_per_class(column, len(axes), rows, source.dialect))
@@ -286,20 +298,12 @@ class Microdata:
         )
 
 
-def _with_sizes(opened: Source, schema: Schema, unit: Unit) -> Source:
-    """The records with the number of rows of their unit beside them, where the schema has it."""
-    if not schema.sizes:
-        return opened
-    if unit.column is None:
-        opened.close()
+def _refuse_sizes_of_nobody(schema: Schema, unit: Unit) -> None:
+    if schema.sizes and unit.column is None:
         raise DataError(
             f"{schema.sizes[0]!r} is the number of rows of a unit, and no column names the unit.",
             remedy='Name it, for example Unit("household", max_rows=8).',
         )
-    from congenial.data.derive import RowsOfUnit, derived
-
-    steps = [RowsOfUnit(name, unit.column) for name in schema.sizes]
-    return opened.under(*derived(opened.name, opened.types, steps, opened.dialect))
 
 
 def tabulate(

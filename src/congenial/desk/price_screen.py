@@ -133,7 +133,7 @@ def _row(what: str, sums: int | None, row: Mapping[str, Any]) -> dict[str, Any]:
     if "within" in row:
         level = f"{100 * row['level']:.0f} %"
         return {"what": what, "sums": sums_words, "error": row["within"], "kept": level}
-    deviation = row["standard_deviation"]
+    deviation = row["standard_deviation"] if "standard_deviation" in row else row["deviation"]
     return {"what": what, "sums": sums_words, "error": deviation, "kept": "standard deviation"}
 
 

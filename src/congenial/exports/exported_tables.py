@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from congenial.figures.invariants import Invariants
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.tables.intervals import ends
 
 Meaning = Literal["label", "coarser label", "number"]
@@ -93,14 +95,23 @@ class ExportedBundle:
 
 
 def exported_bundle(
-    release: Any, index: dict[str, Any], digest: str, level: float
+    release: Any, index: dict[str, Any], digest: str, level: float, part: str | None = None
 ) -> ExportedBundle:
-    """The tables of a release of any kind that offers some."""
+    """The tables of a release of any kind that offers some; `part`: those of one part only."""
+    if part is not None and not isinstance(release, PartedRelease):
+        raise BundleError(
+            f"a bundle of kind '{release.kind}' is not cut into parts.", remedy="Leave out part."
+        )
     offered = getattr(release, "exported_tables", None)
     if isinstance(release, Release):
         tables: tuple[ExportedTable, ...] = (single_table(release, level),)
     elif isinstance(release, TablesRelease):
-        tables = several_tables(release, level)
+        tables = tuple(
+            printed_table(release.schema, names, _printed(release, at), level)
+            for at, names in enumerate(release.tables)
+        )
+    elif isinstance(release, PartedRelease):
+        tables = parted_tables(release, level, part)
     elif callable(offered):
         tables = tuple(offered(level))
     else:
@@ -122,22 +133,43 @@ def single_table(release: Release, level: float) -> ExportedTable:
     return ExportedTable(release.name, tuple(columns))
 
 
-def several_tables(release: TablesRelease, level: float) -> tuple[ExportedTable, ...]:
-    """Every printed table: whole counts where there are any, estimates and their intervals."""
-    found = []
-    for at, names in enumerate(release.tables):
-        shape = tuple(axis.size for axis in release.schema.axes(names))
-        columns = _labels(release.schema, names, np.indices(shape).reshape(len(shape), -1))
-        counts = release.counts[at]
-        if counts is not None:
-            columns.append(ExportedColumn("count", counts.reshape(-1).tolist(), "number", WHOLE))
-        estimates, deviations = release.estimates[at], release.deviations[at]
-        parts = (estimates, deviations, *ends(estimates, deviations, level))
-        told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
-        for name, values, what in zip(NUMBERS[1:], parts, told, strict=True):
-            columns.append(ExportedColumn(name, values.reshape(-1).tolist(), "number", what))
-        found.append(ExportedTable(" by ".join(names) or "total", tuple(columns)))
-    return tuple(found)
+def parted_tables(
+    release: PartedRelease, level: float, part: str | None
+) -> tuple[ExportedTable, ...]:
+    """The tables above the parts, or those of one part."""
+    places = release.upper if part is None else release.worst
+    if not places:
+        raise BundleError(
+            f"release '{release.name}' has no table above its parts.",
+            remedy=f"Name a part, for example {release.parts.labels[0]!r}.",
+        )
+    return tuple(
+        printed_table(schema, release.tables[at], columns, level)
+        for at, (schema, columns) in ((at, release.numbers(at, part)) for at in places)
+    )
+
+
+def printed_table(
+    schema: Schema, names: tuple[str, ...], columns: Mapping[str, Any], level: float
+) -> ExportedTable:
+    """A printed table: whole counts where there are any, estimates and their intervals."""
+    shape = tuple(axis.size for axis in schema.axes(names))
+    found = _labels(schema, names, np.indices(shape).reshape(len(shape), -1))
+    if columns["count"] is not None:
+        counts = np.reshape(columns["count"], -1).tolist()
+        found.append(ExportedColumn("count", counts, "number", WHOLE))
+    estimates, deviations = columns["estimate"], columns["sd"]
+    parts = (estimates, deviations, *ends(estimates, deviations, level))
+    told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
+    for name, values, what in zip(NUMBERS[1:], parts, told, strict=True):
+        found.append(ExportedColumn(name, np.reshape(values, -1).tolist(), "number", what))
+    return ExportedTable(" by ".join(names) or "total", tuple(found))
+
+
+def _printed(release: TablesRelease, at: int) -> dict[str, Any]:
+    """The numbers of one of several tables."""
+    found = (release.counts[at], release.estimates[at], release.deviations[at])
+    return dict(zip(("count", "estimate", "sd"), found, strict=True))
 
 
 def _labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[ExportedColumn]:

@@ -42,7 +42,8 @@ def run_each(
     except BrokenProcessPool:
         raise DataError(
             "a process that worked on a part was killed or ran out of memory.",
-            remedy="Free memory, choose finer parts or fewer workers; what is finished is kept.",
+            remedy="Free memory, choose finer parts or fewer workers; a script of yours must call "
+            "release below `if __name__ == '__main__':`. What is finished is kept.",
         ) from None
 
 

@@ -14,6 +14,7 @@ from congenial.errors import CongenialError, PlanError, StructureError
 from congenial.kinds.several_tables import TablesSection
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.several_tables_release import showing
+from congenial.pairs.difference_types import DifferenceTypes
 from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.numbers import LARGEST_PARAMETER, number
 from congenial.report.accuracy import Want, least
@@ -21,9 +22,28 @@ from congenial.tables.design import Design
 from congenial.tables.intervals import half_width
 from congenial.tables.joint_estimator import JointEstimator
 
+UNSTATED = 10  # times the least standard deviation asked for: what other tables are held to
 
-def limits_of(section: TablesSection, workload: Workload) -> dict[int, float]:
-    """The largest variance of a cell that each accuracy of a section allows, by table."""
+
+def limits_of(
+    section: TablesSection, workload: Workload, types: DifferenceTypes
+) -> dict[int, float]:
+    """The largest variance of a cell that the accuracies of a section allow, by table.
+
+    The least promise leaves nothing for a table that nobody asked about. If it is no sum of one
+    that somebody did, it is held to `UNSTATED` times the closest one, for a little more.
+    """
+    stated = _stated(section, workload)
+    open_ = [b for b in range(len(workload.tables)) if any(row[b] for row in types.squares)]
+    closest = min((stated[b] for b in open_ if b in stated), default=None)
+    if closest is None:
+        return stated
+    margins = workload.margins
+    sums = {b for b in open_ if any(margins[a].refines(margins[b]) for a in stated)}
+    return {b: UNSTATED**2 * closest for b in open_ if b not in sums} | stated
+
+
+def _stated(section: TablesSection, workload: Workload) -> dict[int, float]:
     assert section.accuracy is not None
     found: dict[int, float] = {}
     for text in section.accuracy:

@@ -43,7 +43,7 @@ def designed(section: TablesSection, asked: TablesProblem) -> Design:
     """How precisely each table is measured."""
     workload, types, model = asked.workload, asked.types, asked.model
     if section.accuracy is not None:
-        limits, figures = limits_of(section, workload), asked.adjacency.figures
+        limits, figures = limits_of(section, workload, types), asked.adjacency.figures
         kept_by: Law = "geometric" if finds_pure(section) else "gaussian"
         found = design_for_cells(workload, types, model, limits, figures, kept_by)
         return refuse_beyond(section, found)

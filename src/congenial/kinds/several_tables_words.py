@@ -6,7 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.shared_words import examine_inference, inference_words, show_promise, show_want
+from congenial.kinds.shared_words import (
+    examine_inference,
+    inference_words,
+    show_promise,
+    show_want,
+)
 
 if TYPE_CHECKING:
     from congenial.kinds.several_tables_offer import TablesCheck

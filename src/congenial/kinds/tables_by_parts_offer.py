@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from congenial.data.source import POSTGRES_SCHEMES
 from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, Tell, planned
@@ -38,6 +39,7 @@ class PartsCheck:
 def build(plan: Setting, section: PartsSection, figures: Invariants) -> PartedTables:
     """The mechanism of one section over the databases that agree with `figures`."""
     refuse_section(section)
+    _refuse_database(plan, section)
     if figures.bounds:
         raise PlanError(
             f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and "
@@ -53,6 +55,15 @@ def build(plan: Setting, section: PartsSection, figures: Invariants) -> PartedTa
     except StructureError as reason:
         what = f"release '{section.name}': {reason.what}"
         raise StructureError(what, remedy=reason.remedy) from None
+
+
+def _refuse_database(plan: Setting, section: PartsSection) -> None:
+    """Parts are counted into files beside the bundle, which no PostgreSQL server writes."""
+    if str(plan.source.address).startswith(POSTGRES_SCHEMES):
+        raise PlanError(
+            f"release '{section.name}': parts are not counted by PostgreSQL.",
+            remedy="Export the records to Parquet files, or leave out parts.",
+        )
 
 
 def _refuse_unknown_level(section: PartsSection, made: PartedTables) -> None:

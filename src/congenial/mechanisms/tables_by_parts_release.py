@@ -16,12 +16,15 @@ import numpy as np
 
 from congenial.data.area_parts import AreaParts
 from congenial.data.arguments import texts
+from congenial.data.schema import Schema
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError
+from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, PartFile, Released, check_level
 from congenial.mechanisms.several_tables_release import BASES
+from congenial.mechanisms.single_table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
@@ -120,11 +123,7 @@ class PartedRelease(Released):
 
         at = self._place(names) if names else 0
         if at in self.upper:
-            if part is not None:
-                raise InferenceError(
-                    f"the table over {said(self.tables[at])} is not cut into parts.",
-                    remedy="Leave out part.",
-                )
+            self._refuse_uncut(at, part)
             return self._form(at).table(self.upper[at])
         if part is not None:
             return self.part_table(at, self.number(part))
@@ -143,15 +142,27 @@ class PartedRelease(Released):
 
     def part_table(self, at: int, number: int) -> Any:
         """The rows of one part of a table; BundleError if the file is another."""
-        form = TableFile(self.parts.schema_of(number), self.tables, at, True, self._is_drawn(at))
+        return self._part_form(at, number).expected.read(self._content(at, number))
+
+    def _part_form(self, at: int, number: int) -> TableFile:
+        schema = self.parts.schema_of(number)
+        return TableFile(schema, self.tables, at, True, self._is_drawn(at))
+
+    def _content(self, at: int, number: int) -> bytes:
         try:
-            content = self._path(at, number).read_bytes()
+            return self._path(at, number).read_bytes()
         except OSError:
             raise BundleError(
                 f"the file of {self.parts.labels[number]!r} cannot be read.",
                 remedy="Get a fresh copy of the bundle.",
             ) from None
-        return form.expected.read(content)
+
+    def _refuse_uncut(self, at: int, part: str | None) -> None:
+        if part is not None:
+            raise InferenceError(
+                f"the table over {said(self.tables[at])} is not cut into parts.",
+                remedy="Leave out part.",
+            )
 
     def number(self, part: str) -> int:
         """The number of a part."""
@@ -183,45 +194,94 @@ class PartedRelease(Released):
 
     # ---- numbers -----------------------------------------------------------------------------
 
-    def count(self, condition: str) -> int:
-        """The printed count of a cell of some table above the parts, or of the total."""
-        at, cells = self._cell(condition)
-        return int(np.asarray(self.upper[at]["count"])[cells][0])
+    def count(self, condition: str, part: str | None = None) -> int:
+        """The printed count of a cell: of a table above the parts, or of one below in a part."""
+        columns, cells = self._cell(condition, part)
+        return int(np.asarray(columns["count"])[cells][0])
 
-    def estimate(self, what: str, /) -> float:
-        """The estimated number of people in a cell of a table above the parts."""
-        return self.interval(what).estimate
+    def estimate(self, what: str, /, part: str | None = None) -> float:
+        """The estimated number of people in one cell of a table, from all tables.
 
-    def interval(self, what: str, /, level: float = DEFAULT_LEVEL) -> Interval:
-        """Interval for the true number of people in a cell of a table above the parts.
+        `congenial.estimate` takes sums above the parts, from the tables drawn there alone.
+        """
+        return self.interval(what, part=part).estimate
 
-        Cells below the parts have theirs in their files, at 90 % (columns low and high).
+    def interval(
+        self, what: str, /, level: float = DEFAULT_LEVEL, part: str | None = None
+    ) -> Interval:
+        """Interval for the true number of people in one cell of a table: above the parts, or with
+        `part` below, where the files of that part are read and no others.
         """
         check_level(level)
-        at, cells = self._cell(what)
-        value, sd = (float(np.asarray(self.upper[at][c])[cells][0]) for c in ("estimate", "sd"))
+        columns, cells = self._cell(what, part)
+        value, sd = (float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "sd"))
         low, high = ends(value, sd, level)
         return Interval(value, float(low), float(high), level, sd == 0, BASES["bound"])
 
-    def _cell(self, condition: str) -> tuple[int, Any]:
-        """The table above the parts of which a condition is one cell."""
+    def intervals(self, names: str | Sequence[str], level: float, part: str | None = None) -> Any:
+        """Intervals for every cell of a table, of one part where it is cut: an Arrow table of
+        estimate, low, high, exact.
+        """
+        import pyarrow as pa
+
+        check_level(level)
+        at = self._place([names] if isinstance(names, str) else names)
+        schema, columns = self.numbers(at, part)
+        low, high = ends(columns["estimate"], columns["sd"], level)
+        found = label_columns(schema, self.tables[at], INTERVAL)
+        for name, values in (("estimate", columns["estimate"]), ("low", low), ("high", high)):
+            found[name] = pa.array(np.reshape(values, -1))
+        return pa.table(found | {"exact": pa.array(np.reshape(columns["sd"] == 0, -1))})
+
+    def measured_tables(self) -> tuple[Release, ...]:
+        """Each table drawn above the parts as a release of its own."""
+        given = (self.guarantee, self.randomness, self.publishable)
+        return tuple(
+            Release(
+                f"{self.name}: {said(one.table)}", one, given[0], self._drawn(one.table), *given[1:]
+            )
+            for one in self.description.measured
+            if self.tables.index(one.table) in self.upper
+        )
+
+    def _drawn(self, names: tuple[str, ...]) -> Any:
+        return self.upper[self.tables.index(names)]["count_as_drawn"]
+
+    def numbers(self, at: int, part: str | None) -> tuple[Schema, Mapping[str, Any]]:
+        """A table's schema and columns, of one part if it is cut into parts."""
+        if at in self.upper:
+            self._refuse_uncut(at, part)
+            return self.schema, self.upper[at]
+        if part is None:
+            raise InferenceError(
+                f"the table over {said(self.tables[at])} is cut into parts.",
+                remedy=f"Name one of them, for example part={self.parts.labels[0]!r}.",
+            )
+        number = self.number(part)
+        form = self._part_form(at, number)
+        return form.schema, form.read({f"{form.name}.parquet": self._content(at, number)})
+
+    def _cell(self, condition: str, part: str | None) -> tuple[Mapping[str, Any], Any]:
+        """The columns of the table of which a condition is one cell, and that cell."""
+        tables = self.upper if part is None else self.worst
+        schema = self.schema if part is None else self.parts.schema_of(self.number(part))
         refusal: PredicateError | None = None
-        for at in self.upper:
+        for at in tables:
             try:
-                cells = select(condition, self.schema, self.tables[at])
+                cells = select(condition, schema, self.tables[at])
             except PredicateError as reason:
                 refusal = reason
                 continue
             if np.count_nonzero(cells) == 1:
-                return at, cells
-        if refusal is not None and not self.upper:
+                return self.numbers(at, part)[1], cells
+        if refusal is not None and not tables:
             raise refusal
         raise self._unanswered(condition)
 
     def _instead(self) -> str:
         return (
-            "Ask for one cell of a table above the parts; dataset() and to_arrow(part=...) have "
-            "count, estimate, sd and a 90 % interval of every cell."
+            "Ask for one cell of a table above the parts, or with part=... of one below them; "
+            "congenial.estimate() takes sums of cells above the parts."
         )
 
     # ---- files -------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ rho = 1
 """
 
 
-def write_nation(folder: Path, areas: int, seed: int) -> Path:
+def write_nation(folder: Path, areas: int, seed: int, on_spark: bool = False) -> Path:
     """Write people/, blocks.csv and plan.toml to a new folder; returns the plan's path."""
     with new_folder(folder):
         (folder / "people").mkdir()
@@ -63,7 +63,8 @@ def write_nation(folder: Path, areas: int, seed: int) -> Path:
                 out.writerows(labels)
                 first += _write_people(folder, state, [row[0] for row in labels], first, seed)
         plan = folder / "plan.toml"
-        plan.write_text(PLAN, encoding="utf-8")
+        source = '"spark:./people"' if on_spark else '"people"'
+        plan.write_text(PLAN.replace('"people"', source, 1), encoding="utf-8")
     return plan
 
 

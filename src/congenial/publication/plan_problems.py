@@ -29,6 +29,11 @@ def first_problem(error: ValidationError, values: dict[str, Any]) -> str:
     where, keys = _place(problem["loc"])
     key = _key(where, values)
     if problem["type"] == "extra_forbidden":
+        kinds = _kinds_with(problem["loc"])
+        if kinds:
+            return (
+                f"{key}: goes with {kinds}, not with {problem['loc'][2]}. Keys: {', '.join(keys)}."
+            )
         near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
         hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
         return f"{key}: unknown key.{hint}"
@@ -44,6 +49,14 @@ def first_problem(error: ValidationError, values: dict[str, Any]) -> str:
     if problem["type"] == "literal_error" and where[-1] == "total":
         rule = "must be true; otherwise leave the entry out"
     return f"{key}{value}: {rule}. See docs/reference/plan.md."
+
+
+def _kinds_with(location: tuple[int | str, ...]) -> str:
+    """The keys of the kinds of release that take a key which this kind does not; empty if none."""
+    if location[:1] != ("release",) or len(location) != 4:
+        return ""
+    told = [kind.key for kind in registry.KINDS if location[3] in kind.section.model_fields]
+    return "" if location[3] in told else " or ".join(told)
 
 
 def _written(value: str | int | Decimal) -> str:

@@ -22,6 +22,7 @@ from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.promise import Law
 
 ROUNDS = 4
+LOOSER = 4.0  # by which a limit that is met easily is relaxed in a round
 NEAR = 1e-3  # of the least factor, where it is found by halving
 ENOUGH = 1.001  # excess of a variance that is met by more of everything
 
@@ -35,15 +36,19 @@ def design_for_cells(
     law: Law = "gaussian",
 ) -> Design:
     """A design whose worst cell of table b has a variance of at most `limits[b]`."""
-    aims = dict(limits)
+    aims, tried = dict(limits), []
     for _ in range(ROUNDS):
         found = design_for_accuracy(workload, types, model, aims, law)
         excess = _excess(found, limits, figures)
-        if max(excess.values()) <= ENOUGH:
+        if law == "geometric":  # a design knows bounds of variances only: they may be far apart
+            tried.append(_least(found, limits, figures))
+            aims = {b: aim / max(excess[b], 1 / LOOSER) for b, aim in aims.items()}
+        elif max(excess.values()) <= ENOUGH:
             break
-        aims = {b: aim / max(1.0, excess[b]) for b, aim in aims.items()}
-    if law == "geometric":
-        return _least(found, limits, figures)
+        else:
+            aims = {b: aim / max(1.0, excess[b]) for b, aim in aims.items()}
+    if tried:
+        return min(tried, key=lambda one: one.promise)
     return _more(found, max(1.0, *_excess(found, limits, figures).values()))
 
 

@@ -28,10 +28,10 @@ def count_parts(data: Microdata, parts: AreaParts, names: Sequence[str], folder:
 
     Raises DataError for what the schema refuses and for empty data; checks the unit first.
     """
-    source = data.source
     data.check_unit()
     folder.mkdir(mode=0o700, parents=True)
     axes = data.schema.axes(names)
+    source = data.source_for(axes)
     cells = tabulation(axes, data.schema, source.types, source.name, source.dialect)
     source.copy(partial(_placed, parts, names, cells), _areas(parts), folder, "part")
     _refuse_found(folder, data, names)

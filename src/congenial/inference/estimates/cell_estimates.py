@@ -19,6 +19,7 @@ from congenial.figures.invariants import Invariants
 from congenial.mechanisms.mechanism import ErrorLaw
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 
 Floats = NDArray[np.float64]
 Weights = Any  # scipy.sparse.csr_array
@@ -91,7 +92,7 @@ class CellEstimates(Protocol):
 
 def cell_estimates(release: Any) -> CellEstimates:
     """The cells that a release estimates; refused in words where it has none."""
-    if isinstance(release, Release | TablesRelease):
+    if isinstance(release, Release | TablesRelease | PartedRelease):
         # Kept with the release, as a cached property would be: simulated noise is used again.
         if "_cell_estimates" not in vars(release):
             vars(release)["_cell_estimates"] = _of_tables(release)
@@ -108,16 +109,23 @@ def cell_estimates(release: Any) -> CellEstimates:
     )
 
 
-def _of_tables(release: Release | TablesRelease) -> CellEstimates:
-    """The cells of one table, or of several that were drawn together."""
+def _of_tables(release: Release | TablesRelease | PartedRelease) -> CellEstimates:
+    """The cells of one table, or of several that were drawn together (above the parts, if any)."""
     from congenial.inference.estimates.combined_estimates import CombinedEstimates
     from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
 
     if isinstance(release, Release):
         return SingleTableEstimates(release)
     tables = tuple(SingleTableEstimates(one) for one in release.measured_tables())
+    if not tables:
+        raise InferenceError(
+            f"release '{release.name}' has no table that was drawn above its parts.",
+            remedy="Ask for one cell with release.interval(condition, part=...).",
+        )
     if len(tables) == 1:
         return tables[0]
+    if isinstance(release, PartedRelease):
+        return CombinedEstimates(tables)
     known = zip(release.tables, release.estimator.measurements.precisions, strict=True)
     precisions = dict(known)
     return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables))

@@ -24,7 +24,7 @@ from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, ScaledLaw, Weights
-from congenial.tables.estimate import choose_inverse, estimate, finest
+from congenial.tables.estimate import choose_inverse, estimate
 from congenial.tables.inverse import Inverse
 from congenial.tables.measurements import Measurements
 
@@ -127,8 +127,8 @@ class CombinedEstimates:
         """For each table, the weights with which its values enter linear combinations."""
         measured = self._measurements
         dense = np.asarray(weights.todense(), dtype=float).reshape(-1, *_shape(self.finest))
-        rows = self._by_attribute(dense, self.axes)
-        solved = self._inverse.apply([(finest(measured), rows)])
+        margin = measured.margin(self.axes)  # coarser than the cells where figures are finer
+        solved = self._inverse.apply([(margin, self._by_attribute(dense, margin))])
         for i, table in enumerate(self.tables):
             margin = measured.margins[i]
             found = measured.precisions[i] * solved.totals(margin)
@@ -137,10 +137,9 @@ class CombinedEstimates:
     def _places(self, axes: tuple[str, ...]) -> list[int]:
         return [self._measurements.names.index(self.schema.axis(name).base) for name in axes]
 
-    def _by_attribute(self, rows: Floats, axes: tuple[str, ...]) -> Floats:
-        places = self._places(axes)
+    def _by_attribute(self, rows: Floats, margin: Margin) -> Floats:
+        places = self._places(self.axes)
         order = sorted(range(len(places)), key=places.__getitem__)
-        margin: Margin = finest(self._measurements)
         return rows.transpose([0, *(1 + i for i in order)]).reshape(-1, *margin.shape)
 
     def _by_axis(self, rows: Floats, axes: tuple[str, ...]) -> Floats:
