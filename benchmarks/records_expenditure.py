@@ -28,7 +28,7 @@ from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.synthesis.utility_report import utility_report
 
 SEEDS = (20261117, 20261118)
-QUARTERS = (1, 5, 10)
+QUARTERS = (2, 4, 7)  # not 1, 5 and 10, on which the default share of one-way tables was chosen
 EPSILONS = (Fraction(1, 2), Fraction(2), Fraction(8))
 BINS = [
     -200_000,
