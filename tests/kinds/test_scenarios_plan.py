@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from fractions import Fraction
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,6 +14,7 @@ from scipy import stats
 from congenial.errors import CongenialError, DataError, GuaranteeError
 from congenial.publication import bundle, workflow
 from congenial.publication.check_document import examine
+from congenial.publication.json_schema import plan_schema
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
@@ -90,6 +93,15 @@ def test_listed_databases_say_how_far_one_answer_moves_them(tmp_path):
     assert "even, odd" in told["promise"]
     folder = workflow.release(plan, "t", randomness=SeededRandomness(3)).folder
     assert all(check.holds for check in verify(folder) if "random" not in check.what)
+
+
+@pytest.mark.parametrize("scenarios", [CLOSE, ANONYMOUS, DEPENDENT, LISTED])
+def test_editors_know_what_may_be_written(scenarios):
+    checker = jsonschema.Draft202012Validator(plan_schema())
+    good = tomllib.loads(PLAN.replace("SCENARIOS", scenarios))
+    assert list(checker.iter_errors(good)) == []
+    bad = tomllib.loads(PLAN.replace("SCENARIOS", scenarios.replace("believe", "belief")))
+    assert list(checker.iter_errors(bad)) != []
 
 
 def test_a_public_rule_that_does_not_hold_is_refused_without_the_count(tmp_path):

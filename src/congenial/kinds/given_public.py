@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from congenial.kinds.kind import NamedSection, Positive, exact
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
@@ -32,6 +32,30 @@ GRAMMAR = (
     f"{{ believe = '{LISTED}', file = 'beliefs.csv' }}, or {{ distance = 2 }} where Delta_z is "
     "assumed; because = '...' may be added to the first and the last"
 )
+
+
+def _form(required: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """One way to write `scenarios`, for editors that check a plan while it is written."""
+    return {
+        "type": "object",
+        "properties": required | more,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+_TEXT, _COUNT = {"type": "string"}, {"type": "integer", "minimum": 1}
+_NUMBER = {"type": "number", "exclusiveMinimum": 0}
+_PEOPLE = {"of": _TEXT, "people": _COUNT}
+_PAIR = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
+FORMS = [
+    _form({"believe": {"const": INDEPENDENT}}, because=_TEXT),
+    _form({"distance": _NUMBER}, because=_TEXT),
+    _form({"believe": {"const": ANSWERS}, **_PEOPLE, "k_anonymity": _COUNT}),
+    _form({"believe": {"const": ANSWERS}, **_PEOPLE, "t_closeness": _NUMBER, "target": _NUMBER}),
+    _form({"believe": {"const": DEPENDENT}, **_PEOPLE, "chances": _PAIR}),
+    _form({"believe": {"const": LISTED}, "file": _TEXT}),
+]
 
 
 @dataclass(frozen=True)
@@ -149,7 +173,7 @@ class ScenariosSection(NamedSection):
     """[[release]] with `scenarios`: a table of counts, protected given what is public already."""
 
     table: list[str] = Field(min_length=1)
-    scenarios: Annotated[AnyBelief, BeforeValidator(belief)]
+    scenarios: Annotated[AnyBelief, BeforeValidator(belief), WithJsonSchema({"anyOf": FORMS})]
     given: list[str] = []
     base_measure: Annotated[str | PriorCounts, BeforeValidator(_base_measure)] = "congenial"
     loss: Literal["l1", "l2"] = "l1"

@@ -28,7 +28,7 @@ _ATTRIBUTE: dict[str, Any] = {
         "within": {"type": "object", "additionalProperties": _LABELS},
         "missing": _TEXT,
         "other": _TEXT,
-        "of": _TEXT,
+        "of": {"enum": ["unit", "unit size"]},
         "label": _TEXT,
         "labels": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
     },
