@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 DATA ?=
 
+# Tests run in two processes: each does its linear algebra in one thread.
+test audit: export OPENBLAS_NUM_THREADS = 1
+
 .PHONY: demo test debian types spark lint audit bench docs lock clean
 
 demo: $(VENV)/.run
