@@ -18,7 +18,7 @@ from congenial.data.rational import fraction
 from congenial.errors import BundleError, InferenceError, SchemaError, StructureError
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
-from congenial.mechanisms.released import LEVEL, Interval
+from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.mechanisms.single_table_release import Release
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
@@ -154,6 +154,7 @@ class TableRecordsRelease(RecordCopies):
         """Interval for the number of people who meet a condition, from the measured table with the
         least noise that can tell them.
         """
+        check_level(level)
         for table in self.tables_about(parse(condition, self.schema).bases):
             with suppress(SchemaError, StructureError, InferenceError):
                 return table.interval(condition, level)
