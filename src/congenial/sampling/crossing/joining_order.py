@@ -29,8 +29,7 @@ Rows = list[list[Fraction]]
 _MOST_DIMENSIONS = 3
 _MOST_STATES = 1 << 25  # entries of all messages of one component
 _MOST_WORK = 1 << 34  # terms summed for one component
-_LOOK_AHEAD = 40  # atoms of a component up to which ties are looked into
-_FEW = 12  # atoms of a component up to which the best one is looked for at every step
+_FEW = 40  # atoms of a component up to which the best one is looked for at every step
 _MOST_TRIED = 60  # atoms, beyond which an order is found at once or not at all
 _MOST_FREEDOM = 30  # free totals of a component
 REMEDY = (
@@ -249,7 +248,7 @@ def _best_at_every_step(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[
     while left:
         sizes = {a: _dimension(rows, [*joined, a], atoms) for a in left}
         ties = [a for a in left if sizes[a] == min(sizes.values())]
-        if len(ties) > 1 and atoms <= _LOOK_AHEAD:
+        if len(ties) > 1 and atoms <= _FEW:
             later = {
                 a: min(
                     (_dimension(rows, [*joined, a, b], atoms) for b in left if b != a), default=0
