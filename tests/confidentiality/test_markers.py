@@ -92,6 +92,8 @@ def test_no_marker_leaves_a_failing_run(
 ) -> None:
     if wrong == "level" and '"sex"' not in scene.plan:
         pytest.skip("the release does not look at that column")
+    if wrong == "number" and "between = [" in scene.plan:
+        pytest.skip("numbers beyond `between` are not refused: they count as its nearest end")
     if scene.columns is many:  # a small table is enough to fail
         scene = replace(scene, columns=lambda: people(400))
     plan = scene.write(tmp_path, WRONG[wrong])
