@@ -30,7 +30,7 @@ from tests.plain_reports import plain_reports
 HERE = Path(__file__).parent / "written_by_0_1_0"
 SEED = 41
 NAMES = sorted(path.stem for path in HERE.glob("*.json"))
-SLOW = ("crossing", "entangled", "bounds", "two-margins", "weighted")  # tens of seconds each
+SLOW = ("entangled", "bounds", "two-margins", "weighted")  # many seconds each
 DRAWN = [
     pytest.param(name, marks=pytest.mark.audit if name in SLOW else ())
     for name in NAMES

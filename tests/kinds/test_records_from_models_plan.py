@@ -267,7 +267,7 @@ def test_rows_of_a_person(tmp_path):
         ("epsilon = 8", "epsilon = 8\ndelta = 1e-6", "leave delta out"),
         ("epsilon = 8", "epsilon = 8\nrecords = 10", "cannot agree with figures"),
         ("epsilon = 8", 'epsilon = 8\nmechanism = "local"', "only certified synthesis"),
-        ("epsilon = 8", 'epsilon = 8\ntable = ["region"]', "unknown key"),
+        ("epsilon = 8", 'epsilon = 8\ntable = ["region"]', "goes with model"),
         ("epsilon = 8", 'epsilon = 8\npublic = ["kids"]', "named twice, or is public"),
         ('scale = "root", share = 2', 'weighting = "min-max"', "min-max"),
         ('kind = "normal", scale = "root"', 'kind = "mixture"', "has no certificate"),

@@ -130,7 +130,7 @@ def test_what_fails_after_the_draw_is_counted(
 ) -> None:
     """Negative control: without the rehearsal the same fault spends."""
     plan = ready(tmp_path, CROSSING.replace("epsilon = 0.1", "epsilon = 0.02"))
-    monkeypatch.setattr(single_table_offer, "rehearse", lambda _: "cells")
+    monkeypatch.setattr(single_table_offer, "rehearse", lambda _, **__: "cells")
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))

@@ -125,7 +125,7 @@ def test_rules_hold_for_the_values_too():
 
 
 @pytest.mark.parametrize(
-    ("mandates", "public", "error"),
+    ("figures", "public", "error"),
     [
         ((margin("g"),), ("g", "s", "k"), MandateError),
         ((margin("g"),), (), MandateError),

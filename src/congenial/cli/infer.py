@@ -23,7 +23,6 @@ from congenial.cli.output import (
     working,
 )
 from congenial.errors import InferenceError
-from congenial.kinds.shared_words import duration
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due
@@ -117,6 +116,8 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
 
     Where no spinner is shown, a line every minute says how far a long run is.
     """
+    from congenial.kinds.shared_words import duration
+
     told: float | None = None
 
     def tell(done: int, of: int, seconds: float) -> None:

@@ -56,7 +56,8 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
     name = "records from tables"
     section = TableRecordsSection
     instead: ClassVar[str] = (
-        "Use `congenial estimate`: it answers from the measured tables, with intervals."
+        "Use `congenial estimate`, which answers from the measured tables, with intervals: "
+        "docs/how-to/records-from-tables."
     )
 
     def offers(self) -> Offers:
