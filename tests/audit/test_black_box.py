@@ -169,7 +169,10 @@ def test_a_million_draws(case, attempt):
     assert not found.violated
     attempt("black box", pairs=len(found.pairs), draws=len(found.pairs) * found.draws)
     priced = mechanism.description.nonnegative or mechanism.description.levels
-    if not priced and draws == 1_000_000:  # whose promise is attained
+    # Losses in the length or the largest entry come near their bound in few directions only:
+    # tests/mechanisms/test_norm_noise.py has the defects for those.
+    attained = not priced and mechanism.description.norm in ("l1", "l2", "gauge")
+    if attained and draws == 1_000_000:
         less = black_box(
             weaker(mechanism), target.tradeoff, pairs=4, draws=draws, randomness=SeededRandomness(1)
         )

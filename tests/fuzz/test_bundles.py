@@ -39,7 +39,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def attack(good: dict[str, Path], data: Any) -> None:
     """One forged bundle: a document or a file of it changed, its digests made to fit."""
     bundle = good[data.draw(st.sampled_from(sorted(good)))]
-    files = sorted(file.name for file in bundle.iterdir() if file.name != DIGEST)
+    inside = (file for file in bundle.rglob("*") if file.is_file() and file.name != DIGEST)
+    files = sorted(file.relative_to(bundle).as_posix() for file in inside)
     if data.draw(st.booleans()):
         name = data.draw(st.sampled_from([name for name in DOCUMENTS if name in files]))
         tree = data.draw(mutated_json(json.loads((bundle / name).read_bytes())))
