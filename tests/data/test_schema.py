@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from congenial.data.attribute import exact, written
+from congenial.data.rational import exact, written
 from congenial.data.schema import Attribute, Axis, Schema
 from congenial.errors import SchemaError
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from decimal import Decimal
-from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal
@@ -19,75 +17,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.rational import Number, exact, written
 from congenial.errors import SchemaError
 
 Kind = Literal["categorical", "bins", "integers"]
-Number = int | Fraction
 Interval = tuple[Number | None, Number | None]
 
 REFUSE = "refuse"
 MAX_LEVELS = 10_000_000
 OWNERS = ("row", "unit", "unit size")  # whose an attribute is; the last is counted, not read
-
-
-def exact(value: object, where: str) -> Number:
-    """Return `value` as an exact number: an `int` where it is whole, otherwise a `Fraction`.
-
-    A float is read as the shortest decimal that prints it, because 0.1 in a plan file means one
-    tenth. Text may be a decimal ("0.1") or a ratio ("1/3"). Raises SchemaError for anything else
-    and for numbers of 2^63 or more, which no database column compares exactly.
-
-    >>> exact(0.1, "edges"), exact("2.50", "edges"), exact(3.0, "edges")
-    (Fraction(1, 10), Fraction(5, 2), 3)
-    """
-    if type(value) is int and -(2**63) < value < 2**63:
-        return value  # the common case, quickly: there may be millions of edges
-    try:
-        number = _fraction(value)
-    except (ValueError, ArithmeticError):  # decimal's and fractions' own errors are among these
-        number = None
-    if number is None or abs(number) >= 2**63:
-        raise SchemaError(
-            f"{where}: {str(value)[:40]!r} is not a finite number below 2^63.",
-            remedy="Write a whole number or a decimal.",
-        )
-    return number.numerator if number.denominator == 1 else number
-
-
-def _fraction(value: object) -> Fraction | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, Fraction)):
-        return Fraction(value)
-    if isinstance(value, (float, Decimal, str)):
-        text = repr(value) if isinstance(value, float) else str(value)
-        top, *bottom = text.split("/")
-        # A long text or a large exponent would make an astronomically large integer.
-        if len(text) > 60 or abs(Decimal(top).adjusted()) > 60:
-            return None
-        return Fraction(text) if bottom else Fraction(Decimal(top))
-    return None
-
-
-def written(number: Number) -> str:
-    """Write an exact number: decimal where that is finite, otherwise as a ratio.
-
-    >>> written(5), written(Fraction(5, 2)), written(Fraction(1, 3))
-    ('5', '2.5', '1/3')
-    """
-    if isinstance(number, int):
-        return str(number)
-    rest, digits = number.denominator, 0
-    for prime in (2, 5):
-        power = 0
-        while rest % prime == 0:
-            rest //= prime
-            power += 1
-        digits = max(digits, power)
-    if rest != 1:
-        return f"{number.numerator}/{number.denominator}"
-    scaled = str(abs(number.numerator) * 10**digits // number.denominator).zfill(digits + 1)
-    return f"{'-' if number < 0 else ''}{scaled[:-digits]}.{scaled[-digits:]}"
 
 
 def check_name(name: object, what: str) -> str:

@@ -37,7 +37,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.attribute import Attribute, Axis, Number, written
+from congenial.data.attribute import Attribute, Axis
+from congenial.data.rational import Number, written
 from congenial.data.schema import Schema, near
 from congenial.errors import PredicateError, SchemaError
 

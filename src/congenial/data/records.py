@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from congenial.data.attribute import REFUSE, Attribute, Number, axis_of
+from congenial.data.attribute import REFUSE, Attribute, axis_of
 from congenial.data.predicate import Predicate
+from congenial.data.rational import Number
 from congenial.data.schema import Schema
 from congenial.data.source import guarded
 from congenial.data.sql import Refusal, rule_code, steps

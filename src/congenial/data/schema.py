@@ -19,16 +19,8 @@ from typing import Any
 from congenial._notebook import grid
 from congenial.data.about import KEY, About
 from congenial.data.arguments import expect, texts
-from congenial.data.attribute import (
-    MAX_LEVELS,
-    REFUSE,
-    Attribute,
-    Axis,
-    Number,
-    axis_of,
-    refuse_repeats,
-    written,
-)
+from congenial.data.attribute import MAX_LEVELS, REFUSE, Attribute, Axis, axis_of, refuse_repeats
+from congenial.data.rational import Number, written
 from congenial.errors import DataError, SchemaError
 
 __all__ = ["Attribute", "Axis", "Schema"]

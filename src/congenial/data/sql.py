@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from congenial.data.attribute import REFUSE, Attribute, Axis, Number
+from congenial.data.attribute import REFUSE, Attribute, Axis
+from congenial.data.rational import Number
 from congenial.data.schema import Schema
 
 ColumnKind = Literal[

@@ -16,8 +16,9 @@ from typing import Any, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.attribute import Attribute, Number, check_name, exact, refuse_repeats, written
+from congenial.data.attribute import Attribute, check_name, refuse_repeats
 from congenial.data.predicate import parse
+from congenial.data.rational import Number, exact, written
 from congenial.data.records import (
     Records,
     column_numbers,

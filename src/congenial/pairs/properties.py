@@ -18,7 +18,7 @@ from itertools import combinations
 from typing import Any
 
 from congenial.data.arguments import expect
-from congenial.data.attribute import exact, written
+from congenial.data.rational import exact, written
 from congenial.errors import PlanError, StructureError
 
 

@@ -26,7 +26,8 @@ from congenial.data.argument_rules import (
     one_of,
     optional,
 )
-from congenial.data.attribute import check_name, exact
+from congenial.data.attribute import check_name
+from congenial.data.rational import exact
 from congenial.errors import StructureError
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.attribute import written
+from congenial.data.rational import written
 from congenial.data.records import fetch
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError

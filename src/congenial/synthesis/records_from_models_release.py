@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial.data.arguments import WHOLE, expect
-from congenial.data.attribute import Attribute, written
+from congenial.data.attribute import Attribute
 from congenial.data.csv_text import rows_csv, table_csv
 from congenial.data.engines.checked_parquet import Expected
+from congenial.data.rational import written
 from congenial.data.records import codes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
