@@ -238,7 +238,7 @@ class Invariants:
         """
         values: list[Ints | None] = []
         for statement, figures in zip(self.statements, self._figures(table), strict=True):
-            if not _allowed(statement, figures):
+            if not statement.allows(figures):
                 bound = ", change the bound" if statement.relation in (">=", "<=") else ""
                 raise MandateError(
                     f"the data do not satisfy '{statement.label}'.",
@@ -269,7 +269,7 @@ class Invariants:
         if self.values is None:
             raise MandateError("the figures have no values yet.", remedy="Publish them first.")
         return all(
-            _allowed(statement, fresh) and (told is None or np.array_equal(told, fresh))
+            statement.allows(fresh) and (told is None or np.array_equal(told, fresh))
             for statement, told, fresh in zip(
                 self.statements, self.values, self._figures(table), strict=True
             )
@@ -328,21 +328,9 @@ class Invariants:
                 f"{len(self.statements)} figures came with {len(values)} values.",
                 remedy="Publish them again.",
             )
-        for statement, figures in zip(self.statements, values, strict=True):
-            if (figures is not None) != (statement.relation == "="):
-                raise MandateError(
-                    f"figure '{statement.label}' has a value where none belongs, or none where "
-                    "one does.",
-                    remedy="Publish the figures again.",
-                )
-            if figures is not None:
-                by = tuple(axis.size for axis in self.schema.axes(statement.by))
-                if figures.shape != by:
-                    raise MandateError(
-                        f"figure '{statement.label}' has values of shape {figures.shape}; its "
-                        f"axes have {by}.",
-                        remedy="Publish the figures again under this schema.",
-                    )
+        for statement, value in zip(self.statements, values, strict=True):
+            shape = tuple(axis.size for axis in self.schema.axes(statement.by))
+            statement.check_value(value, shape)
 
     # ---- contradictions --------------------------------------------------------------------
 
@@ -450,18 +438,6 @@ def in_place(figures: Invariants, units: bool) -> Invariants:
     of units, in their own place.
     """
     return Invariants(figures.schema, (), None, figures) if units else figures
-
-
-def _allowed(statement: Statement, figures: Ints) -> bool:
-    """Whether figures respect a bound or a structural zero; an equality asks nothing of them."""
-    bound = statement.bound or 0
-    if statement.relation == "=":
-        return True
-    if statement.relation == ">=":
-        return bool(np.all(figures >= bound))
-    if statement.relation == "<=":
-        return bool(np.all(figures <= bound))
-    return not np.any(figures)
 
 
 def _check_figures(values: object) -> None:

@@ -87,6 +87,34 @@ class Statement:
         """The same statistic under the words a person wrote, with its legal ground."""
         return replace(self, label=label, because=because)
 
+    def allows(self, sums: NDArray[np.int64]) -> bool:
+        """Whether sums respect a bound or a structural zero; an equality asks nothing of them.
+
+        >>> at_most(total(), 10).allows(np.array(11)), total().allows(np.array(11))
+        (False, True)
+        """
+        bound = self.bound or 0
+        if self.relation == "=":
+            return True
+        if self.relation == ">=":
+            return bool(np.all(sums >= bound))
+        if self.relation == "<=":
+            return bool(np.all(sums <= bound))
+        return not np.any(sums)
+
+    def check_value(self, value: NDArray[np.int64] | None, shape: tuple[int, ...]) -> None:
+        """MandateError unless an equality, and nothing else, has a value of its axes' shape."""
+        if (value is not None) != (self.relation == "="):
+            raise MandateError(
+                f"figure '{self.label}' has a value where none belongs, or none where one does.",
+                remedy="Publish the figures again.",
+            )
+        if value is not None and value.shape != shape:
+            raise MandateError(
+                f"figure '{self.label}' has values of shape {value.shape}; its axes have {shape}.",
+                remedy="Publish the figures again under this schema.",
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a bundle or a ledger; `units` only where units are counted."""
         plain = {
