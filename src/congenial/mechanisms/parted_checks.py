@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.engines.checked_parquet import as_parquet
 from congenial.figures.support import support
-from congenial.mechanisms.parted_steps import LEVEL, numbers, parquet, part_folder, part_name
+from congenial.mechanisms.parted_steps import LEVEL, numbers, part_folder, part_name
 from congenial.mechanisms.parted_tables import Share
 from congenial.mechanisms.tables_files import TableFile
 from congenial.tables.intervals import ends
@@ -88,7 +89,7 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
         given = (settled.fitted.table(names), deviations, settled.counts(names))
         again = numbers(*given, values[at])
         here = (
-            parquet(part.form(at).table(told)) == part.content(at),
+            as_parquet(part.form(at).table(told)) == part.content(at),
             close(told, again),
             bool(np.allclose(told["sd"], again["sd"], rtol=RESIDUAL, atol=1e-9)),
             bool(np.array_equal(told["count"], again["count"])),
