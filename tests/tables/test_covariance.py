@@ -21,8 +21,8 @@ from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
 from congenial.tables import structure
 from congenial.tables.covariance import Covariance
-from congenial.tables.estimate import estimate
 from congenial.tables.intervals import half_width
+from congenial.tables.linear_estimates import estimate
 from congenial.tables.measurements import Measurements
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
 
