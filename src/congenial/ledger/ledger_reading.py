@@ -14,6 +14,7 @@ from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import Approvals, refuse_unapproved
 from congenial.ledger.budget import Budget
+from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.refusals import check_description, refuse_beside, refuse_release
 from congenial.ledger.repair import Malformed, refuse_unknown, refuse_unread
 from congenial.ledger.roles import Role
@@ -81,6 +82,11 @@ class LedgerReading:
         return self._state().figures
 
     mandates = Renamed("figures")
+
+    @property
+    def unit(self) -> CountedUnit:
+        """Whose content is protected: one record, or the rows of a unit."""
+        return self._state().unit
 
     @property
     def adjacency(self) -> Adjacency:

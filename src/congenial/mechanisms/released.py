@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
 LEVEL = 0.95  # of an interval, where no other is asked for
+FILE_LEVEL = 0.9  # of the intervals in the files of a bundle
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Released(ABC):
     """
 
     kind: ClassVar[str]
+    with_errors: bool = True  # false where files lack `sd`, `low` and `high` that they could have
 
     if TYPE_CHECKING:
 
