@@ -17,7 +17,6 @@ from congenial.kinds.registry import of_section
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import difference
 
-READ = "The plan can be read, and its figures go together. What it costs is under Price."
 EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...]]] = {
     "set": (plan_edits.set_value, ("section", "field", "value")),
     "parameter": (plan_edits.set_parameter, ("release", "value")),

@@ -53,7 +53,7 @@ class RowSpace:
         return np.asarray(vectors - self.solution(self.matrix @ vectors))
 
 
-def orthonormal(rows: Any, tolerance: float = 1e-9) -> Floats:
+def orthonormal(rows: Any) -> Floats:
     """Orthonormal rows that span the rows given.
 
     >>> orthonormal(np.array([[1.0, 1.0], [2.0, 2.0]])).shape
@@ -63,7 +63,7 @@ def orthonormal(rows: Any, tolerance: float = 1e-9) -> Floats:
     if 0 in rows.shape:
         return np.zeros((0, rows.shape[1]))
     _, sizes, basis = np.linalg.svd(rows, full_matrices=False)
-    return np.asarray(basis[sizes > tolerance * max(float(sizes[0]), 1e-300)])
+    return np.asarray(basis[sizes > 1e-9 * max(float(sizes[0]), 1e-300)])
 
 
 def complement(rows: Floats) -> Floats:

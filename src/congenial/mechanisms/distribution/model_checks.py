@@ -10,7 +10,6 @@ different covariances the exact delta is computed instead. distribution-privacy,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -76,14 +75,12 @@ def cost_of_equal_covariances(mechanism: DistributionMechanism) -> str:
     )
 
 
-def cost_rows(
-    mechanism: DistributionMechanism, lambdas: Sequence[float] = LAMBDAS
-) -> list[dict[str, float]]:
+def cost_rows(mechanism: DistributionMechanism) -> list[dict[str, float]]:
     """Theorem 4.6 in numbers: for each lambda, eta of the covariances and the weaker promise."""
     need_gaussian(mechanism.pairs)
     epsilon, delta = float(mechanism.target.epsilon), mechanism.target.delta
     rows = []
-    for lam in lambdas:
+    for lam in LAMBDAS:
         eta = covariance_eta(mechanism.pairs, lam)
         weaker = relaxed(epsilon, delta, lam, eta)
         rows.append({"lambda": lam, "eta": eta, "epsilon": weaker[0], "delta": weaker[1]})

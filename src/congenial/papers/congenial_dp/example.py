@@ -26,7 +26,6 @@ EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 6
 FEMALE = [8, 6, 3, 6, 4, 4, 4, 8, 5, 7, 7, 6, 1, 5, 4, 4, 9, 6, 2, 8, 8, 8, 7]
 MALE = [3, 4, 5, 8, 6, 4, 5, 5, 5, 6, 10, 7, 3, 2, 5, 11, 6, 4, 7, 4, 5, 3, 8]
 TABLE1: Ints = np.array(FEMALE + MALE)
-MINORS = 4  # columns below 18
 ATOMS: Ints = np.array([0] * 4 + [1] * 19 + [2] * 4 + [3] * 19)  # sex by voting age
 # rows of A: everybody, females, minors
 A: Ints = np.stack([np.ones(46, np.int64), ATOMS < 2, ATOMS % 2 == 0]).astype(np.int64)
@@ -43,10 +42,10 @@ def published(counts: Any) -> tuple[Table, Support]:
     return table, support(figures, SCHEMA.names)
 
 
-def conditional(counts: Any, eps_cell: Fraction = EPS_CELL) -> ConditionedCounts:
+def conditional(counts: Any) -> ConditionedCounts:
     """Exact draws of the paper's mechanism: noise given the three figures and m >= 0."""
     table, known = published(counts)
-    return ConditionedCounts(DoubleGeometric(eps_cell), known, table.counts)
+    return ConditionedCounts(DoubleGeometric(EPS_CELL), known, table.counts)
 
 
 @lru_cache(maxsize=4)

@@ -72,7 +72,7 @@ def normaliser(s: Ints, eps_cell: Fraction = EPS_CELL) -> float:
     return CrossingGroups(ATOMS, s, EQUATIONS, DoubleGeometric(eps_cell)).log_Z
 
 
-def table1_loss(moves: Sequence[Ints], eps_cell: Fraction = EPS_CELL) -> float:
+def table1_loss(moves: Sequence[Ints]) -> float:
     """Largest loss of a move of Table 1, up or down: both (s, s + u) and (s + u, s)."""
     known: dict[Any, float] = {}
 
@@ -80,12 +80,12 @@ def table1_loss(moves: Sequence[Ints], eps_cell: Fraction = EPS_CELL) -> float:
         # cells of one atom are exchangeable: sorted, equal tables share a normaliser
         key = tuple(tuple(sorted(s[atom == ATOMS].tolist())) for atom in range(4))
         if key not in known:
-            known[key] = normaliser(s, eps_cell)
+            known[key] = normaliser(s, EPS_CELL)
         return known[key]
 
     own = log_Z(TABLE1)
     return max(
-        float(eps_cell) * float(np.abs(u).sum()) + abs(log_Z(TABLE1 + u) - own) for u in moves
+        float(EPS_CELL) * float(np.abs(u).sum()) + abs(log_Z(TABLE1 + u) - own) for u in moves
     )
 
 

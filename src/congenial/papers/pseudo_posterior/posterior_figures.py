@@ -40,14 +40,14 @@ def _five(values: Floats, digits: int) -> list[float]:
     return [round(float(np.quantile(values, at)), digits) for at in SHARES.values()]
 
 
-def density_curve(values: Floats, points: int = 120) -> list[tuple[float, float]]:
+def density_curve(values: Floats) -> list[tuple[float, float]]:
     """A kernel density (Silverman's width) between the 0.1 and the 99.9 % quantile, thinned."""
     from scipy.stats import gaussian_kde
 
     low, high = np.quantile(values, (0.001, 0.999))
     if low == high:
         return [(float(low), 0.0), (float(low), 1.0)]
-    at = np.linspace(low, high, points)
+    at = np.linspace(low, high, 120)
     heights = gaussian_kde(values, bw_method="silverman")(at)
     return [(float(f"{x:.6g}"), float(f"{h:.4g}")) for x, h in zip(at, heights, strict=True)]
 
