@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ import numpy as np
 from congenial.data.arguments import WHOLE, expect
 from congenial.data.attribute import Attribute
 from congenial.data.csv_text import rows_csv, table_csv
-from congenial.data.engines.checked_parquet import Expected
+from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.rational import written
 from congenial.data.records import codes
 from congenial.data.schema import Schema
@@ -255,15 +254,6 @@ def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -
     values = values_within(attribute, codes, generator)
     missing = np.isnan(values)
     return pa.array(np.where(missing, 0, values), mask=missing).cast(_arrow_type(attribute))
-
-
-def as_parquet(table: Any) -> bytes:
-    """An Arrow table as the bytes of a Parquet file."""
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
 
 
 def dictionary(schema: Schema, names: Sequence[str]) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial.data.csv_text import table_csv
+from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.predicate import parse
 from congenial.data.rational import fraction
 from congenial.errors import BundleError, InferenceError, SchemaError, StructureError
@@ -26,7 +27,6 @@ from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     RecordCopies,
     agrees,
-    as_parquet,
     dictionary,
     expected_copy,
     level_numbers,
