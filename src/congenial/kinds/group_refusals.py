@@ -62,7 +62,8 @@ def levels_inside(
     """The sum of each level that every cell belongs to, with its rate, and the first level that has
     a sum over two groups; levels that the figures fix weigh nothing and are left out.
     """
-    law, found = mechanism.description, []
+    law = mechanism.description
+    found: list[tuple[Ints, Fraction]] = []
     known = support(law.support, law.table)
     for names, rate in law.levels:
         index = slices_of(mechanism, names)

@@ -26,7 +26,6 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
     DIGEST,
-    FORMAT_WITH_FOLDERS,
     INDEX,
     UNNAMED,
     FilesOf,
@@ -185,6 +184,8 @@ def _content(folder: Path, index: Mapping[str, Any], part: str | None) -> list[C
         Check("the bundle lists its own files and no others", _own_files(index, release)),
         Check("it says when it was made, and nothing it need not say", _plain_index(index)),
     ]
+    if index["format"] > 1:
+        checks.append(Check("its files have the columns of its format", release.with_errors))
     if comparable(index):
         checks.append(
             Check("its documents are written as read", _documents(folder, index, release))
@@ -254,7 +255,7 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
         right = told.tzinfo == UTC and told.isoformat(timespec="seconds") == created
     except ValueError:
         right = False
-    folders = {"folders"} if index["format"] == FORMAT_WITH_FOLDERS else set()
+    folders = {"folders"} & set(index) if index["format"] > 1 else set()
     software = re.fullmatch(r"congenial [0-9][0-9a-z.+]*", str(index.get("software")))
     return right and software is not None and set(index) | {"kind"} == FIELDS | folders
 
