@@ -50,6 +50,9 @@ class Source(ABC):
     def under(self, name: str, types: Mapping[str, ColumnType]) -> Self:
         """The same records under another name: a query over them, with other columns."""
 
+    def spill(self) -> None:  # noqa: B027 - other engines have settings of their own
+        """Let queries from here on take little memory, and disk beyond it: for many groups."""
+
     def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:  # noqa: ARG002
         """Write the result of a query to Parquet files in folders named by a column of it.
 

@@ -214,6 +214,7 @@ class Microdata:
             return
         column, limit = self.unit.column, self.unit.rows
         source = self.source
+        source.spill()  # as many groups as units
         rows = source.run(rows_per_unit(column, source.name, source.dialect))
         if int(rows["missing"][0].as_py()) > 0:
             raise DataError(
