@@ -205,7 +205,7 @@ def test_estimates_and_intervals_of_cells(name: str, written: Any, answers: Any)
         assert column(told, part) == pytest.approx(expected[part], rel=1e-12), part
 
 
-@pytest.mark.parametrize("name", (*KNOWN, "crossing"))
+@pytest.mark.parametrize("name", [*KNOWN, "crossing"])
 def test_tables_with_intervals_as_their_files_have_them(
     name: str, written: Any, answers: Any
 ) -> None:
