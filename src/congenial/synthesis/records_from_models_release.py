@@ -257,9 +257,15 @@ def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -
 
 
 def dictionary(schema: Schema, names: Sequence[str]) -> bytes:
-    """The data dictionary as CSV: one row per level, its type, interval and how it is written."""
+    """The data dictionary as CSV: one row per level, its type, interval and how it is written; what
+    readers call it, where the schema has labels.
+    """
     header = ["column", "type", "level", "from", "below", "written_as"]
-    return rows_csv([header, *dictionary_rows(schema, names)]).encode()
+    rows, words = dictionary_rows(schema, names), [x for n in names for x in schema.shown_levels(n)]
+    if any(row[2] != word for row, word in zip(rows, words, strict=True)):
+        header.append("label")
+        rows = [[*row, word] for row, word in zip(rows, words, strict=True)]
+    return rows_csv([header, *rows]).encode()
 
 
 def dictionary_rows(schema: Schema, names: Sequence[str]) -> list[list[str]]:
