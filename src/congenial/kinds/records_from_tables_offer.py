@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from congenial.data.tabulate import Microdata
-from congenial.errors import GuaranteeError, StructureError
+from congenial.errors import GuaranteeError, SchemaError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.records_from_tables import TableRecordsSection
@@ -16,6 +16,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.records_from_tables_report import render
 from congenial.sampling.randomness import Randomness
+from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.tables.promise import law_and_promise
 
@@ -58,12 +59,17 @@ def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> T
             section.rounds,
             epsilon=amount if law == "geometric" else None,
             weights=section.weights,
-            coarse=section.coarse,
+            rules=_rules(section),
         )
         return replace(made, copies=section.copies, records=section.records)
-    except (GuaranteeError, StructureError) as reason:
+    except (GuaranteeError, SchemaError, StructureError) as reason:
         what = f"release '{section.name}': {reason.what}"
         raise type(reason)(what, remedy=reason.remedy) from None
+
+
+def _rules(section: TableRecordsSection) -> ColumnRules:
+    tails = {name: one.model_dump(exclude_none=True) for name, one in section.tails.items()}
+    return ColumnRules.of(section.coarse, section.quantiles, section.spikes, tails, section.made_up)
 
 
 def check(plan: Setting, section: TableRecordsSection, figures: Invariants) -> RecordsCheck:
