@@ -51,7 +51,8 @@ class TableRecordsSection(NamedSection):
     `quantiles`: numeric columns that are cut at private quantiles, into so many bins (alone; a
     second number: in pairs), with `spikes` as bins of their own. `tails`: the stated mean of
     numbers in an open level. `made_up`: identifiers and dates that say nothing. `copies` sets of
-    `records` records are written, by default one with as many as there are people.
+    `records` records are written, by default one with as many as there are people. `public`:
+    further columns that everybody may know of everybody, whose table is published.
     """
 
     synthesise: list[str] = Field(min_length=1)
@@ -63,6 +64,7 @@ class TableRecordsSection(NamedSection):
     spikes: dict[str, list[int]] = {}
     tails: dict[str, Tail] = {}
     made_up: dict[str, MadeUp] = {}
+    public: list[str] = []
     copies: int = Field(default=1, ge=1, le=100)
     records: int | None = Field(default=None, ge=1)
 
@@ -76,8 +78,8 @@ class TableRecordsSection(NamedSection):
             for name in getattr(self, key):
                 if name not in self.synthesise:
                     raise ValueError(f"{key} names {name!r}, which is not synthesised")
-        if len(set(self.synthesise)) != len(self.synthesise):
-            raise ValueError("synthesise names a column twice")
+        if len({*self.synthesise, *self.public}) != len(self.synthesise) + len(self.public):
+            raise ValueError("synthesise and public name a column twice")
         if self.mechanism != "auto":
             raise ValueError("records from tables have one mechanism; leave `mechanism` out")
         return self
@@ -108,7 +110,7 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
 
     def shown(self, section: TableRecordsSection) -> Sequence[str]:
         """The columns of a record."""
-        return section.synthesise
+        return [*section.synthesise, *section.public]
 
     @property
     def release_class(self) -> type[TableRecordsRelease]:

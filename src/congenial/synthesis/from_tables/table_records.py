@@ -31,7 +31,8 @@ from congenial.figures.support import support
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
-from congenial.privacy.composition import joint_loss
+from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
@@ -82,11 +83,12 @@ class TableRecords:
     of equal numbers of levels stand in for theirs.
 
     Assumptions: n is public (records are replaced). Guarantee: over look-alikes a records apart
-    a^2 rho, or a epsilon. Edge cases: a table that the figures settle is not measured; a pair that
-    no exact sampler draws is no candidate.
+    a^2 rho, or a epsilon; where figures are about public columns only, one person's other values
+    may be what is protected (`SensitiveValues`), and a is 1. Edge cases: a table that the figures
+    settle is not measured; a pair that no exact sampler draws is no candidate.
     """
 
-    adjacency: Adjacency
+    adjacency: Adjacency | SensitiveValues
     names: Axes
     budget: MeasuringBudget
     copies: int = 1
@@ -97,7 +99,8 @@ class TableRecords:
     name: ClassVar[str] = "records_from_tables"
 
     def __post_init__(self) -> None:
-        if self.adjacency.metric != "replace-one":
+        known = isinstance(self.adjacency, SensitiveValues)
+        if self.adjacency.metric != "replace-one" and not known:
             raise GuaranteeError(
                 "records from tables are as many as there are people, so their number must be "
                 f"public; the promise is about {self.adjacency.metric}.",
@@ -133,7 +136,7 @@ class TableRecords:
     @classmethod
     def calibrate(
         cls,
-        adjacency: Adjacency,
+        adjacency: Adjacency | SensitiveValues,
         names: Sequence[str],
         rho: Fraction | None = None,
         rounds: int | None = None,
@@ -190,7 +193,10 @@ class TableRecords:
     @cached_property
     def counted_adjacency(self) -> Adjacency:
         """The look-alikes over the levels that are counted: what noise is drawn over."""
-        return self.adjacency if not self.rules.quantiles else SemiAdjacent(self.figures)
+        own = self.adjacency
+        if isinstance(own, Adjacency) and not self.rules.quantiles:
+            return own
+        return SemiAdjacent(self.figures)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -254,8 +260,11 @@ class TableRecords:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
-        loss = joint_loss([self.description], self.adjacency)
-        source = CITATION[self.budget.law]
+        source, pairs, told = CITATION[self.budget.law], self.adjacency, self.description
+        if isinstance(pairs, SensitiveValues):  # one record differs, as in one replacement
+            loss = Loss(epsilon=told.epsilon, rho=told.rho, discrete=told.rho > 0)
+        else:
+            loss = joint_loss([told], pairs)
         return Guarantee(self.adjacency, loss.tradeoff, "theorem", (FIXED,), citation=source)
 
     def to_dict(self) -> dict[str, Any]:
@@ -269,7 +278,9 @@ class TableRecords:
         }
 
     @classmethod
-    def from_dict(cls, adjacency: Adjacency, data: Mapping[str, Any]) -> TableRecords:
+    def from_dict(
+        cls, adjacency: Adjacency | SensitiveValues, data: Mapping[str, Any]
+    ) -> TableRecords:
         """Inverse of `to_dict`, given the adjacency."""
         budget, names = MeasuringBudget.from_dict(data), tuple(data["columns"])
         rules = ColumnRules.from_dict(data)
