@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import congenial
+from congenial.cli.compared import read_times
 from congenial.data.attribute import Attribute
 from congenial.errors import BundleError, CongenialError, MandateError, PlanError, StructureError
 from congenial.publication import workflow
@@ -226,3 +227,25 @@ def test_a_rule_between_columns_holds_in_records(tmp_path: Path) -> None:
     frame = congenial.read(tmp_path / "bundles" / "people").to_pandas()
     assert len(frame) == len(kept) - 1
     assert not ((frame["region"] == "n") & (frame["job"] == "d")).any()
+
+
+def test_the_curator_sees_all_ways_at_the_same_promise(tmp_path: Path) -> None:
+    """Four ways at two promises; more of it is better; private, and released records beside."""
+    released(tmp_path, PLAN)
+    plan = tmp_path / "plan.toml"
+    told = run("curve", plan, "--times", "0.01,20", "--replicates", "2", "--json")
+    errors = {
+        (row["mechanism"], row["times"], row["measure"]): row["mean_error"] for row in told["rows"]
+    }
+    ways = ("records from tables", "certified pseudo-posterior", "noisy histogram", "no privacy")
+    assert len(errors) == len(ways) * 2 * 2
+    for way in ("records from tables", "noisy histogram"):
+        assert errors[way, 20, "pairs"] < errors[way, 0.01, "pairs"]
+    assert errors["records from tables", 20, "pairs"] < 0.05
+    assert errors["certified pseudo-posterior", 20, "pairs"] > errors["no privacy", 20, "pairs"]
+    assert (tmp_path / "curve" / "people").stat().st_mode & 0o777 == 0o700
+    shown = " ".join(run("utility", plan).split())
+    assert "as released" in shown
+    assert "must not be published" in shown
+    with pytest.raises(PlanError, match="positive numbers"):
+        read_times("0.5,none")
