@@ -69,7 +69,10 @@ def test_made_up_columns_say_so(release: TableRecordsRelease) -> None:
     assert "made up" in told["person"]
     assert "made up" in told["visit"]
     assert any("leans" in row["written_as"] for row in rows if row["column"] == "income")
-    assert payload["records.csv"].decode().splitlines()[0].split(",")[-2:] == ["person", "visit"]
+    assert payload["records.csv"].decode().splitlines()[0].split(",")[-2:] == [
+        '"person"',
+        '"visit"',
+    ]
     assert "person" not in release.names
 
 
@@ -223,7 +226,7 @@ def test_a_rule_between_columns_holds_in_records(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("\n".join(kept) + "\n")
     plan = Plan.load(tmp_path / "plan.toml")
     workflow.publish(plan)
-    workflow.release(plan)
+    workflow.release(plan, "people")
     frame = congenial.read(tmp_path / "bundles" / "people").to_pandas()
     assert len(frame) == len(kept) - 1
     assert not ((frame["region"] == "n") & (frame["job"] == "d")).any()

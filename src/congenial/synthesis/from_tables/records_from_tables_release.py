@@ -154,6 +154,11 @@ class TableRecordsRelease(RecordCopies):
         held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
         return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
 
+    def sums_of(self, table: Release) -> list[Release]:
+        """The measured tables whose cells are sums of a table's: some of its axes alone."""
+        inside = [one for one in self.measured if set(one.axes) < set(table.table)]
+        return [self._as_release(one) for one in inside]
+
     def _noise(self, one: MeasuredTable, bases: Collection[str]) -> float:
         """The variance of a sum over the columns that are not asked about."""
         other = [name for name in one.axes if self._base(name) not in bases]
