@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from congenial.cli import compared
 from congenial.cli.command_options import Json, PlanFile, SyntheticName, examples
-from congenial.cli.output import Document, console, emit, heading, line, paragraph, table, warn
+from congenial.cli.output import (
+    Document,
+    console,
+    emit,
+    heading,
+    line,
+    paragraph,
+    table,
+    warn,
+    working,
+)
 from congenial.data.rational import fraction
 from congenial.errors import DataError, PlanError
 
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
     from congenial.synthesis.risk_utility import Measure
 
 BOUNDS = "0.25,0.5,1,2"
+TIMES = "0.25,1,4"
 COLUMNS = ("mechanism", "setting", "epsilon", "basis", "mean error", "root mean square")
 NOTES = (
     "CONFIDENTIAL: these errors are measured against the confidential records. They stay with the "
@@ -38,6 +50,7 @@ def add_to(app: typer.Typer) -> None:
             "congenial curve plan.toml --name people",
             "congenial curve plan.toml --bounds 0.5,1,2 --measure income@0.9 --measure region",
             "congenial curve plan.toml --local 1,0 --local 0.5,0 --replicates 50",
+            "congenial curve plan.toml --name workers --times 0.5,1,2 --replicates 5",
         )
     )(curve)
 
@@ -59,6 +72,10 @@ def curve(
             "income@0.9; repeatable [default: every column]."
         ),
     ] = None,
+    times: Annotated[
+        str,
+        typer.Option(help="For records from tables: so many times the plan's promise."),
+    ] = TIMES,
     replicates: Annotated[int, typer.Option(min=1, help="Draws for each point.")] = 20,
     out: Annotated[
         Path | None,
@@ -68,11 +85,22 @@ def curve(
 ) -> None:
     """Show utility against epsilon. Reads CONFIDENTIAL data, for the curator alone; spends nothing.
 
-    Finished points are kept in the folder: the same command goes on after an interruption.
+    Finished points are kept in the folder: the same command goes on after an interruption. Records
+    from tables are shown beside other ways to make records, at the same promise.
     """
     from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
+    if (from_tables := compared.tables_section(loaded, name)) is not None:
+        folder = loaded.folder / "curve" / from_tables.name if out is None else out
+        for note in compared.NOTES if as_json else ():
+            warn(note)
+        with working("comparing"):
+            beside = compared.examine(
+                loaded, from_tables, compared.read_times(times), replicates, folder
+            )
+        emit(beside) if as_json else compared.show(beside)
+        return
     section = section_of(loaded, name)
     measures = [_measure(section, one) for one in (measure or list(section.model))]
     folder = loaded.folder / "curve" / section.name if out is None else out

@@ -14,7 +14,7 @@ from congenial.synthesis.from_tables.records_from_tables_release import (
     MEASUREMENTS,
     TableRecordsRelease,
 )
-from congenial.synthesis.records_from_models_release import DICTIONARY, dictionary_rows
+from congenial.synthesis.records_from_models_release import DICTIONARY
 
 
 def render(release: TableRecordsRelease, promise: str) -> str:
@@ -79,7 +79,7 @@ def _pairs(release: TableRecordsRelease) -> PageTable:
 
 
 def _columns(release: TableRecordsRelease) -> PageTable:
-    rows = dictionary_rows(release.schema, release.names)
+    rows = release.dictionary_rows
     columns = [
         PageColumn(title) for title in ("column", "type", "level", "from", "below", "written")
     ]
