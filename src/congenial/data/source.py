@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -49,6 +50,10 @@ class Source(ABC):
     @abstractmethod
     def under(self, name: str, types: Mapping[str, ColumnType]) -> Self:
         """The same records under another name: a query over them, with other columns."""
+
+    def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """While queries run, `tell` which share (0 to 1) of one is done, where the engine says."""
+        return nullcontext()
 
     def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:  # noqa: ARG002
         """Write the result of a query to Parquet files in folders named by a column of it.

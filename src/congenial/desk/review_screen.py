@@ -18,7 +18,7 @@ def show_review(visit: Visit) -> Response:
     before = None if known is None else known.last_approved(but=stands.digest)
     problem, document = "", None
     try:
-        document = examine(visit.plan)
+        document = examine(visit.plan, progress=visit.tell)
     except CongenialError as error:
         problem = str(error)
     me = visit.name if ledger is None else ledger.who

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
+from congenial.data.advance import watching
 from congenial.data.engines.transcoding import in_utf_8
 from congenial.data.file_format import UTF_8, FileFormat
 from congenial.data.source import Source, check_columns, guarded, one_kind, read_header
@@ -54,6 +56,21 @@ class DuckDBSource(Source):
         """The result of a query on the relation."""
 
         return self._guarded(query)
+
+    def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:
+        """As in `Source`; a connection of the caller's is left alone."""
+        connection = self.connection
+        if connection is None:
+            return nullcontext()
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
+        connection.execute("SET progress_bar_time = 0")
+
+        def look() -> float | None:
+            share = connection.query_progress() / 100  # below 0 where nothing is known
+            return share if share >= 0 else None
+
+        return watching(look, tell)
 
     def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:
         """As in `Source`, spilling to a private folder beyond some memory where the connection is
