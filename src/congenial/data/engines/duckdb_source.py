@@ -67,8 +67,8 @@ class DuckDBSource(Source):
         connection.execute("SET progress_bar_time = 0")
 
         def look() -> float | None:
-            share = connection.query_progress() / 100  # below 0 where nothing is known
-            return share if share >= 0 else None
+            share = connection.query_progress() / 100  # 0 or less where DuckDB does not know
+            return share if share > 0 else None
 
         return watching(look, tell)
 
