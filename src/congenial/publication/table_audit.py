@@ -156,6 +156,13 @@ class AuditResult:
     stale: bool = False  # of the plan as it was before
     at: str = ""
 
+    @property
+    def told(self) -> str:
+        """All of it in one line."""
+        when = f" ({self.at[:16].replace('T', ' ')} UTC)" if self.at else ""
+        before = " That was of the plan as it was before a change." if self.stale else ""
+        return f"{'Do not release. ' if self.violated else ''}{self.words}{when}{before}"
+
 
 def audit_results(plan: Plan) -> list[AuditResult]:
     """For each release the result that lies beside the plan, or why there is none."""
