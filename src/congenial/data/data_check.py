@@ -29,6 +29,7 @@ from congenial.data.tabulate import check_type
 from congenial.data.value_problems import (
     ROW,
     OpenedRecords,
+    blank_rows,
     count_refusals,
     refused_values,
     undated,
@@ -187,6 +188,8 @@ class _Check:
         for at, step in enumerate(steps):
             if isinstance(step, DatePart):
                 self._add(*undated(plain.under(steps[:at]), step, self.examples))
+        if isinstance(self.planned.address, Path):
+            self._add(*blank_rows(plain, list(plain.types)))
         if self.unit.column in readable:
             with self._telling(records, "counting the rows of each unit"):
                 self.problems += unit_problems(records, self.unit, self.examples)

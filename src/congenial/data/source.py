@@ -123,7 +123,7 @@ def _open_read(source: PlannedSource, columns: Sequence[str]) -> Source:
         return open_source(source.address, columns)
     if not isinstance(source.address, Path):
         raise DataError(
-            "a separator, an encoding and a sheet are for files, not for databases.",
+            "separator, encoding, sheet and skip_blank_rows are for files, not for databases.",
             remedy="Leave them out of [data].",
         )
     from congenial.data.engines.duckdb_source import open_files

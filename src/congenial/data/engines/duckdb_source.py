@@ -260,6 +260,7 @@ def open_files(
         from congenial.data.engines.excel_sheet import read_sheets
 
         opened = _from_arrow(read_sheets(files, columns, file_format.sheet), columns)
+        opened = _without_blank_rows(opened, columns) if file_format.skip_blank_rows else opened
         return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
     connection = _connect()
     if kind == "csv" and (file_format.transcodes or even_line_ends):
@@ -278,9 +279,12 @@ def open_files(
         "Check that every file is complete and of the kind its name says.",
     )
     opened = replace(_from_relation(relation, columns), connection=connection)
+    if file_format.skip_blank_rows:
+        opened = _without_blank_rows(opened, columns)
     if kind == "csv":
         return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
-    return replace(opened, parquet=tuple(files))
+    # what is filtered is counted by SQL
+    return opened if file_format.skip_blank_rows else replace(opened, parquet=tuple(files))
 
 
 def files_at(path: Path) -> list[Path]:
@@ -299,6 +303,11 @@ def files_at(path: Path) -> list[Path]:
             remedy="Give one flat folder, or a pyarrow dataset.",
         )
     return inside
+
+
+def _without_blank_rows(opened: DuckDBSource, columns: Sequence[str]) -> DuckDBSource:
+    listed = " OR ".join(f"{DUCKDB.identifier(column)} IS NOT NULL" for column in columns)
+    return replace(opened, relation=opened.relation.filter(listed))
 
 
 def _csv_query(
