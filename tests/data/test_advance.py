@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from congenial.data.advance import Advance, StepClock, watching
+from congenial.data.advance import Advance, StepClock, bytes_read, watching
 from congenial.data.file_format import PlannedSource
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
@@ -52,7 +52,8 @@ def test_what_runs_is_looked_at_and_no_longer_than_it_runs() -> None:
     assert len(told) == count
 
 
-def test_a_query_on_a_csv_file_tells_its_share(
+@pytest.mark.skipif(bytes_read() is None, reason="the system does not say what was read")
+def test_a_count_of_a_csv_file_tells_its_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("congenial.data.advance.EVERY", 0.001)
@@ -62,11 +63,11 @@ def test_a_query_on_a_csv_file_tells_its_share(
     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     told: list[float] = []
     with Microdata.open(PlannedSource(people), schema) as data:
-        query = f"SELECT sex, COUNT(*) AS n FROM {data.source.name} GROUP BY sex"
         with data.source.watched(told.append):
-            data.source.run(query)
+            data.tabulate(["sex"])
         assert told
-        assert all(0 < share <= 1 for share in told)
+        assert all(0 <= share <= 1 for share in told)
+        assert len(set(told)) > 1
         after = len(told)
-        data.source.run(query)
+        data.tabulate(["sex"])
     assert len(told) == after

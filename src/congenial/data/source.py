@@ -52,7 +52,7 @@ class Source(ABC):
         """The same records under another name: a query over them, with other columns."""
 
     def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:  # noqa: ARG002
-        """While queries run, `tell` which share (0 to 1) of one is done, where the engine says."""
+        """While queries run, `tell` which share (0 to 1) is read, where that can be known."""
         return nullcontext()
 
     def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:  # noqa: ARG002

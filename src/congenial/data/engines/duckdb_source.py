@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
-from congenial.data.advance import watching
+from congenial.data.advance import bytes_read, watching
 from congenial.data.engines.transcoding import in_utf_8
 from congenial.data.file_format import UTF_8, FileFormat
 from congenial.data.source import Source, check_columns, guarded, one_kind, read_header
@@ -48,6 +48,7 @@ class DuckDBSource(Source):
     connection: duckdb.DuckDBPyConnection | None = None
     # The files behind the relation, where they are Parquet and can be counted without SQL.
     parquet: tuple[Path, ...] = ()
+    size: int = 0  # bytes of the files that are read, where they are files
 
     dialect: ClassVar[Dialect] = DUCKDB
     name: str = DUCKDB.identifier(_VIEW)
@@ -58,17 +59,17 @@ class DuckDBSource(Source):
         return self._guarded(query)
 
     def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:
-        """As in `Source`; a connection of the caller's is left alone."""
-        connection = self.connection
-        if connection is None:
+        """As in `Source`, for files: by the bytes that this process has read since.
+
+        DuckDB itself is not asked: its answer may wait for the query, and the query for Python.
+        """
+        before = bytes_read()
+        if not self.size or before is None:
             return nullcontext()
-        connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
-        connection.execute("SET progress_bar_time = 0")
 
         def look() -> float | None:
-            share = connection.query_progress() / 100  # 0 or less where DuckDB does not know
-            return share if share > 0 else None
+            now = bytes_read()
+            return None if now is None else (now - before) / self.size % 1  # some read it twice
 
         return watching(look, tell)
 
@@ -278,7 +279,8 @@ def open_files(
         f"{path.name!r} cannot be read as {kind}.",
         "Check that every file is complete and of the kind its name says.",
     )
-    opened = replace(_from_relation(relation, columns), connection=connection)
+    size = sum(file.stat().st_size for file in files)
+    opened = replace(_from_relation(relation, columns), connection=connection, size=size)
     if file_format.skip_blank_rows:
         opened = _without_blank_rows(opened, columns)
     if kind == "csv":
