@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from congenial._notebook import grid
 from congenial.data.about import KEY, About
 from congenial.data.arguments import expect, texts
 from congenial.data.attribute import MAX_LEVELS, REFUSE, Attribute, Axis, axis_of, refuse_repeats
@@ -177,6 +176,8 @@ class Schema:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _repr_html_(self) -> str:
+        from congenial._notebook import grid  # for notebooks alone
+
         rows = [
             (one.name, one.kind, len(one.levels), _some(one.levels), ", ".join(one.coarser))
             for one in self.attributes

@@ -119,6 +119,10 @@ if TYPE_CHECKING:
 class Files(Protocol):
     """The files of a bundle, for `verify`."""
 
+    @property
+    def index(self) -> Mapping[str, Any]:
+        """What release.json says."""
+
     def __getitem__(self, name: str) -> bytes: ...
 
     def same(self, name: str, now: bytes) -> bool:

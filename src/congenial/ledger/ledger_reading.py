@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from congenial._exports import Renamed
-from congenial._notebook import grid
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import Approvals, refuse_unapproved
@@ -185,6 +184,8 @@ class LedgerReading:
         return reprice(state, replace(state, figures=joined))
 
     def _repr_html_(self) -> str:
+        from congenial._notebook import grid  # for notebooks alone
+
         state = self._state()
         rows = [(one.name, one.status, one.at, one.who) for one in state.entries[-_SHOWN:]]
         left = len(state.entries) - len(rows)

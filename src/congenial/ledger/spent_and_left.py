@@ -18,6 +18,7 @@ from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState
+from congenial.pairs.a_star import Reading
 from congenial.privacy.composition import Loss, added
 
 
@@ -70,7 +71,8 @@ def reprice(old: LedgerState, new: LedgerState) -> Repricing:
     """
     releases = []
     for e in old.counted:
-        law, reading = [e.description], e.pairs.get("reading") or "robust"
+        law = [e.description]
+        reading: Reading = e.pairs.get("reading") or "robust"
         releases.append(Repriced(e.id, e.name, old.price(law), new.price(law)))
         if reading != "robust":
             own = old.price(law, reading), new.price(law, reading)
