@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.cli.compared import read_times
+from congenial.cli.compared import positive_numbers
 from congenial.data.attribute import Attribute
 from congenial.errors import BundleError, CongenialError, MandateError, PlanError, StructureError
 from congenial.publication import workflow
@@ -254,4 +254,4 @@ def test_the_curator_sees_all_ways_at_the_same_promise(tmp_path: Path) -> None:
     assert "as released" in shown
     assert "must not be published" in shown
     with pytest.raises(PlanError, match="positive numbers"):
-        read_times("0.5,none")
+        positive_numbers("--times", "0.5,none")
