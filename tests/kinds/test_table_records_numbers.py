@@ -7,12 +7,13 @@ import io
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import congenial
-from congenial.cli.compared import read_times
+from congenial.cli.compared import positive_numbers
 from congenial.data.attribute import Attribute
 from congenial.errors import BundleError, CongenialError, MandateError, PlanError, StructureError
 from congenial.publication import workflow
@@ -181,8 +182,9 @@ def test_public_columns_are_kept_and_not_protected(tmp_path: Path) -> None:
     shown = " ".join(run("check", tmp_path / "plan.toml").split())
     assert "for a person's whole record" in shown
     release = released(tmp_path, PUBLIC)
-    assert float(release.guarantee.tradeoff.rho) == pytest.approx(2, rel=1e-5)
-    assert release.guarantee.adjacency.records == 1
+    promise: Any = release.guarantee
+    assert float(promise.tradeoff.rho) == pytest.approx(2, rel=1e-5)
+    assert promise.adjacency.records == 1
     assert "income, job" in release.guarantee.adjacency.subject
     ledger = open_ledger(Plan.load(tmp_path / "plan.toml"), create=False)
     assert ledger is not None
@@ -221,7 +223,8 @@ def test_a_rule_between_columns_holds_in_records(tmp_path: Path) -> None:
         '"Without income"',
         '"Children" = { structural_zeros = "region = \'n\' and job = \'d\'" }\n"Without income"',
     )
-    lines = written(tmp_path, text) and (tmp_path / "people.csv").read_text().splitlines()
+    written(tmp_path, text)
+    lines = (tmp_path / "people.csv").read_text().splitlines()
     kept = [line for line in lines if not (",n," in line and line.endswith(",d"))]
     (tmp_path / "people.csv").write_text("\n".join(kept) + "\n")
     plan = Plan.load(tmp_path / "plan.toml")
@@ -251,4 +254,4 @@ def test_the_curator_sees_all_ways_at_the_same_promise(tmp_path: Path) -> None:
     assert "as released" in shown
     assert "must not be published" in shown
     with pytest.raises(PlanError, match="positive numbers"):
-        read_times("0.5,none")
+        positive_numbers("--times", "0.5,none")

@@ -36,8 +36,8 @@ def tables_section(plan: Plan, name: str | None) -> TableRecordsSection | None:
     return found[0] if len(found) == 1 and not plan.of(MODEL_RECORDS) else None
 
 
-def read_times(text: str) -> list[Fraction]:
-    """How many times the plan's promise, from an option."""
+def positive_numbers(option: str, text: str) -> list[Fraction]:
+    """The list of positive numbers that an option gives."""
     from congenial.data.rational import fraction
 
     try:
@@ -45,9 +45,7 @@ def read_times(text: str) -> list[Fraction]:
     except (ValueError, ZeroDivisionError):
         found = []
     if not found or min(found) <= 0:
-        raise PlanError(
-            f"--times {text!r} is no list of positive numbers.", remedy="As in 0.25,1,4."
-        )
+        raise PlanError(f"{option} {text!r} is no list of positive numbers.", remedy="As in 0.5,1.")
     return found
 
 

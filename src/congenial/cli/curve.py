@@ -24,7 +24,6 @@ from congenial.cli.output import (
     warn,
     working,
 )
-from congenial.data.rational import fraction
 from congenial.errors import DataError, PlanError
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def curve(
             warn(note)
         with working("comparing"):
             beside = compared.examine(
-                loaded, from_tables, compared.read_times(times), replicates, folder
+                loaded, from_tables, compared.positive_numbers("--times", times), replicates, folder
             )
         emit(beside) if as_json else compared.show(beside)
         return
@@ -107,7 +106,13 @@ def curve(
     for note in NOTES if as_json else ():  # people find them at the end of what they read
         warn(note)
     document = examine(
-        loaded, section, measures, _bounds(bounds), _local(local or ["1,0"]), replicates, folder
+        loaded,
+        section,
+        measures,
+        compared.positive_numbers("--bounds", bounds),
+        _local(local or ["1,0"]),
+        replicates,
+        folder,
     )
     emit(document) if as_json else show(document)
 
@@ -154,16 +159,6 @@ def _measure(section: ModelRecordsSection, text: str) -> Measure:
             f"--measure {text!r} is not a synthesised column, or a quantile of one.",
             remedy=f"Columns: {', '.join(section.model)}; a quantile is written as in income@0.9.",
         )
-    return found
-
-
-def _bounds(text: str) -> list[Fraction]:
-    try:
-        found = [fraction(one.strip()) for one in text.split(",") if one.strip()]
-    except (ValueError, ZeroDivisionError):
-        found = []
-    if not found or min(found) <= 0:
-        raise PlanError(f"--bounds {text!r} is no list of positive numbers.", remedy="As in 0.5,1.")
     return found
 
 

@@ -131,7 +131,8 @@ HALVES = ColumnRules.of(quantiles={"y": 2})
 
 def test_quantiles_are_part_of_the_promise() -> None:
     """Everything that is spent, quantiles first, is the amount; figures count a*."""
-    for promise in ({"rho": Fraction(2)}, {"epsilon": Fraction(4)}):
+    promises: list[dict[str, Any]] = [{"rho": Fraction(2)}, {"epsilon": Fraction(4)}]
+    for promise in promises:
         made = TableRecords.calibrate(SemiAdjacent(BY_X), SCHEMA.names, rules=HALVES, **promise)
         budget, spent = made.budget, made.budget.spent
         assert made.adjacency.records == 2
@@ -167,7 +168,7 @@ def whole_losses(made: TableRecords, databases: Sequence[Table]) -> float:
         )
         assert bin_of_level(cut, y, ((at + 1,),)).max() == 1
         found.append(abs(logs[0][at] - logs[1][at]) + noise)
-    return max(found)
+    return float(max(found))
 
 
 def people(*cells: tuple[int, int, int]) -> Table:

@@ -72,7 +72,8 @@ class ColumnRules:
                     f"{axis!r} is no coarser name of a column {name!r} of the records.",
                     remedy="Name one that the schema has under `within` of this column.",
                 )
-        for rule in (*self.quantiles, *self.tails):
+        rules: list[QuantileBins | StatedTail] = [*self.quantiles, *self.tails]
+        for rule in rules:
             if rule.name not in names:
                 raise StructureError(
                     f"{rule.name!r} has quantiles or tails and is not synthesised.",
