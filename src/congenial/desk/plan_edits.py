@@ -43,17 +43,26 @@ def _section_values(text: str, section: str) -> Values:
 def set_value(text: str, section: str, key: str, value: str) -> str:
     """Set a key of [data] or [budget]; numbers are written as such in [budget].
 
-    A column that is said to name the person is no column of a draft's schema any more.
+    A column that is said to name the person is no column of a draft's schema and table any more.
     """
     if key == "unit":
         text = _without_note(text, "# unit =")
         if _section_values(text, "schema").get(value) == {"levels": [PLACEHOLDER]}:
-            text = remove_column(text, value)
+            text = _without_column(remove_column(text, value), value)
     written = _number(value) if section == "budget" and key != "ledger" else _text(value)
     wanted = _changed(text, lambda plan: plan[section].__setitem__(key, _value(written)))
     lines = text.splitlines()
     start, end = _section(lines, section)
     return _checked(_set_line(lines, start, end, key, written), wanted)
+
+
+def _without_column(text: str, column: str) -> str:
+    """The tables of a draft without a column; one that shows nothing else stays as it is."""
+    for one in read(text).get("release", []):
+        rest = [name for name in one.get("table", []) if name != column]
+        if rest and rest != one["table"]:
+            text = set_table(text, one["name"], ", ".join(rest))
+    return text
 
 
 def set_parameter(text: str, release: str, value: str) -> str:
