@@ -75,7 +75,11 @@ def estimate(
 def _from_parts(
     releases: list[Any], listed: list[What], level: float, options: dict[str, Any]
 ) -> EstimateTable:
-    """Every question from the measured table that answers it best."""
+    """Every question from the measured tables that answer it best; those of one release of records
+    are of one population.
+    """
+    if len(releases) == 1:
+        options = options | {"same_population": True}
     if options["jointly"] and len(listed) > 1:
         raise InferenceError(
             "intervals of several questions about records come from tables with laws of their own.",
