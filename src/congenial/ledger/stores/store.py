@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
-from congenial.ledger.stores.figure_files import FigureFiles
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
+    from congenial.ledger.stores.figure_files import FigureFiles
 
 POSTGRES = ("postgresql://", "postgres://")
 VERSION = 5
@@ -233,7 +234,7 @@ class Store(ABC):
     def _events(self, connection: sa.Connection) -> tuple[Event, ...]:
         table = _table("events", *_COLUMNS)
         rows = connection.execute(table.select().order_by(table.c.id)).all()
-        events = tuple(Event(*row, self.files) for row in rows)
+        events = tuple(Event(*row, files=self.files) for row in rows)
         previous = START
         for place, event in enumerate(events, start=1):
             if (event.id, event.previous, event.digest) != (place, previous, event.expected_digest):
