@@ -234,7 +234,7 @@ class Store(ABC):
     def _events(self, connection: sa.Connection) -> tuple[Event, ...]:
         table = _table("events", *_COLUMNS)
         rows = connection.execute(table.select().order_by(table.c.id)).all()
-        events = tuple(Event(*row, files=self.files) for row in rows)
+        events = tuple(Event(*(*row, self.files)) for row in rows)
         previous = START
         for place, event in enumerate(events, start=1):
             if (event.id, event.previous, event.digest) != (place, previous, event.expected_digest):
