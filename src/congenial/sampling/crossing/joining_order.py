@@ -204,7 +204,7 @@ class Component:
         ]
         if sum(sizes) > _MOST_STATES or sum(work) > _MOST_WORK:
             raise StructureError(
-                f"crossing groups tie {len(atoms)} atom totals too closely: "
+                f"crossing figures tie the totals of {len(atoms)} groups of people too closely: "
                 f"{sum(sizes):.1e} states.",
                 remedy=REMEDY,
             )
@@ -260,8 +260,8 @@ def joining_order(rows: Equations, atoms: int) -> tuple[int, ...]:
     """
     if atoms - len(rows) > _MOST_FREEDOM:
         raise StructureError(
-            f"crossing groups tie {atoms} atom totals and leave {atoms - len(rows)} of them free, "
-            f"more than {_MOST_FREEDOM}.",
+            f"crossing figures tie the totals of {atoms} groups of people and leave "
+            f"{atoms - len(rows)} of them free, more than {_MOST_FREEDOM}.",
             remedy=REMEDY,
         )
     if atoms > _FEW:
@@ -324,8 +324,8 @@ def _ranks(rows: Equations, order: Sequence[int]) -> list[int]:
 
 def _too_wide(atoms: int) -> StructureError:
     return StructureError(
-        f"crossing groups tie {atoms} atom totals: a state of more than {_MOST_DIMENSIONS} sums "
-        "would be needed.",
+        f"crossing figures tie the totals of {atoms} groups of people: a state of "
+        f"more than {_MOST_DIMENSIONS} sums would be needed.",
         remedy=REMEDY,
     )
 
