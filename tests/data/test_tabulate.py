@@ -318,6 +318,25 @@ def test_unit_of_protection() -> None:
     assert tabulate(same, schema, unit=Unit("s")).total == 2
 
 
+def test_units_are_counted_in_little_memory(tmp_path: Path) -> None:
+    """As many groups as people: beyond a gigabyte they go to disk; other connections are left."""
+    schema = Schema.from_dict({"s": {"levels": ["a", "b"]}})
+    people = pa.table({"s": ["a", "b"], "id": [1, 2]})
+    pq.write_table(people, tmp_path / "people.parquet")
+    asked = "SELECT current_setting('memory_limit')"
+    own = duckdb.connect()
+    before = own.execute(asked).fetchall()
+    own.register("people", people)
+    Microdata.open((own, "people"), schema, Unit("id")).check_unit()
+    assert own.execute(asked).fetchall() == before
+    with Microdata.open(tmp_path / "people.parquet", schema, Unit("id")) as data:
+        connection = data.source.connection  # type: ignore[attr-defined]
+        free = connection.execute(asked).fetchall()
+        data.check_unit()
+        assert connection.execute(asked).fetchall() != free
+        assert data.tabulate(["s"]).total == 2
+
+
 def test_too_many_cells() -> None:
     schema = Schema.from_dict({c: {"integers": [1, 2000]} for c in "abcd"})
     with pytest.raises(DataError, match="fewer or coarser axes"):

@@ -48,6 +48,9 @@ def test_large_figures_are_in_one_file_and_small_ones_in_their_event(
     (entry,) = again.entries()
     assert entry.description.support == again.figures
     assert not again.malformed()
+    told = run("ledger", "export", ledger.where, "--json")["events"]
+    assert told[2]["payload"]["statements"][0]["values"] == [[1, 2, 3], [4, 5, 6]]
+    assert "files" not in told[2]
     np.testing.assert_array_equal(np.load(file), TABLE.values[0])  # type: ignore[index]
 
 

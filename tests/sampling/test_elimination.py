@@ -187,3 +187,30 @@ def test_bad_input():
         CrossingGroups([0, 1], [1, 2], [{2: 1}], law)
     with pytest.raises(StructureError, match="group 0"):
         CrossingGroups([1, 1], [1, 2], [[1, 1]], law)
+
+
+def test_dimensions_of_states_are_ranks_of_both_sides():
+    """All atoms at once, against the rank of every set of columns by itself."""
+    rng = np.random.default_rng(SEED)
+    print("seed", SEED)
+    for _ in range(30):
+        atoms = int(rng.integers(3, 9))
+        told = rng.integers(-1, 3, (int(rng.integers(1, 5)), atoms))
+        told = told[np.any(told, axis=1)]
+        for part in joining_order.components([_entries(row) for row in told], atoms):
+            rows, own = tuple(map(tuple, part.rows)), range(len(part.atoms))
+            joined = [a for a in own if rng.random() < 0.4]
+            left = [a for a in own if a not in joined]
+            found = joining_order._dimensions_with(rows, joined, left)
+            assert found == [_state([*joined, a], rows, own) for a in left]
+
+
+def _entries(row):
+    return {a: int(value) for a, value in enumerate(row) if value}
+
+
+def _state(joined, rows, atoms):
+    matrix = np.array(rows, dtype=float).reshape(len(rows), len(atoms))
+    rest = [a for a in atoms if a not in joined]
+    sides = [np.linalg.matrix_rank(matrix[:, own]) for own in (joined, rest) if own and len(rows)]
+    return int(sum(sides)) - len(rows)

@@ -22,7 +22,7 @@ def event_document(event: Event) -> Document:
     if not isinstance(payload, dict):
         payload = {}
     named = {key: payload.get(key, "") for key in ("name", "plan_digest", "bundle_digest")}
-    return vars(event) | named | {"payload": payload}
+    return event.written | named | {"payload": payload}
 
 
 def summary(ledger: Ledger) -> Document:

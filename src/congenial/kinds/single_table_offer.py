@@ -24,7 +24,6 @@ from congenial.errors import (
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
 from congenial.kinds.counted_pairs import pairs_of
-from congenial.kinds.group_refusals import refuse_groups
 from congenial.kinds.kind import (
     Offer,
     Setting,
@@ -77,6 +76,8 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
         )
     if _by_group(plan, section):
+        from congenial.kinds.group_refusals import refuse_groups  # few plans need it
+
         refuse_groups(mechanism, tuple(section.by))
     if isinstance(mechanism, CongenialCounts):
         refuse_hopeless(mechanism)

@@ -18,7 +18,6 @@ from typing import Any
 
 from congenial.data.arguments import PATH, expect
 from congenial.data.csv_text import same_but_neutral
-from congenial.data.engines.checked_parquet import same_values
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check
 from congenial.kinds.registry import by_name
@@ -225,6 +224,8 @@ class _Files(FilesOf):
         """
         found = self[name]
         if name.endswith(".parquet"):
+            from congenial.data.engines.checked_parquet import same_values
+
             return same_values(name, found, now)
         if found == now or not name.endswith(".csv") or comparable(self.index):
             return found == now

@@ -38,7 +38,8 @@ class FigureFiles:
 
     def put_away(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """What an event writes: large figures are written into files, and named."""
-        return _changed(payload, self._written)
+        written: Mapping[str, Any] = _changed(payload, self._written)
+        return written
 
     def restored(self, payload: Mapping[str, Any], text: str) -> Any:
         """What an event says, with its figures; `text` is how it was written."""

@@ -62,6 +62,11 @@ class Event:
         return data if self.files is None else self.files.restored(data, self.text)
 
     @property
+    def written(self) -> dict[str, Any]:
+        """What is written of it, by name; its payload as text."""
+        return {name: value for name, value in vars(self).items() if name != "files"}
+
+    @property
     def expected_digest(self) -> str:
         """SHA-256 of everything else in the event, the previous digest included."""
         told = [self.id, self.at, self.who, self.kind, self.release, self.text, self.previous]
@@ -106,9 +111,8 @@ class Log:
         )
         event = Event(**(vars(bare) | {"digest": bare.expected_digest}))
         self.check(event)
-        row = dict(vars(event))
+        row = event.written
         row["payload"] = row.pop("text")
-        del row["files"]
         self._connection.execute(_table("events", *_COLUMNS).insert().values(row))
         self._events.append(event)
 

@@ -121,13 +121,13 @@ class Component:
         """After each number of steps: a basis of the states (vectors with one entry per equation),
         reduced, and the equations that serve as coordinates.
         """
-        out = []
-        for j in range(len(self.atoms) + 1):
-            joined = self.order[:j]
-            spanned = [
-                [sum((row[a] * v[a] for a in joined), Fraction(0)) for row in self.rows]
-                for v in self._kernel
-            ]
+        spanned = [[Fraction(0)] * len(self.rows) for _ in self._kernel]
+        out = [row_reduced(spanned, len(self.rows))]
+        for atom in self.order:
+            column = [(e, row[atom]) for e, row in enumerate(self.rows) if row[atom]]
+            for one, solution in zip(spanned, self._kernel, strict=True):
+                for e, coefficient in column if solution[atom] else ():
+                    one[e] += coefficient * solution[atom]
             out.append(row_reduced(spanned, len(self.rows)))
         return out
 
