@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from congenial._notebook import facts
 from congenial.data.arguments import NUMBER, expect, texts
 from congenial.errors import InferenceError, UnansweredError
 
@@ -140,6 +139,8 @@ class Released(ABC):
         return self.guarantee.explain()
 
     def _repr_html_(self) -> str:
+        from congenial._notebook import facts  # for notebooks alone
+
         told, warning = self.guarantee, "" if self.publishable else self.randomness
         return facts(self._title(), told.summary(), told.explain(), warning)
 

@@ -31,9 +31,9 @@ from congenial.mechanisms.single_table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.intervals import ends
 from congenial.tables.joint_estimator import JointEstimator
+from congenial.tables.linear_estimates import Estimates, estimate
 from congenial.tables.measurements import Floats
 
 BASES = {

@@ -18,6 +18,7 @@ from typing import Any
 
 from congenial.data.arguments import PATH, expect
 from congenial.data.csv_text import same_but_neutral
+from congenial.data.engines.checked_parquet import same_values
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check
 from congenial.kinds.registry import by_name
@@ -219,8 +220,12 @@ class _Files(FilesOf):
     """The files of a bundle, compared with what would be written now."""
 
     def same(self, name: str, now: bytes) -> bool:
-        """To the letter; CSV files of older software have texts without the apostrophe in front."""
+        """To the letter; Parquet files value by value, since their bytes depend on the library that
+        wrote them; CSV files of older software have texts without the apostrophe in front.
+        """
         found = self[name]
+        if name.endswith(".parquet"):
+            return same_values(name, found, now)
         if found == now or not name.endswith(".csv") or comparable(self.index):
             return found == now
         return same_but_neutral(found, now)

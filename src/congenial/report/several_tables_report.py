@@ -117,8 +117,8 @@ def _values(release: TablesRelease, at: int) -> Picture | None:
     marked = " Hollow diamonds are exact: published figures tell them." if exact.any() else ""
     return Picture(
         interval_rows(rows),
-        f"Values of {said(release.tables[at])} with {FILE_LEVEL:.0%} intervals, {len(rows)} "
-        "cells; the numbers are in the table below.",
+        f"Values of {said(release.tables[at])} with {FILE_LEVEL:.0%} intervals, {len(rows)} cells; "
+        "the numbers are in the table below.",
         f"People: points are {what}, bars {FILE_LEVEL:.0%} intervals.{marked} The axis need not "
         "start at zero.",
     )

@@ -30,6 +30,7 @@ PERSONS = "persons.json"
 COLUMNS = ("statistic", "value", "sd", "low", "high")
 COLUMNS_OF_FORMAT_1 = ("statistic", "value", "standard_error")
 DIGITS = 6  # to which half-widths are written, rounded up
+FROM_NOISE = "what persons are promised follows from the noise"
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
 
 
@@ -116,16 +117,12 @@ class StatisticsRelease(RecordRelease):
     def checks(self) -> dict[str, bool]:
         """What follows from the bundle alone, worked out again: for `congenial verify`."""
         from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
-        from congenial.mechanisms.distribution.persons import person_promise
         from congenial.mechanisms.distribution.rebuild_statistics import changes
 
         pairs: Any = self.guarantee.adjacency
-        told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
-        found = person_promise(self.noise, pairs.change)
-        follows = told == (None if found is None else found.to_dict())
         checks = {
             FOLLOWS: self.follows,
-            "what persons are promised follows from the noise": follows and changes(pairs),
+            FROM_NOISE: self.persons_follow and changes(pairs),
         }
         promised = self.guarantee.tradeoff
         if pairs.gaussian and self.noise.family != "laplace" and isinstance(promised, Approximate):
@@ -137,6 +134,16 @@ class StatisticsRelease(RecordRelease):
         if self.noise.family == "laplace":
             checks["the noise hides every pair of laws"] = self._wide_enough()
         return checks
+
+    @property
+    def persons_follow(self) -> bool:
+        """Whether persons are promised what the noise gives for the change of one record told."""
+        from congenial.mechanisms.distribution.persons import person_promise
+
+        pairs: Any = self.guarantee.adjacency
+        told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
+        found = person_promise(self.noise, pairs.change)
+        return bool(told == (None if found is None else found.to_dict()))
 
     @property
     def follows(self) -> bool:
