@@ -17,7 +17,7 @@ from congenial.exports.export_formats import FORMATS
 from congenial.exports.exported_tables import exported_bundle
 from congenial.publication.plan import Plan
 from congenial.report import pictures
-from congenial.synthesis.records_from_models_release import dictionary
+from congenial.synthesis.records_from_models_release import dictionary, dictionary_rows
 from tests.commands import run, write_plan
 from tests.plain_reports import plain_reports
 
@@ -122,9 +122,10 @@ def test_estimates_and_exports_have_labels_beside_codes(released: Path) -> None:
 def test_the_dictionary_of_records_has_labels() -> None:
     coded = {"levels": ["1", "2"], "labels": {"1": "women", "2": "men"}}
     schema = Schema.from_dict({"sex": coded, "age": {"edges": [0, 18], "top": "18+"}})
-    rows = list(csv.DictReader(dictionary(schema, ["sex", "age"]).decode().splitlines()))
+    written = dictionary(dictionary_rows(schema, ["sex", "age"]), schema).decode()
+    rows = list(csv.DictReader(written.splitlines()))
     assert [row["label"] for row in rows] == ["women", "men", "0-17", "18+"]
-    plain = dictionary(schema, ["age"]).decode().splitlines()[0]
+    plain = dictionary(dictionary_rows(schema, ["age"]), schema).decode().splitlines()[0]
     assert plain == "column,type,level,from,below,written_as"
 
 
