@@ -19,8 +19,8 @@ from congenial.figures.integers import Ints as Ints  # named from here by those 
 from congenial.figures.integers import echelon, rational_kernel, rational_solution
 
 LARGEST_INVERSE = 2_000_000  # entries of a matrix that solves the figures of one kind of part
-_MOST_SUMS = 2_000  # that are fitted one after the other
-_ROUNDS = 30
+_MOST_SUMS = 500  # that are fitted one after the other
+_ROUNDS = 8
 _FITTED = 1e-9  # of the largest sum: nearer than a linear programme is solved
 
 
@@ -290,7 +290,7 @@ def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
 
 
 def fitted(matrix: sp.csr_matrix, sums: Any) -> bool:
-    """Whether a few rounds of proportional fitting find x >= 0 with these sums of cells.
+    """Whether a few rounds of proportional fitting, and a last step, find x >= 0 with these sums.
 
     False says nothing: there may be too many sums, weights, or slow progress.
 
@@ -307,6 +307,7 @@ def fitted(matrix: sp.csr_matrix, sums: Any) -> bool:
             now = x[row].sum()
             if now > 0:
                 x[row] *= total / now
-        if np.abs(matrix @ x - sums).max() <= _FITTED * (1 + sums.max()):
-            return True
-    return False
+    spread = matrix.multiply(x).toarray()  # what is left is shared out in proportion to x
+    x += np.linalg.lstsq(spread @ matrix.T.toarray(), sums - matrix @ x, rcond=None)[0] @ spread
+    left = np.abs(matrix @ x - sums).max()
+    return bool(x.min() >= 0 and left <= _FITTED * (1 + sums.max()))

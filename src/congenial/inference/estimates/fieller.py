@@ -29,8 +29,8 @@ def fieller(
 
     def inside(ratios: Any) -> Any:
         """Which ratios belong to the set."""
-        reach = cover.reach(np.abs(errors[0][:, None] - np.multiply.outer(errors[1], ratios)))
-        return np.abs(a - ratios * b) <= reach
+        sizes = np.abs(errors[0][:, None] - np.multiply.outer(errors[1], ratios))
+        return cover.reaches(sizes, np.abs(a - ratios * b))
 
     start = a / b
     step = float(cover.reach(np.abs(errors[0] - start * errors[1])[:, None])[0]) / (abs(b) - size)

@@ -59,6 +59,17 @@ class IntervalCover:
         """For each column of |error| draws, how far an interval reaches."""
         return np.asarray(np.partition(sizes, self.rank - 1, axis=0)[self.rank - 1])
 
+    def reaches(self, sizes: Any, distances: Any) -> Any:
+        """For each column of |error| draws, whether an interval reaches so far.
+
+        distances <= reach(sizes), by counting: far quicker than finding the quantile.
+
+        >>> sizes = np.array([[1.0], [2.0], [2.0], [7.0]])
+        >>> [bool(IntervalCover(0.5, 3).reaches(sizes, far)[0]) for far in (1.9, 2.0, 2.1)]
+        [True, True, False]
+        """
+        return np.count_nonzero(sizes < distances, axis=0) < self.rank
+
 
 def _rank(level: float) -> int:
     rank = upper_rank(level, DRAWS)

@@ -110,7 +110,7 @@ class _Cuts:
 
     def _inside(self, places: Floats, cover: IntervalCover) -> Any:
         there = np.interp(places, np.arange(len(self.estimates)), self.estimates)
-        return np.abs(there) <= cover.reach(np.abs(self.errors_at(places)))
+        return cover.reaches(np.abs(self.errors_at(places)), np.abs(there))
 
     @cached_property
     def root(self) -> float:
