@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -49,6 +50,13 @@ class Source(ABC):
     @abstractmethod
     def under(self, name: str, types: Mapping[str, ColumnType]) -> Self:
         """The same records under another name: a query over them, with other columns."""
+
+    def spill(self) -> None:  # noqa: B027 - other engines have settings of their own
+        """Let queries from here on take little memory, and disk beyond it: for many groups."""
+
+    def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """While queries run, `tell` which share (0 to 1) is read, where that can be known."""
+        return nullcontext()
 
     def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:  # noqa: ARG002
         """Write the result of a query to Parquet files in folders named by a column of it.
@@ -120,7 +128,7 @@ def _open_read(source: PlannedSource, columns: Sequence[str]) -> Source:
         return open_source(source.address, columns)
     if not isinstance(source.address, Path):
         raise DataError(
-            "a separator, an encoding and a sheet are for files, not for databases.",
+            "separator, encoding, sheet and skip_blank_rows are for files, not for databases.",
             remedy="Leave them out of [data].",
         )
     from congenial.data.engines.duckdb_source import open_files

@@ -218,6 +218,7 @@ class Microdata:
         """
         if self.unit.column is None or self._unit_is_checked:
             return
+        self._whole.spill()  # as many groups as units
         shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
         if shared and self.unit.rows > 1:
             axes = self.schema.axes(shared)

@@ -27,6 +27,7 @@ from pydantic import (
     model_validator,
 )
 
+from congenial.data.advance import Advance
 from congenial.data.rational import fraction
 from congenial.errors import BundleError, CongenialError
 from congenial.privacy.numbers import LIMITED, absurd
@@ -109,8 +110,8 @@ class NamedSection(Section):
 
 
 Document = dict[str, Any]  # plain data, as `--json` prints them
+Tell = Callable[[str], Any]  # tells the curator how far it is: words, or an `Advance`
 S = TypeVar("S", bound=NamedSection)
-Tell = Callable[[str], Any]  # tells the curator how far it is
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
@@ -425,9 +426,11 @@ def refuse_other_rows(plan: Setting, figures: Invariants, data: Microdata, progr
 
 def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
+    step = "counting the records"
 
     def tell(now: Any) -> None:
-        speed = now.rows_per_second / 1e6
-        progress(f"{now.rows:,} of {now.total:,} rows, {speed:.1f} million a second")
+        detail = f"{now.rows:,} of {now.total:,} rows"
+        progress(Advance(step, now.rows / now.total if now.total else 0, detail))
 
-    return data.tabulate(names, progress=tell, resume=plan.resume)
+    with data.source.watched(lambda share: progress(Advance(step, share))):
+        return data.tabulate(names, progress=tell, resume=plan.resume)

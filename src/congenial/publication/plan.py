@@ -257,7 +257,9 @@ class Plan(Section):
     @cached_property
     def derivations(self) -> tuple[Derivation, ...]:
         """The columns that are made from columns of the data, in the order of the file."""
-        return tuple(one.derivation(name, self.folder) for name, one in self.derive.items())
+        return tuple(
+            one.derivation(name, self.folder, self.schema) for name, one in self.derive.items()
+        )
 
     @property
     def resume(self) -> Path | None:
@@ -316,7 +318,7 @@ class Plan(Section):
 _LATER = {
     "about": ("map",),
     "": ("derive", "about"),
-    "data": ("unit_source", "truncate", "separator", "encoding", "sheet"),
+    "data": ("unit_source", "truncate", "separator", "encoding", "sheet", "skip_blank_rows"),
 }
 
 
