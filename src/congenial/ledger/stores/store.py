@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
-from congenial.ledger.stores.figure_files import FigureFiles
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
+    from congenial.ledger.stores.figure_files import FigureFiles
 
 POSTGRES = ("postgresql://", "postgres://")
 VERSION = 5
