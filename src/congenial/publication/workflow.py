@@ -286,12 +286,11 @@ def release(
 
     `who` writes to the ledger, by default the system's user.
     """
+    from congenial.publication.claim import begun
     from congenial.publication.drawing import carry_out, rehearse
 
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
-    from congenial.publication.claim import begun
-
     if not begun(folder):
         bundle.check_absent(folder)
     before = open_ledger(plan, create=False, who=who)
