@@ -45,6 +45,18 @@ def test_show_and_budget_take_a_url(place: str, ledger: Ledger) -> None:
     assert "epsilon = 9" in run("budget", place).stdout
 
 
+def test_the_unit_is_shown_and_changed(place: str, ledger: Ledger) -> None:
+    assert "replace-one" in run("unit", place).stdout
+    refused = run("unit", place, "several rows", "--max-rows", "2", code=4)
+    assert "weakens what earlier releases promise" in refused.stderr
+    asked = ("several rows", "--max-rows", "2", "--accept-weaker", "--json")
+    changed = json.loads(run("unit", place, *asked).stdout)
+    assert changed["unit"] == "several rows with max_rows = 2"
+    assert changed["spent"] == ledger.spent_words() != "epsilon = 1"
+    more = json.loads(run("unit", place, "--max-rows", "3", "--accept-weaker", "--json").stdout)
+    assert more["unit"] == "several rows with max_rows = 3"
+
+
 def test_export_as_csv_names_who_when_and_plan(place: str, ledger: Ledger) -> None:
     text = run("export", place, "--to", "csv").stdout
     assert text == run("export", place, "--format", "csv").stdout

@@ -381,6 +381,8 @@ class Unit:
     truncate: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.truncate, bool):
+            raise DataError("truncate is neither true nor false.", remedy="Give True or False.")
         if self.truncate and (self.max_rows is None or self.column is None):
             raise DataError(
                 "rows are left out beyond max_rows of a unit, and the unit or max_rows is missing.",

@@ -26,7 +26,6 @@ from congenial.ledger.refusals import WHOLE_DATASET, uncountable
 from congenial.ledger.spent_and_left import Repricing
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
-from congenial.publication.claim import begun
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import (
     PUBLISHED,
@@ -288,6 +287,7 @@ def release(
 
     `who` writes to the ledger, by default the system's user.
     """
+    from congenial.publication.claim import begun
     from congenial.publication.drawing import carry_out, rehearse
 
     section = plan.named(name)
@@ -340,6 +340,8 @@ def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:
 
 def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     """BudgetError when the budget does not allow all these releases together; draws nothing."""
+    from congenial.publication.claim import begun
+
     names = [name for name in names if not begun(plan.folder / "bundles" / name)]
     if len(names) < 2:
         return  # drawing it asks the ledger itself
