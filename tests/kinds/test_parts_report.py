@@ -7,14 +7,14 @@ from pathlib import Path
 
 from tests.commands import run
 from tests.data.test_map_shapes import collection, feature, moved
-from tests.kinds.nation_plan import written
+from tests.kinds.nation_plan import SECTION, written
 from tests.plain_reports import plain_reports
 
 MAP = '\n[about]\nmap = { file = "states.geojson", property = "code", axis = "state" }\n'
 
 
 def test_labels_and_maps(tmp_path: Path) -> None:
-    plan = written(tmp_path)
+    plan = written(tmp_path, SECTION.replace('["sex", "age"],\n]', '["state", "sex"],\n]'))
     text = plan.read_text().replace('"m"] }', '"m"], label = "Sex & gender" }')
     plan.write_text(text + MAP)
     areas = (tmp_path / "areas.csv").read_text().splitlines()[1:]
@@ -27,6 +27,6 @@ def test_labels_and_maps(tmp_path: Path) -> None:
     bundle = tmp_path / "bundles" / "nation"
     page = (bundle / "report.html").read_text()
     assert "<h3>state × Sex &amp; gender × age</h3>" in page
-    assert page.count('<img alt="Map: ') > 0
+    assert page.count('<img alt="Map: ') == 4  # counts and uncertainty of women and of men
     with plain_reports():
         assert run("verify", bundle, "--json")["holds"]

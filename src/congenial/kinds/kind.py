@@ -27,7 +27,6 @@ from pydantic import (
     model_validator,
 )
 
-from congenial.data.advance import Advance
 from congenial.data.rational import fraction
 from congenial.errors import BundleError, CongenialError
 from congenial.privacy.numbers import LIMITED, absurd
@@ -420,6 +419,8 @@ def refuse_other_units(figures: Invariants, data: Microdata) -> None:
 
 def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
+    from congenial.data.advance import Advance
+
     step = "counting the records"
 
     def tell(now: Any) -> None:

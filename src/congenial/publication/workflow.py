@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from congenial.data.advance import Advance
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, MandateError, PlanError, StructureError
@@ -84,6 +83,8 @@ def check(
 
     What was drawn already is named and not worked out, unless `again`.
     """
+    from congenial.data.advance import Advance
+
     ledger = open_ledger(plan, create=False)
     figures = exact_figures(plan, ledger)
     published = bool(plan.statements) and figures.values is not None
