@@ -63,6 +63,8 @@ def check_data(
 
 def _look(source: PlannedSource, raw: Sequence[str], examples: int) -> FilesFound:
     """What is in the files, or which columns a database has of those that are needed."""
+    if source.units is not None:
+        return _look_at_both(source, raw)
     if isinstance(source.address, Path):
         return look_at_files(source.address, source.file_format, raw, examples)
     there = []
@@ -76,6 +78,16 @@ def _look(source: PlannedSource, raw: Sequence[str], examples: int) -> FilesFoun
         else:
             there.append(name)
     return FilesFound(tuple(there), FileFormat())
+
+
+def _look_at_both(source: PlannedSource, raw: Sequence[str]) -> FilesFound:
+    """A file of rows and one of units: whether they can be joined, or what is in the way."""
+    try:
+        open_source(replace(source, derivations=()), raw).close()
+    except DataError as error:
+        problem = DataProblem("file", "", None, error.what, error.remedy)
+        return FilesFound(None, FileFormat(), (problem,))
+    return FilesFound(tuple(raw), FileFormat())
 
 
 class _Check:
@@ -154,6 +166,8 @@ class _Check:
 
     def _open(self, columns: Sequence[str], files: FilesFound, even: bool) -> Source:
         address = self.planned.address
+        if self.planned.units is not None:
+            return open_source(replace(self.planned, derivations=()), columns)
         if isinstance(address, Path):
             return open_files(
                 address, columns, files.file_format, keep_rejects=True, even_line_ends=even

@@ -62,9 +62,22 @@ def codec(encoding: str) -> str | None:
 
 
 @dataclass(frozen=True)
+class UnitFile:
+    """A file with a row for each unit, joined to the rows by `key`.
+
+    `never_empty`: a unit without rows is refused.
+    """
+
+    address: Path
+    key: str
+    never_empty: bool = False
+
+
+@dataclass(frozen=True)
 class PlannedSource:
     """Records at an address, read and derived as a plan says; `Microdata.open` takes it."""
 
     address: str | Path
     file_format: FileFormat = FileFormat()
     derivations: tuple[Derivation, ...] = ()
+    units: UnitFile | None = None

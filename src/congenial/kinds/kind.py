@@ -417,6 +417,12 @@ def refuse_other_units(figures: Invariants, data: Microdata) -> None:
         figures.of_units.refuse_other_data(data.tabulate_units(figures.of_units.bases))
 
 
+def refuse_other_rows(plan: Setting, figures: Invariants, data: Microdata, progress: Tell) -> None:
+    """MandateError, without a number, where the rows do not agree with what is published."""
+    rows = tabulate(plan, data, figures.bases, progress)
+    figures.of_rows.refuse_other_data(rows)
+
+
 def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
     from congenial.data.advance import Advance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import os
 import shutil
 import tempfile
 import weakref
@@ -35,7 +36,7 @@ _KINDS: dict[str, ColumnKind] = {
     **dict.fromkeys(("date", "time", "timestamp"), "date"),
 }
 _VIEW = "congenial_source"
-_COPY_MEMORY = "1GB"  # that a query into files may take before it spills
+_MEMORY, _MEMORY_OF_A_THREAD = 1_000, 125  # MB that a query may take before it spills, at least
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ class DuckDBSource(Source):
 
         return self._guarded(query)
 
+    def spill(self) -> None:
+        """As in `Source`, where the connection is ours; its private folder takes what is spilt."""
+        if self.connection is not None:
+            room = max(_MEMORY, _MEMORY_OF_A_THREAD * (os.cpu_count() or 1))
+            self.connection.execute(f"SET memory_limit = '{room}MB'")
+
     def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:
         """As in `Source`, for files: by the bytes that this process has read since.
 
@@ -79,8 +86,8 @@ class DuckDBSource(Source):
         """
         import pyarrow.parquet as pq
 
+        self.spill()
         if self.connection is not None:
-            self.connection.execute(f"SET memory_limit = '{_COPY_MEMORY}'")
             self.connection.execute("SET preserve_insertion_order = false")
         file = folder.with_name(f"{folder.name}-beside.parquet")
         pq.write_table(beside, file)
