@@ -385,6 +385,31 @@ def test_of_those_who_save_at_once_one_does(folder: Path) -> None:
     ]
 
 
+def test_of_two_who_publish_at_once_one_does(
+    folder: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the other is told so; what one of them reads meanwhile is not the other's."""
+    begun, go = [], threading.Event()
+
+    def slow(*_: object, who: str, **__: object) -> None:
+        begun.append(who)
+        go.wait(30)
+
+    monkeypatch.setattr("congenial.desk.publication_screen.workflow.publish", slow)
+    team = Team(folder)
+    first, second = team.visitor("owner"), team.visitor("publisher")
+    fields = {"sure": "publish", "digest": Plan.load(folder / "plan.toml").digest_with_files}
+    job = first.post("/plan/plan.toml/publish", fields)
+    assert job.status_code == 303
+    refused = second.post("/plan/plan.toml/publish", fields)
+    assert (refused.status_code, "running for this plan already" in refused.text) == (422, True)
+    assert second.get(job.headers["location"]).status_code == 404
+    assert second.get("/plan/plan.toml/release").status_code == 200
+    go.set()
+    assert begun == ["owner"]
+    assert not [one for one in ledger.events() if one.kind == "mandates"]
+
+
 # ---- hostile noise -------------------------------------------------------------------------------
 
 ALPHABET = string.printable + "\x00\x7fäß中💥"

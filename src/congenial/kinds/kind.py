@@ -425,7 +425,7 @@ def refuse_other_rows(plan: Setting, figures: Invariants, data: Microdata, progr
 
 def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
-    from congenial.data.advance import Advance  # for who counts records
+    from congenial.data.advance import Advance
 
     step = "counting the records"
 

@@ -82,7 +82,7 @@ def check(
 
     What was drawn already is named and not worked out, unless `again`.
     """
-    from congenial.data.advance import Advance  # for who checks a plan
+    from congenial.data.advance import Advance
 
     ledger = open_ledger(plan, create=False)
     figures = exact_figures(plan, ledger)
