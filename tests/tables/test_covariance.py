@@ -19,10 +19,12 @@ from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.discrete import cell_law
 from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
-from congenial.tables import structure
+from congenial.tables import low_rank_variances, structure
 from congenial.tables.covariance import Covariance
-from congenial.tables.estimate import estimate
+from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.intervals import half_width
+from congenial.tables.linear_estimates import estimate, in_order
+from congenial.tables.low_rank_variances import LowRankVariances
 from congenial.tables.measurements import Measurements
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
 
@@ -54,9 +56,36 @@ def test_covariances_of_linear_combinations(setting):
     assert np.allclose(Covariance(work).of(names, weights.reshape(3, *shape)), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
+def test_one_inverse_of_coarser_cells_and_figures_gives_every_variance(setting):
+    work, table = measurements(setting)
+    found = LowRankVariances.of(GradientInverse(work, "asked for"))
+    if not any(work.margins[b].size == work.size for b in work.measured):
+        assert found is None
+        return
+    oracle = dense(work, table)
+    inverse = oracle.inverse(work.precisions)
+    for names, matrix in zip(setting.tables, oracle.maps, strict=True):
+        expected = np.diag(matrix @ inverse @ matrix.T)
+        ours = in_order(found.variances(work.margin(names)), names, work).reshape(-1)
+        assert np.allclose(ours, expected, rtol=1e-8, atol=1e-9)
+        assert np.all(ours[expected < 1e-9] == 0)  # figures tell these cells
+
+
+def test_one_inverse_is_used_where_tables_do_not_separate(monkeypatch):
+    """No iteration: with one inverse for all cells, none is solved for."""
+    monkeypatch.setattr(structure, "LARGEST_CORE", 5)
+    monkeypatch.setattr(GradientInverse, "apply", None)
+    work, table = measurements(SETTINGS[13])
+    expected = np.sqrt(np.diag(dense(work, table).inverse(work.precisions)))
+    found = Covariance(work).deviations(CELLS).values.reshape(-1)
+    assert np.allclose(found, expected, rtol=1e-8)
+
+
 def test_a_large_table_that_does_not_separate_gets_a_bound(monkeypatch):
     monkeypatch.setattr(structure, "LARGEST_CORE", 5)
     monkeypatch.setattr(module, "SOLVED", 100)
+    monkeypatch.setattr(low_rank_variances, "LARGEST", 10)
     work, table = measurements(SETTINGS[13])
     oracle = dense(work, table)
     expected = np.sqrt(np.diag(oracle.inverse(work.precisions)))

@@ -4,6 +4,10 @@ Whole counts depend on the data through their signs, so their error has no law t
 table. It is tried instead: made-up people are spread over the cells as evenly as the figures allow,
 the tables are drawn from them with the noise of the plan, fitted and compared. Nothing is read of
 the confidential data.
+
+A few draws of a small table are few numbers, which by chance may lie far from what their standard
+deviation says. Printed counts and estimates share that chance. So draws only tell how much larger
+or smaller the error of printed counts is, and the standard deviation of the estimates is known.
 """
 
 from __future__ import annotations
@@ -15,9 +19,9 @@ import numpy as np
 
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.sampling.randomness import SeededRandomness
-from congenial.tables.estimate import in_order
 from congenial.tables.intervals import ends
 from congenial.tables.joint_estimator import Answer
+from congenial.tables.linear_estimates import in_order
 
 DRAWS = 3
 LARGEST = 2_000_000  # cells of which a trial is quick
@@ -41,18 +45,32 @@ def try_printed(made: JointTables) -> PrintedTrial | None:
         return None
     people = made_up.cells
     tables = made.description.tables
-    squares, inside = np.zeros(len(tables)), np.zeros(len(tables))
+    squares, inside = np.zeros((2, len(tables))), np.zeros(len(tables))
     for draw in range(DRAWS):
         answered = _drawn(made, people, SeededRandomness(draw + 1))
         for at, names in enumerate(tables):
             counts, truth = answered.counts[at], _table(made, people, names)
             if counts is None:
-                squares[at] = inside[at] = np.nan
+                squares[0, at] = inside[at] = np.nan
                 continue
             low, high = ends(answered.estimates[at], made.estimator.deviations(names).values, LEVEL)
-            squares[at] += float(np.mean((counts - truth) ** 2)) / DRAWS
+            pair = (counts, answered.estimates[at])
+            squares[:, at] += [float(np.mean((values - truth) ** 2)) / DRAWS for values in pair]
             inside[at] += float(np.mean((low <= counts) & (counts <= high))) / DRAWS
-    return PrintedTrial(tuple(np.sqrt(squares).tolist()), tuple(inside.tolist()))
+    errors = (_error(made, names, *squares[:, at]) for at, names in enumerate(tables))
+    return PrintedTrial(tuple(errors), tuple(inside.tolist()))
+
+
+def _error(made: JointTables, names: tuple[str, ...], printed: float, estimated: float) -> float:
+    """Root mean square error of printed counts: that of the estimates, and what the fit changed.
+
+    `printed`, `estimated`: mean squares in the draws. Rounding adds to a mean square; counts that
+    cannot be negative are better by a factor.
+    """
+    variance = float(np.mean(made.estimator.deviations(names).values ** 2))
+    if printed >= estimated:
+        return float(np.sqrt(variance + printed - estimated))
+    return float(np.sqrt(variance * printed / estimated))
 
 
 def _table(made: JointTables, cells: Any, names: tuple[str, ...]) -> Any:

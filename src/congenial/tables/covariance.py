@@ -20,13 +20,14 @@ from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
-from congenial.tables.estimate import choose_inverse, in_order
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
+from congenial.tables.linear_estimates import choose_inverse, in_order
+from congenial.tables.low_rank_variances import LowRankVariances
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.noise_variance import Basis, Family, variance_basis
 
-SOLVED = 20_000_000  # entries of all solutions, where variances are solved for cell by cell
+SOLVED = 4_000_000  # entries of all solutions, where variances are solved for cell by cell
 BATCH_ENTRIES = 20_000_000  # numbers held at a time by such solves
 
 
@@ -76,8 +77,12 @@ class Covariance:
         return Deviations(in_order(np.sqrt(variances), names, self.measurements), basis)
 
     def _without_separation(self, names: Sequence[str]) -> tuple[Floats, Basis]:
-        """Cell by cell if they are few, otherwise a bound from fewer measurements."""
+        """By one inverse of coarser cells and figures; cell by cell if they are few; otherwise a
+        bound from fewer measurements.
+        """
         margin = self.measurements.margin(names)
+        if self._low_rank is not None:
+            return self._low_rank.variances(margin), self.basis
         if margin.size * self.measurements.size <= SOLVED:
             return self._solved(margin), self.basis
         if not isinstance(self.inverse, GradientInverse):
@@ -90,6 +95,11 @@ class Covariance:
         variances = choose_inverse(fewer).variances(fewer.margin(names))
         assert variances is not None
         return variances.reshape(margin.shape), "bound"
+
+    @cached_property
+    def _low_rank(self) -> LowRankVariances | None:
+        inverse = self.inverse
+        return LowRankVariances.of(inverse) if isinstance(inverse, GradientInverse) else None
 
     def _solved(self, margin: Margin) -> Floats:
         found = np.empty(margin.size)

@@ -1,20 +1,28 @@
-"""The default aim: finest tables about as good as alone, no other table worse, the rest evenly.
+"""Aims that hold the finest tables at a stated error: the default, and `even`.
 
-The precisions make a mean of the tables' relative variances small (of an order near 0, almost a
-geometric mean: every table counts by percentages of its own error). Its shares are found so that
-the finest tables end at a stated multiple of their standard deviation alone, and that no coarser
-table is worse than its sums in that single release: shares of tables that still are grow. Whatever
-the shares are, the design is the best for them, with a certificate.
+Default: finest tables about as good as alone, no other table worse, the rest evenly. The precisions
+make a mean of the tables' relative variances small (of an order near 0, almost a geometric mean:
+every table counts by percentages of its own error). Its shares are found so that the finest tables
+end at a stated multiple of their standard deviation alone, and that no coarser table is worse than
+its sums in that single release: shares of tables that still are grow. Whatever the shares are, the
+design is the best for them, with a certificate.
 
 With pure epsilon, information grows with the square of a parameter: a few per cent of the promise
 buy nothing for tables of few cells per block, which may then be as much worse as the finest, and
 no share of a mean leads to such a design. So the finest tables are given what they need, and the
 others the rest (`given_finest`).
+
+Even: the geometric mean of variances decides how much wider than alone the finest tables become, at
+most `EVEN` times. Given that, the others share what is left by a geometric mean in which a table
+counts once for each pair of attributes that it crosses, at least once: tables of few attributes are
+sums of others and gain from them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +34,11 @@ from congenial.tables.optimise import Problem, solve
 
 Flags = NDArray[np.bool_]
 ROUNDS = 8  # in which shares of tables beyond their limit grow
-WIDTH = 0.01  # of the bracket of the share of the finest tables, relative to what the others have
+WIDTH = 0.005  # of the bracket of the share of the finest tables, relative to what the others have
 NEAR = 1e-3  # tolerance while shares are sought
 BETTER = 0.985  # largest variance of a coarser table, relative to the single release
 ORDER = 0.2  # of the mean of relative variances
+EVEN = 1.78  # how much larger than alone `even` lets the standard deviation of the finest tables be
 GROWTH = 8.0  # power of the excess by which the weight of a coarser table grows
 
 
@@ -62,7 +71,7 @@ def kept_shares(problem: Problem, finest: Flags, factor: float) -> PowerMean:
     single = np.where(problem.open, problem.variances(x), 1)
     limits = np.where(finest, factor**2, BETTER) * single
     mean = PowerMean(problem.open.astype(float), problem.open / single, ORDER)
-    search = _Search(replace(problem, tolerance=NEAR), mean, finest, factor**2)
+    search = _Search(replace(problem, tolerance=NEAR), mean, finest, factor**2, problem.open)
     low, high = 0.0, 1.0
     for _ in range(ROUNDS):
         share, x = search.share_of_finest(x, low, high)
@@ -70,6 +79,22 @@ def kept_shares(problem: Problem, finest: Flags, factor: float) -> PowerMean:
         if not search.grow(np.minimum(excess, 1.3)):
             break
         low, high = max(0.0, share - 0.05), min(1.0, share + 0.05)
+    return search.shared(share)
+
+
+def even_shares(workload: Workload, problem: Problem, finest: Flags) -> PowerMean:
+    """The geometric mean whose best design has the finest tables as wide as `even` lets them be."""
+    equally = PowerMean.geometric(problem.open / problem.open.sum())
+    if not (problem.open & ~finest).any():
+        return equally
+    start = solve(replace(problem, objective=equally, tolerance=NEAR))
+    single = np.where(problem.open, problem.variances(alone(problem, finest)), 1)
+    ratios = PowerMean(finest / finest.sum(), problem.open / single, 0.0)
+    limit = min(EVEN**2, ratios.value(problem.variances(start)))
+    crossed = [max(1, comb(len(names), 2)) for names in workload.tables]
+    weights = np.where(problem.open, crossed, 0)
+    search = _Search(replace(problem, tolerance=NEAR), ratios, finest, limit, weights)
+    share, _ = search.share_of_finest(start, 0.0, 1.0)
     return search.shared(share)
 
 
@@ -112,9 +137,11 @@ def given_finest(problem: Problem, finest: Flags, factor: float) -> Floats:
 class _Search:
     """Weights inside the finest and inside the other tables, and the share of the finest."""
 
-    def __init__(self, problem: Problem, mean: PowerMean, finest: Flags, limit: float) -> None:
+    def __init__(
+        self, problem: Problem, mean: PowerMean, finest: Flags, limit: float, weights: NDArray[Any]
+    ) -> None:
         self.problem, self.mean, self.finest, self.limit = problem, mean, finest, limit
-        self.weights = problem.open.astype(float)
+        self.weights = weights.astype(float)
 
     def shared(self, share: float) -> PowerMean:
         """The mean with this share of the finest tables."""
