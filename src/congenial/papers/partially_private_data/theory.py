@@ -97,7 +97,7 @@ def factor2(study: Study) -> dict[str, Any]:
                 loss = worst_loss(cells, total, norm, 1 / (factor * unit))
                 rows.append([cells, total, norm, factor, loss, loss <= 1])
     return {
-        "columns": ["cells", "total", "loss", "factor", "largest_loss", "kept"],
+        "columns": ["cells", "total", "loss", "factor", "largest loss", "kept"],
         "rows": rows,
         "notes": [
             "The normaliser depends on the table near the boundary. Dropping the factor breaks the "
