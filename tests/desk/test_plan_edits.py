@@ -115,3 +115,7 @@ def test_a_line_is_added_to_its_section() -> None:
 def test_what_cannot_be_done_is_refused(edit) -> None:
     with pytest.raises(PlanError):
         edit()
+
+
+def test_a_number_that_cannot_be_read_is_no_toml() -> None:
+    assert plan_edits.read(f"x = 1e-{'9' * 30}") == {}

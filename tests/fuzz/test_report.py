@@ -67,6 +67,8 @@ def hostile(scene: Scene, folder: Path, attack: str) -> Plan:
     text = text.replace('"mean age"', toml(f"mean {attack}"))
     quoted = attack.replace("'", "''")
     text = text.replace("\"sex = 'f'\"", toml(f"sex = '{quoted}'"))
+    if scene.kind == "estimate":  # one number: its page names no level
+        text += f"[about]\ntitle = {level}\n"
     columns = SCENES[-1].columns if scene.kind == "table" else scene.columns
     path = Scene(scene.kind, text, columns, ()).write(folder, rename, rename)
     if "earlier.csv" in text:

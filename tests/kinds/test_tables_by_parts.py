@@ -27,6 +27,7 @@ from congenial.errors import (
     StructureError,
 )
 from congenial.kinds import parted_run
+from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.publication import bundle as bundles
@@ -189,6 +190,18 @@ def plan(tmp_path: Path) -> Plan:
     loaded = Plan.load(written(tmp_path))
     workflow.publish(loaded)
     return loaded
+
+
+def test_a_run_knows_its_room_and_draws_from_the_stream_it_was_given(plan: Plan) -> None:
+    section = plan.named("nation")
+    made = of_section(section).build(plan, section, Ledger.open(plan.ledger).figures)
+    prepared = parted_run.NationRun(plan, made, "nation", SeededRandomness(4), print)
+    assert prepared.cells == sum(made.schema.size(names) for names in made.tables) > 300
+    assert prepared.room == 64 * prepared.cells
+    secret = prepared.secret()
+    assert secret.bits == SeededRandomness(4).words(4).tobytes()
+    assert secret.label == SeededRandomness(4).label
+    assert not secret.publishable
 
 
 def spent(plan: Plan) -> list[str]:

@@ -132,7 +132,9 @@ def survives(team: As, event: tuple[str, str | None, Any]) -> None:
     assert all(one.counts == "nothing" for one in ann.malformed())
 
 
-@pytest.mark.parametrize("event", HOSTILE[:1] + HOSTILE[13:14] + HOSTILE[24:25], ids=str)
+@pytest.mark.parametrize(
+    "event", HOSTILE[:1] + HOSTILE[10:11] + HOSTILE[13:14] + HOSTILE[24:25], ids=str
+)
 def test_a_forged_event_is_refused_or_mended(team: As, event: Any) -> None:
     survives(team, event)
 

@@ -21,6 +21,14 @@ from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.pairs.difference_types import difference_types
 from congenial.privacy.description import Family
+from congenial.tables import upper_estimator
+from congenial.tables.node_order import NodeOrder, node_order
+from congenial.tables.whole_counts import (
+    LevelTargets,
+    WholeCounts,
+    fit_to_targets,
+    level_precisions,
+)
 from tests.mechanisms.nations import (
     CELLS,
     SCALES,
@@ -76,6 +84,26 @@ def test_it_is_cell_by_cell_what_memory_gives(
         told = joint.estimator.deviations(names).values
         np.testing.assert_allclose(found.deviations[at], told, atol=1e-6)
         np.testing.assert_array_equal(found.counts[at], answer.counts[at])
+
+
+def test_counts_above_the_parts_are_fitted_at_the_precisions_of_the_whole_nation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fitted: list[LevelTargets] = []
+
+    def remembered(order: NodeOrder, targets: list[LevelTargets]) -> WholeCounts:
+        fitted.extend(targets)
+        return fit_to_targets(order, targets)
+
+    monkeypatch.setattr(upper_estimator, "fit_to_targets", remembered)
+    people = nation(3)
+    adjacency = adjacency_of(people, FIGURES["crossing"])
+    assembled(PartedTables.of(adjacency, TABLES, FAMILIES[0], SCALES, "state"), people)
+    joint = JointTables.of(adjacency, TABLES, FAMILIES[0], SCALES)
+    whole = level_precisions(node_order(joint.estimator.measurements))
+    for target, (cells, groups) in zip(fitted, whole[: len(fitted)], strict=True):
+        np.testing.assert_allclose(target.p, cells, rtol=1e-12)
+        np.testing.assert_allclose(target.q, groups, rtol=1e-12)
 
 
 @pytest.mark.parametrize("label", FIGURES)

@@ -14,6 +14,7 @@ from congenial.data.suggestions import quoted
 from congenial.errors import DataError, PlanError
 from congenial.publication.draft import AHEAD, MOST_LEVELS, columns_of, draft, write_draft
 from congenial.publication.plan import Plan
+from tests.data.test_derive import write_workbook
 
 MARKER = "S3CR3T-9137"
 
@@ -163,6 +164,18 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
         write_draft(tmp_path / name, tmp_path / "plan.toml")
     assert MARKER not in str(refused.value)
     assert not (tmp_path / "plan.toml").exists()
+
+
+def test_a_workbook_has_its_columns_drafted(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    sheet = [["sex", "job"], ["f", "cook"], ["m", "driver"]]
+    write_workbook(tmp_path / "people.xlsx", {"people": sheet})
+    write_draft(tmp_path / "people.xlsx", tmp_path / "plan.toml", levels_from_data=True)
+    schema = tomllib.loads((tmp_path / "plan.toml").read_text())["schema"]
+    assert {name: one["levels"] for name, one in schema.items()} == {
+        "sex": ["f", "m"],
+        "job": ["cook", "driver"],
+    }
 
 
 @pytest.mark.parametrize(

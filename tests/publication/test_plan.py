@@ -106,6 +106,7 @@ def test_rows_per_person():
         ("[budget]\nepsilon = 1", "", "budget: missing"),
         ("[budget]\nepsilon = 1", "[budget]\nledger = 'x'", "must have epsilon"),
         ("[data]", "[data", "not valid TOML"),
+        ("epsilon = 0.1", f"epsilon = 1e-{'9' * 30}", "whose exponent is too long"),
     ],
 )
 def test_errors_name_key_value_rule_and_remedy(old, new, says):

@@ -31,7 +31,7 @@ def read(text: str) -> Values:
     """The values of a plan's text; empty where it is no TOML."""
     try:
         return tomllib.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, ArithmeticError):  # decimal's: an exponent of many digits
         return {}
 
 

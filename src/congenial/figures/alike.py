@@ -159,8 +159,6 @@ def components(matrix: sp.csr_matrix) -> tuple[Ints, Ints]:
 def _passed_along(rows: sp.csr_matrix) -> Any:
     """Smallest column of each column's part, by passing it along rows; None if that takes long."""
     label = np.arange(rows.shape[1])
-    if not rows.shape[0]:
-        return label
     columns = rows.tocsc()
     touched = np.flatnonzero(np.diff(columns.indptr))
     for _ in range(ROUNDS):

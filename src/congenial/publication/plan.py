@@ -141,6 +141,11 @@ class Plan(Section):
             values = tomllib.loads(text, parse_float=Decimal)
         except RecursionError:
             raise PlanError("the plan is nested too deeply to be read.") from None
+        except ArithmeticError:  # decimal's, for an exponent of many digits
+            raise PlanError(
+                "the plan has a number whose exponent is too long to be read.",
+                remedy="Write numbers such as 0.5 or 1e-9.",
+            ) from None
         except ValueError as reason:  # tomllib's own, and Python's for numbers that are too long
             raise PlanError(f"the plan is not valid TOML: {reason}.") from None
         try:
