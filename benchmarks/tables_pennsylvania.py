@@ -8,6 +8,10 @@ noise from pinned seeds. Beside the printed counts: TopDown's two stages on the 
 the same promise, made nonnegative cell by cell and from coarse to fine. Rows "bias" give the mean
 error of printed cells by the size of the true count. A design that leaves a table out has no
 TopDown beside it.
+
+Race totals improve less under pure epsilon. By the stated variances, with all that the cells leave
+spent on race alone, they are 143 times as good as one table made nonnegative cell by cell if cells
+are 1.045 times as wide as alone, 167 times at 1.053, and 200 times from 1.065 on.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ import numpy as np
 from congenial.data.arguments import WHOLE, expect
 from congenial.data.attribute import Attribute
 from congenial.data.csv_text import rows_csv, table_csv
-from congenial.data.engines.checked_parquet import Expected
+from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.rational import written
 from congenial.data.records import codes
 from congenial.data.schema import Schema
@@ -101,7 +100,8 @@ class SyntheticRelease(RecordCopies):
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle: each copy as Parquet and CSV, and the data dictionary."""
-        files = {DICTIONARY: dictionary(dictionary_rows(self.schema, self.copies[0].column_names))}
+        rows = dictionary_rows(self.schema, self.copies[0].column_names)
+        files = {DICTIONARY: dictionary(rows, self.schema)}
         for at, table in enumerate(self.copies, start=1):
             files[f"synthetic-{at}.parquet"] = as_parquet(table)
             files[f"synthetic-{at}.csv"] = table_csv(table)
@@ -263,18 +263,16 @@ def _column(
     return pa.array(np.where(missing, 0, found), mask=missing).cast(_arrow_type(attribute))
 
 
-def as_parquet(table: Any) -> bytes:
-    """An Arrow table as the bytes of a Parquet file."""
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
-
-
-def dictionary(rows: Sequence[Sequence[str]]) -> bytes:
-    """The data dictionary as CSV: one row per level, its type, interval and how it is written."""
+def dictionary(rows: Sequence[Sequence[str]], schema: Schema) -> bytes:
+    """The data dictionary as CSV: one row per level, its type, interval and how it is written; what
+    readers call it, where the schema has labels.
+    """
     header = ["column", "type", "level", "from", "below", "written_as"]
+    labels = {a.name: a.labels for a in schema.attributes if a.labels}
+    words = [labels.get(column, {}).get(level, level) for column, _, level, *_ in rows]
+    if any(row[2] != word for row, word in zip(rows, words, strict=True)):
+        header.append("label")
+        rows = [[*row, word] for row, word in zip(rows, words, strict=True)]
     return rows_csv([header, *rows]).encode()
 
 

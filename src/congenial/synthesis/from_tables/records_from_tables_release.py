@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected
+from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.predicate import parse
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -38,7 +38,6 @@ from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     RecordCopies,
     agrees,
-    as_parquet,
     dictionary,
     dictionary_rows,
     expected_copy,
@@ -207,7 +206,7 @@ class TableRecordsRelease(RecordCopies):
                 name: cuts_to_plain(self.schema.attribute(name), cuts) for name, cuts in self.cuts
             }
         files = {
-            DICTIONARY: dictionary(self.dictionary_rows),
+            DICTIONARY: dictionary(self.dictionary_rows, self.schema),
             MEASUREMENTS: (json.dumps(told, indent=1) + "\n").encode(),
         }
         for at, file in enumerate(_files(len(self.copies)), start=1):
