@@ -164,6 +164,10 @@ rho = 1
 """
 )
 
+QUANTILES = RECORDS.replace(
+    'age = { edges = [0, 18, 65], top = "65+" }', "age = { integers = [0, 109] }"
+).replace("rounds = 1", 'rounds = 1\nquantiles = { age = 4 }\nmade_up = { person = "identifier" }')
+
 ESTIMATE = (
     _DATA
     + """sex = { levels = ["f", "m"] }

@@ -18,6 +18,7 @@ from tests.confidentiality.plans import (
     GIVEN,
     PARTED,
     PARTIAL,
+    QUANTILES,
     RECORDS,
     SEVERAL,
     STATISTICS,
@@ -209,6 +210,12 @@ SCENES = (
     Scene(
         "records",
         RECORDS,
+        lambda: people(400),
+        (("check", "PLAN"), ("publish", "PLAN"), SEEDED),
+    ),
+    Scene(
+        "quantiles",
+        QUANTILES,
         lambda: people(400),
         (("check", "PLAN"), ("publish", "PLAN"), SEEDED),
     ),

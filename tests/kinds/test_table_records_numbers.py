@@ -110,6 +110,20 @@ def test_check_says_what_is_drawn_first(tmp_path: Path) -> None:
     assert "person, visit (they say nothing about anybody)" in shown
 
 
+def test_check_warns_of_open_ends_and_columns_without_variation(tmp_path: Path) -> None:
+    """Where nothing would be wrong, and little would be right."""
+    text = PLAN.replace("60000, 200000] }", '60000], top = "60000+" }').replace(
+        'job = { levels = ["a", "b", "c", "d"] }', 'job = { levels = ["all"], other = "all" }'
+    )
+    written(tmp_path, text)
+    shown = " ".join(run("check", tmp_path / "plan.toml").split())
+    assert "Open levels of income are written as their ends" in shown
+    assert "job: one level only" in shown
+    stated = text.replace("rounds = 3", "rounds = 3\ntails = { income = { top = 90000 } }")
+    written(tmp_path, stated)
+    assert "Open levels" not in run("check", tmp_path / "plan.toml")
+
+
 def test_a_figure_about_a_cut_column_is_refused(tmp_path: Path) -> None:
     text = NUMBERS.replace("[[release]]", '"Poor" = { count = "income < 100" }\n\n[[release]]', 1)
     with pytest.raises(StructureError, match="could not keep it"):

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from congenial.cli.output import Document, heading, line, paragraph, table
+from congenial.cli.output import Document, emit, heading, line, paragraph, table, warn, working
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ NOTES = (
     "Choosing a promise, columns or a way to make records by looking at them is NOT covered by the "
     "promise of a release.",
 )
+REPLICATES = 5  # draws of every way that released records stand beside
 WORDS = {"columns": "mean over columns", "pairs": "mean over pairs of columns"}
 
 
@@ -84,6 +85,30 @@ def examine(
     }
     document["picture"] = _picture(document, folder)
     return document
+
+
+def beside_released(
+    plan: Plan,
+    section: TableRecordsSection,
+    bundle: Path | None,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Show released records from tables beside other ways to make records at the same promise."""
+    from congenial.publication.bundle import read
+    from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
+
+    where = plan.folder / "bundles" / section.name if bundle is None else bundle
+    release = read(where)
+    if not isinstance(release, TableRecordsRelease):
+        raise PlanError(f"'{where}' holds no records from tables.", remedy="Name another bundle.")
+    folder = plan.folder / "utility" / section.name if out is None else out
+    for note in NOTES if as_json else ():
+        warn(note)
+    with working("comparing"):
+        document = examine(plan, section, [Fraction(1)], REPLICATES, folder, release)
+    emit(document) if as_json else show(document)
 
 
 def _picture(document: Document, folder: Path) -> str | None:

@@ -8,6 +8,7 @@ from congenial.kinds.kind import Document, Screen
 
 if TYPE_CHECKING:
     from congenial.kinds.records_from_tables_offer import RecordsCheck
+    from congenial.synthesis.from_tables.table_records import TableRecords
 
 SHOWN_PAIRS = 5  # of the pairs, those with the largest error
 
@@ -42,6 +43,7 @@ def examine(one: RecordsCheck) -> Document:
         "quantiles": {cut.name: cut.to_dict() for cut in made.rules.quantiles},
         "made_up": [column.name for column in made.rules.made_up],
         "counted": one.counted,
+        "ends_only": _ends_only(made),
         "mechanism": made.name,
         "per_person": one.guarantee.tradeoff.words,
         "guarantee": one.guarantee.to_dict(),
@@ -74,6 +76,19 @@ def show(one: Document, screen: Screen) -> None:
     for text in (one["promise"], one["belief"], *_advice(one)):
         screen.paragraph("")
         screen.paragraph(text)
+
+
+def _ends_only(made: TableRecords) -> list[str]:
+    """Columns with an open level whose mean no tail states."""
+    stated = {(tail.name, side) for tail in made.rules.tails for side in tail.to_dict()}
+    columns = [made.schema.attribute(name) for name in made.names]
+    open_ends = [
+        (one.name, side)
+        for one in columns
+        for side, level in (("top", one.top), ("bottom", one.bottom))
+        if level is not None
+    ]
+    return list(dict.fromkeys(name for name, side in open_ends if (name, side) not in stated))
 
 
 def _quantiles(one: Document) -> str:
@@ -138,6 +153,16 @@ def _advice(one: Document) -> list[str]:
             "Pairs of columns say something where there are many people: with fewer than about "
             f"{needed:,} the noise of a typical pair misplaces more than a tenth of all of them, "
             "and relations between columns will be weak in the records."
+        )
+    if one["ends_only"]:
+        found.append(
+            f"Open levels of {', '.join(one['ends_only'])} are written as their ends: numbers "
+            "beyond them are lost. State their mean (`tails`), or give edges that hold them."
+        )
+    if constant := [each["name"] for each in one["columns"] if each["levels"] == 1]:
+        found.append(
+            f"{', '.join(constant)}: one level only, the same in every record. Give it edges or "
+            "levels, or leave it out."
         )
     if one["pure_is_better"]:
         found.append(

@@ -192,8 +192,8 @@ def test_quantiles_and_tables_together_stay_below_the_promise() -> None:
     assert whole_losses(wrong, pair) > epsilon
 
 
-def test_a_run_publishes_what_follows_from_cuts_and_tables() -> None:
-    """Records of a run are the same whatever the database, if cuts and tables are."""
+def test_a_run_measures_by_the_bins_it_drew() -> None:
+    """One release: a cut inside the column, tables by its two bins, and checks that hold."""
     made = TableRecords.calibrate(
         SemiAdjacent(Invariants(SCHEMA)), SCHEMA.names, epsilon=Fraction(60), rules=HALVES
     )
