@@ -27,8 +27,8 @@ from congenial.data.workload import Workload
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.tables.covariance import Covariance
-from congenial.tables.estimate import estimate
 from congenial.tables.intervals import half_width
+from congenial.tables.linear_estimates import estimate
 from congenial.tables.measurements import Measurements
 from congenial.tables.whole_counts import (
     LevelTargets,

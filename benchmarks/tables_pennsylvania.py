@@ -39,9 +39,9 @@ from congenial.sampling.discrete import cell_law
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.covariance import Covariance
 from congenial.tables.design import Aim, Design, Even, Keep, design
-from congenial.tables.estimate import estimate
 from congenial.tables.information import Information
 from congenial.tables.intervals import half_width
+from congenial.tables.linear_estimates import estimate
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.promise import law_and_promise
 from congenial.tables.whole_counts import fit_to_targets, rehearse, targets_of

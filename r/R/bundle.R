@@ -3,6 +3,7 @@
 INDEX <- "release.json"
 DIGEST <- "DIGEST.txt"
 SIGNATURE <- "release.json.sig"
+FORMATS <- 1:2
 
 # Read a bundle; `verify_bundle` checks it.
 read_bundle <- function(folder) {
@@ -12,11 +13,11 @@ read_bundle <- function(folder) {
   as_written <- startsWith(as.character(index$software), "congenial 0.1.")  # no apostrophes yet
   tables <- lapply(files, function(name) {
     columns <- read_text_columns(file.path(folder, name), as_written)
-    with_numbers(columns, number_places(index$description, columns))
+    with_numbers(columns, number_places(index, columns))
   })
   structure(
     list(
-      folder = folder, name = index$name, kind = index$kind, promise = index$promise,
+      folder = folder, format = index$format, name = index$name, kind = index$kind, promise = index$promise,
       publishable = isTRUE(index$publishable), description = index$description,
       schema = read_json(folder, "schema.json"),
       published = read_json(folder, "published.json"), tables = setNames(tables, files)
@@ -37,8 +38,8 @@ read_index <- function(folder) {
     stop("there is no bundle in '", folder, "'. Give the bundle's own folder, the one with ", INDEX, ".", call. = FALSE)
   }
   index <- read_json(folder, INDEX)
-  if (!identical(as.numeric(index$format), 1)) {
-    stop("'", folder, "' has bundle format ", format(index$format), "; this package reads format 1. ",
+  if (!(as.numeric(index$format) %in% FORMATS)) {
+    stop("'", folder, "' has bundle format ", format(index$format), "; this package reads formats 1 and 2. ",
       "Read it with Python: congenial.read(folder), software ", index$software, ".", call. = FALSE)
   }
   if (is.null(index$kind)) index$kind <- "table"  # there was no other kind at first
@@ -55,19 +56,27 @@ read_json <- function(folder, name) {
 }
 
 COUNTS <- c("count", "count_as_drawn")
-NUMBERS <- c(COUNTS, "estimate", "sd", "low", "high", "value", "standard_error", "uniform")
+ERRORS <- c("sd", "low", "high")
+NUMBERS <- c(COUNTS, "estimate", ERRORS, "value", "standard_error", "uniform")
 
-# Columns of numbers, by name; axes of a table of counts are never called like its counts.
-number_places <- function(description, columns) {
+# Columns of numbers in the files of counts; tables of format 2 say how far counts may be off.
+count_columns <- function(bundle) {
+  told <- bundle$kind == "table" && bundle$format > 1 && !isTRUE(bundle$description$nonnegative)
+  if (told) c(COUNTS, ERRORS) else COUNTS
+}
+
+# Columns of numbers, by name; axes of a table of counts are never called like its numbers.
+number_places <- function(bundle, columns) {
+  description <- bundle$description
   law <- description[["law"]]
   axes <- c(description[["table"]], if (is.list(law)) law[["table"]])
-  which(names(columns) %in% if (length(axes)) COUNTS else NUMBERS)
+  which(names(columns) %in% if (length(axes)) count_columns(bundle) else NUMBERS)
 }
 
 # Where the codes of the axes stand; labels may stand beside them.
 axis_places <- function(bundle, found) {
   axes <- unlist(bundle$description[["table"]])
-  match(ifelse(axes %in% COUNTS, paste(axes, "(label)"), axes), names(found))
+  match(ifelse(axes %in% count_columns(bundle), paste(axes, "(label)"), axes), names(found))
 }
 
 # Is the folder as its publisher left it? One row for each check.

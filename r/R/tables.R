@@ -11,7 +11,17 @@ bundle_table <- function(bundle, which = 1, level = LEVEL) {
   if (is.null(found)) stop("the bundle has no CSV file of a table.", call. = FALSE)
   if (bundle$kind == "tables") return(with_normal_ends(found, level))
   if (bundle$kind != "table") refuse_law(paste0("a bundle of kind '", bundle$kind, "' has no intervals by cells"))
+  if (level == LEVEL && "sd" %in% count_columns(bundle)) return(with_estimates(bundle, found))
   with_exact_ends(bundle, found, level)
+}
+
+# The table as its file has it, at the level of the file: under any figures.
+with_estimates <- function(bundle, found) {
+  taken <- names(found)[axis_places(bundle, found)] == "estimate"
+  names(found)[axis_places(bundle, found)[taken]] <- "estimate (label)"
+  numbers <- match("count", names(found))
+  drawn <- drawn_values(found)
+  data.frame(found[seq_len(numbers)], estimate = drawn, found[-seq_len(numbers)], check.names = FALSE)
 }
 
 # Several tables: errors are taken as normal; ends are whole and not negative.
@@ -31,7 +41,7 @@ with_exact_ends <- function(bundle, found, level) {
   place <- match(sizes, known)
   half <- vapply(spread, function(one) one$half, 0)[place]
   labels <- axis_places(bundle, found)
-  taken <- names(found)[labels] %in% c("estimate", "sd", "low", "high")
+  taken <- names(found)[labels] %in% c("estimate", ERRORS)
   names(found)[labels[taken]] <- paste(names(found)[labels[taken]], "(label)")
   found$estimate <- drawn_values(found)
   found$sd <- vapply(spread, function(one) one$sd, 0)[place]

@@ -95,7 +95,15 @@ class BundleError(CongenialError):
 
 
 class InferenceError(CongenialError):
-    """A release has no density, a model does not fit it, or a sampler did not get there."""
+    """A release has no density, a model does not fit it, or a sampler did not get there.
+
+    Raised by `infer`, `estimate` and the tests, from public numbers alone, so its text can be shown
+    to anybody. The remedy names what can be asked instead.
+
+    >>> error = InferenceError("chains disagree (R-hat 1.3).", remedy="Draw more.")
+    >>> str(error), error.exit_code
+    ('chains disagree (R-hat 1.3). Draw more.', 2)
+    """
 
 
 class UnansweredError(InferenceError, StructureError):

@@ -163,6 +163,7 @@ epsilon = 1
 delta = 0.01
 """
 _UNPROTECTED = 'persons = "not protected"\n'
+_PROTECTED = "persons = { epsilon = 2, delta = 1e-6 }\n"
 _DISTRIBUTION = (
     "wasserstein",
     "approximate_wasserstein",
@@ -185,7 +186,10 @@ STATISTICS = {
     f"statistics-{name.replace('_', '-')}": _statistics(name, _UNPROTECTED)
     for name in _DISTRIBUTION
 } | {
-    "statistics-persons": _statistics("optimum", "persons = { epsilon = 2, delta = 1e-6 }\n"),
+    "statistics-persons": _statistics("optimum", _PROTECTED),
+    "statistics-edges": _statistics("optimum", _PROTECTED).replace(
+        "integers = [0, 109]", "edges = [0, 18, 65, 110]"
+    ),
 }
 
 _SYNTHETIC = """

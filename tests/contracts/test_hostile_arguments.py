@@ -142,6 +142,8 @@ def ledger_calls() -> Iterator[tuple[str, Call]]:
     yield "Ledger.preview", (ledger.preview, {"description": RELEASE.description})
     yield "Ledger.grant", (ledger.grant, {"who": "a", "role": "nobody"})
     yield "Ledger.set_budget", (ledger.set_budget, {"budget": api.Budget(epsilon=3)})
+    wider = {"adjacency": "several rows", "max_rows": 2}
+    yield "Ledger.change_unit", (ledger.change_unit, wider)
     yield "Ledger.publish", (ledger.publish, {"invariants": PUBLIC})
     yield "Ledger.record", (ledger.record, {"release": None})
     yield "Ledger.abandon", (ledger.abandon, {"release": "none"})

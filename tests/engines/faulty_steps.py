@@ -9,6 +9,7 @@ import hashlib
 import os
 import signal
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +26,54 @@ def notes_of(folder: Path, kind: str) -> dict[int, list[str]]:
     return found
 
 
-def _noted(task: Any, kind: str, files: list[Path]) -> bool:
-    """Note what an attempt has done; whether it is the first one at the part that fails."""
-    folder = task.folder.parent / "notes"
-    folder.mkdir(exist_ok=True)
+def _noted(task: Any, kind: str, files: list[Path]) -> None:
+    """Note what an attempt has done."""
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    (folder / f"{kind}-{task.number}-{uuid.uuid4().hex}").write_text(digest)
-    return task.number == PART and len(notes_of(folder, kind)[PART]) == 1
+    (_notes(task) / f"{kind}-{task.number}-{uuid.uuid4().hex}").write_text(digest)
+
+
+def _notes(task: Any) -> Path:
+    folder = Path(task.folder).parent / "notes"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _fails(task: Any, kind: str) -> bool:
+    """Whether this is the first attempt at the part that fails; of two at once one is the first."""
+    if task.number != PART:
+        return False
+    try:
+        (_notes(task) / f"first-{kind}").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def draws_and_loses(task: Any, secret: bytes) -> None:
-    """Draw a part; the first attempt at one of them loses its file and fails."""
-    parted_steps.draw_part(task, secret)
-    file = task.file("drawn", "npz")
-    if _noted(task, "draw", [file]):
-        file.unlink()
+    """Draw a part; the first attempt at one of them draws on a disk of its own and fails."""
+    fails = _fails(task, "draw")
+    here = _on_its_own_disk(task) if fails else task
+    parted_steps.draw_part(here, secret)
+    _noted(task, "draw", [here.file("drawn", "npz")])
+    if fails:
         raise OSError("the disk of this worker is full")
+
+
+def _on_its_own_disk(task: Any) -> Any:
+    """The same task with files that nobody else sees."""
+    folder = Path(task.folder) / "lost"
+    for name in ("drawn", "top"):
+        (folder / name).mkdir(parents=True)
+    (folder / "counts").symlink_to(Path(task.folder).absolute() / "counts")
+    return replace(task, folder=folder)
 
 
 def writes_and_loses(task: Any, above: Any) -> None:
     """Finish a part; the first attempt at one of them loses its list of files and fails."""
     parted_steps.finish_part(task, above)
     files = sorted((task.folder / "parts").glob(f"*/{parted_steps.part_name(task.number)}"))
-    if _noted(task, "write", files):
+    _noted(task, "write", files)
+    if _fails(task, "write"):
         task.file("done", "json").unlink()
         raise OSError("the disk of this worker is full")
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata, tabulate
@@ -24,6 +23,7 @@ from congenial.kinds import by_group
 from congenial.mechanisms.congenial import Congenial
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
+from tests.engines import two_executors
 
 GROUPS = 12
 
@@ -60,14 +60,7 @@ def murderous(make: Any, folder: str) -> Any:
 def main(folder: Path) -> None:
     notes = folder / "notes"
     notes.mkdir()
-    spark = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
+    spark = two_executors.start(1024)
     schema = Schema.from_dict(
         {
             "county": {"integers": [0, GROUPS - 1]},

@@ -16,12 +16,13 @@ from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata, tabulate
 from congenial.errors import DataError, MandateError, RandomnessError, StructureError
 from congenial.figures.invariants import publish
-from congenial.figures.statements import count, total
+from congenial.figures.statements import at_most, count, total
 from congenial.figures.support import LOOSE
 from congenial.kinds import by_group
 from congenial.kinds.by_group import ByGroup
 from congenial.kinds.slices import stream
-from congenial.mechanisms.congenial import Congenial
+from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
+from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainLaplace
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
@@ -63,9 +64,12 @@ MANDATED = (
 )
 
 
+def promised(*statements: Any) -> SemiAdjacent:
+    return SemiAdjacent(publish(TABLE, *statements))
+
+
 def congenial(*statements: Any) -> Mechanism:
-    adjacency = SemiAdjacent(publish(TABLE, *statements))
-    return Congenial.calibrate(Guarantee.pure(Fraction(1), adjacency), NAMES)
+    return Congenial.calibrate(Guarantee.pure(Fraction(1), promised(*statements)), NAMES)
 
 
 MECHANISM = congenial(total(by=["county"]), count("age >= 18", by=["county"]))
@@ -81,8 +85,8 @@ def opened(spark: Any, table: pa.Table = PEOPLE, partitions: int = 2) -> Microda
 
 def here(groups: ByGroup, seed: int) -> Any:
     """The same draw without Spark, slice by slice."""
-    counts = TABLE.marginal(NAMES).counts.reshape(-1)[groups._order].reshape(groups.groups, -1)
-    slices = [row + groups.law.noise(g, stream(seed, g)) for g, row in enumerate(counts)]
+    counts = groups._lines(TABLE.marginal(NAMES).counts.reshape(-1))
+    slices = [groups.law.draw(g, row, stream(seed, g)) for g, row in enumerate(counts)]
     return groups.assemble(slices)
 
 
@@ -103,6 +107,56 @@ def test_plain_noise_and_two_axes(spark: Any) -> None:
     assert np.array_equal(release.values, here(groups, SEED))
 
 
+CROSSING = (
+    total(by=["county"]),
+    count("sex = 'f'", by=["county"]),
+    count("age >= 18 and job = 'yes'", by=["county"]),
+    count("age >= 18", by=["county"]),
+)
+BOUND = at_most(count("age < 5", by=["county"]), 60)
+LEVELS = [("county",), ("sex", "county")]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: congenial(*CROSSING),
+        lambda: CongenialGaussian.calibrate(
+            Guarantee.zero_concentrated(Fraction(1, 2), promised(*CROSSING)), NAMES
+        ),
+        lambda: CongenialHierarchy.calibrate(
+            Guarantee.pure(Fraction(1), promised(total(by=["county"]))), NAMES, LEVELS
+        ),
+        lambda: CongenialCounts.calibrate(
+            Guarantee.pure(Fraction(1), promised(total(by=["county"]), BOUND)), NAMES
+        ),
+    ],
+    ids=["crossing", "crossing with rho", "levels", "counts"],
+)
+def test_whatever_stays_inside_a_group(spark: Any, made: Any) -> None:
+    """The same draws as in one place slice by slice, and figures that the table does not show are
+    checked before anything is drawn.
+    """
+    mechanism = made()
+    groups = ByGroup(mechanism, opened(spark), ("county",))
+    groups.check()
+    release = groups.release("by county", seed=SEED)
+    assert np.array_equal(release.values, here(groups, SEED))
+    assert np.isfinite(mechanism.log_density(release.values, TABLE))
+    with pytest.raises(MandateError, match="do not agree"):
+        ByGroup(mechanism, opened(spark, PEOPLE.slice(1)), ("county",)).check()
+
+
+def test_a_bound_is_checked_without_telling_the_sum(spark: Any) -> None:
+    few = at_most(count("age < 5 and job = 'yes'", by=["county"]), 60)  # unseen by the table
+    mechanism = congenial(total(by=["county"]), few)
+    ByGroup(mechanism, opened(spark), ("county",)).check()
+    young = [row | {"age": 1, "job": "yes"} for row in PEOPLE.to_pylist()]
+    table = pa.Table.from_pylist(young, schema=PEOPLE.schema)
+    with pytest.raises(MandateError, match="do not agree"):
+        ByGroup(mechanism, opened(spark, table), ("county",)).check()
+
+
 def test_published_draw(spark: Any) -> None:
     groups = ByGroup(MECHANISM, opened(spark), ("county",))
     release = groups.release("by county")
@@ -118,10 +172,11 @@ def test_published_draw(spark: Any) -> None:
 def test_slices_are_the_whole_law(spark: Any) -> None:
     """Sums within slices are the sums of the table, so the product over slices is its law."""
     groups = ByGroup(MECHANISM, opened(spark), ("county",))
-    local = groups.assemble(groups.law.labels)
-    whole, at = MECHANISM.support.labels, groups._slice  # type: ignore[attr-defined]
+    local = groups.assemble(groups.law.supports.labels)
+    whole = MECHANISM.support.labels  # type: ignore[attr-defined]
+    at = groups._slice.reshape(whole.shape)
     assert np.array_equal(local < 0, whole < 0)
-    assert np.array_equal(groups.assemble(groups.law.loose), whole == LOOSE)
+    assert np.array_equal(local == LOOSE, whole == LOOSE)
     inside = whole >= 0
     pairs = {
         (w, g, one) for w, g, one in zip(whole[inside], at[inside], local[inside], strict=True)
@@ -197,7 +252,7 @@ def test_data_that_changed_after_the_check(spark: Any) -> None:
 
 def test_each_slice_is_checked_again_where_it_is_drawn(spark: Any) -> None:
     groups = ByGroup(MECHANISM, opened(spark), ("county",))
-    counts = TABLE.marginal(NAMES).counts.reshape(-1)[groups._order].reshape(groups.groups, -1)
+    counts = groups._lines(TABLE.marginal(NAMES).counts.reshape(-1))
     assert all(groups.law.agrees(g, row) for g, row in enumerate(counts))
     moved = np.roll(counts, 1, axis=0)
     assert not any(groups.law.agrees(g, row) for g, row in enumerate(moved))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.engines.conftest import need_java
 
-SCRIPT = Path(__file__).with_name("kill_worker.py")
+SCRIPT = "tests.engines.kill_worker"
 CONNECT = """
 import sys
 import pyarrow as pa
@@ -31,7 +31,7 @@ spark.stop()
 def run(command: list[str]) -> str:
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=300
+        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=1_200
     )
     assert done.returncode == 0, done.stderr[-3_000:]
     return done.stdout.strip().splitlines()[-1]
@@ -42,7 +42,7 @@ def test_killed_after_its_draw(tmp_path: Path) -> None:
     """Group 3 was drawn, its executor died, it was drawn again: one of the draws is published."""
     pytest.importorskip("pyspark", reason="needs the extra 'spark'")
     need_java()
-    found = json.loads(run([str(SCRIPT), str(tmp_path)]))
+    found = json.loads(run(["-m", SCRIPT, str(tmp_path)]))
     assert found["kept"]
     assert len(found["drawn"]["3"]) >= 2
     for group, published in enumerate(found["published"]):

@@ -160,21 +160,11 @@ def test_a_database_is_refused_before_anything_is_published(tmp_path: Path) -> N
 KILLED = """
 import json, sys
 from pathlib import Path
-from pyspark.sql import SparkSession
 from congenial.kinds import parted_run
-from tests.commands import run
-from tests.engines import faulty_steps
+from tests.engines import faulty_steps, two_executors
 from tests.engines.test_nation_on_spark import plan_on, released
 
-spark = (
-    SparkSession.builder.master("local-cluster[2,1,2048]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.speculation", "true")
-    .config("spark.sql.shuffle.partitions", "4")
-    .config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.driver.host", "127.0.0.1")
-    .getOrCreate()
-)
+spark = two_executors.start(2048, speculation="true")
 parted_run.draw_part = faulty_steps.draws_and_kills
 print(json.dumps(released(plan_on(Path(sys.argv[1]), "spark:./people.csv"))["folders"]))
 spark.stop()
@@ -194,7 +184,7 @@ def test_an_executor_killed_after_its_draw_changes_nothing(
         capture_output=True,
         text=True,
         env=environment,
-        timeout=300,
+        timeout=1_200,  # of a busy machine; a minute of an idle one
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3_000:]

@@ -12,6 +12,7 @@ from congenial.errors import CongenialError, InferenceError, PredicateError
 from congenial.inference import CellEstimates, cell_estimates, estimate
 from congenial.inference.estimates.expression_language import IndexOf, parse_question
 from congenial.inference.estimates.indices import INDICES, dissimilarity, entropy, gini
+from congenial.mechanisms import calibrate_tables
 
 SEED = 20260403
 SCHEMA = cg.Schema.from_dict(
@@ -230,6 +231,27 @@ def test_bundles_of_one_population_are_combined():
         assert mine.value <= max(first.value, second.value) + 1e-9
         assert mine.sd <= 1.02 * min(first.sd, second.sd)
     assert one("count(sex = 'f')", [RELEASE, again]).method == "published exactly"
+
+
+def test_sums_that_figures_tell_are_whole_people():
+    """Least squares leave rounding errors; what is published is a whole number."""
+    whole = {"A": 656, "B": 77, "C": 4129}
+    counts = np.array([[[n // 8 + (at < n % 8) for at in range(8)]] for n in whole.values()])
+    counts = counts.reshape(3, 2, 4)
+    coarse = drawn(counts.sum(axis=1), ["county", "age"], seed=5, figures=FIGURES[:1])
+    both = [drawn(counts, seed=seed, figures=FIGURES[:1]) for seed in (3, 4)] + [coarse]
+    found = estimate(both, ["count() by county", "-2 * count() by county", "count() / 4"])
+    expected = [*whole.values(), *(-2 * n for n in whole.values()), sum(whole.values()) / 4]
+    assert [row.value for row in found] == [row.low for row in found] == expected
+    assert [row.high for row in found] == expected
+    joint = calibrate_tables(
+        cg.Guarantee.zero_concentrated("1/2", under=both[0].guarantee.adjacency),
+        [["county", "sex", "age"], ["sex"]],
+    ).release(cg.Table(SCHEMA, AXES, counts), cg.SeededRandomness(SEED))
+    for county, n in whole.items():
+        around = joint.interval(f"county = '{county}'")
+        assert (around.estimate, around.low, around.high, around.exact) == (n, n, n, True)
+    assert joint.intervals("county", 0.9)["estimate"].to_pylist() == list(whole.values())
 
 
 def test_a_combined_estimate_is_the_dense_least_squares_solution():

@@ -63,6 +63,7 @@ def attempts(ledger: Ledger) -> dict[str, bool]:
         "release": may(lambda: spend(ledger, described())),
         "publish": may(lambda: ledger.publish(COUNTIES, accept_weaker=True)),
         "budget": may(lambda: ledger.set_budget(Budget(epsilon=100))),
+        "unit": may(lambda: ledger.change_unit("several rows", 2, accept_weaker=True)),
         "grant": may(lambda: ledger.grant(ODD, "reader")),
         "review": may(lambda: PlanReview(ledger).approve(PLAN)),
         "require": may(lambda: PlanReview(ledger).require()),
@@ -74,7 +75,7 @@ MAY = {
     "reviewer": {"read", "review"},
     "releaser": {"read", "release"},
     "publisher": {"read", "release", "publish"},
-    "owner": {"read", "review", "release", "publish", "budget", "grant", "require"},
+    "owner": {"read", "review", "release", "publish", "budget", "unit", "grant", "require"},
 }
 
 

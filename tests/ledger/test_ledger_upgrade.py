@@ -42,7 +42,7 @@ def store_at(place: str) -> Store:
     return SqliteStore(Path(place), 10.0)
 
 
-@pytest.fixture(params=[1, 2, 3])
+@pytest.fixture(params=[1, 2, 3, 4])
 def version(request: pytest.FixtureRequest) -> int:
     """Each version that was ever published, but the current one."""
     return int(request.param)

@@ -21,7 +21,7 @@ from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, ZeroConcentrated
 from congenial.sampling.randomness import SeededRandomness
-from congenial.tables.estimate import estimate
+from congenial.tables.linear_estimates import estimate
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test
 SEED = 20_261_116

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from dataclasses import replace
@@ -17,6 +18,7 @@ from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.cell_errors import ERRORS
 from congenial.mechanisms.projection.projection import project
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -90,12 +92,77 @@ def test_tables_open_elsewhere(written):
     assert np.array_equal(release.margin(["age"]), release.margin("age"))
     assert release.intervals("age", 0.9).equals(release.intervals(["age"], 0.9))
     frame = release.to_pandas()
-    assert list(frame.columns) == ["county", "age", "count", "count_as_drawn"]
+    assert list(frame.columns) == [
+        *("county", "age", "count", "sd", "low", "high", "count_as_drawn")
+    ]
     assert release.to_polars().height == 9
     assert release.margin("state").tolist() == [
         int(release.values[:2].sum()),
         int(release.values[2].sum()),
     ]
+
+
+@pytest.mark.parametrize("make", RELEASES.values(), ids=RELEASES)
+def test_files_say_how_far_counts_may_be_off(make, written):
+    """As `interval` and the law have it, cell by cell."""
+    release = make()
+    with (written(release).folder / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    cells = np.arange(release.values.size).reshape(release.values.shape)
+    for at, row in enumerate(rows):
+        told = [f"{axis} = '{row[axis]}'" for axis in release.table]
+        around = release.interval(" and ".join(told), 0.9)
+        law = release.mechanism.error_law(cells == at)
+        expected = [law.variance**0.5, around.low, around.high]
+        assert [float(row[part]) for part in ERRORS] == pytest.approx(expected, rel=1e-12)
+
+
+def test_counts_whose_error_depends_on_the_data_say_nothing_of_it(written):
+    release = calibrate(
+        "congenial_counts", Guarantee.pure(1, SemiAdjacent(publish(TABLE, total(by="county"))))
+    ).release(TABLE, name="ages")
+    folder = written(release).folder
+    assert (folder / "table.csv").read_text().startswith('"county","age","count"\n')
+    assert [c.what for c in verify(folder) if not c.holds] == []
+
+
+def _forged_table(folder, table):
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, folder / "table.parquet")
+    (folder / "table.csv").write_bytes(table_csv(table))
+    edit(folder, "release.json", lambda d: _refresh(folder, d))
+    return {c.what for c in verify(folder) if not c.holds}
+
+
+@pytest.mark.parametrize("part", ERRORS)
+@pytest.mark.parametrize("name", ["mandated", "crossing", "real"])
+def test_forged_errors_are_noticed(written, name, part):
+    import pyarrow as pa
+
+    both = SemiAdjacent(publish(TABLE, total(by="county"), total(by="age")))
+    release = release_of(Guarantee.pure(1, both)) if name == "crossing" else RELEASES[name]()
+    folder = written(release).folder
+    table = release.to_arrow()
+    at = table.column_names.index(part)
+    values = table[part].to_pylist()
+    forged = table.set_column(at, part, pa.array([v * 2 + 9 for v in values], table[part].type))
+    assert _forged_table(folder, table) == set()  # the control
+    assert _forged_table(folder, forged) == {
+        "standard deviations and intervals follow from the law"
+    }
+
+
+def test_files_of_format_1_lack_errors_and_say_so(written):
+    """They are read and verified; under format 2 they would leave out what they must say."""
+    former = replace(RELEASES["projected"](), with_errors=False)
+    folder = written(former).folder
+    assert bundle.read(folder).to_arrow().equals(former.to_arrow())
+    assert "sd" not in (folder / "table.csv").read_text()
+    columns = "its files have the columns of its format"
+    assert {c.what for c in verify(folder) if not c.holds} == {columns}
+    edit(folder, "release.json", lambda d: d.update(format=1, software="congenial 0.1.0"))
+    assert {c.what for c in verify(folder) if not c.holds} == set()
 
 
 def test_a_seeded_draw_fails_verification(written):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import congenial
 from congenial import Budget, Ledger
+from congenial.data.schema import Unit
+from congenial.data.tabulate import Microdata
 from congenial.errors import CongenialError, DataError, LedgerError
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication import verification, workflow
@@ -97,6 +100,46 @@ def test_a_unit_with_more_rows_is_refused_without_its_number(tmp_path: Path) -> 
     with pytest.raises(DataError) as caught:
         workflow.publish(plan)
     assert "7" not in str(caught.value)
+
+
+def test_units_cut_to_their_first_rows_say_so_everywhere(tmp_path: Path) -> None:
+    """Figures and tables are of the rows kept; names, promise and report say it."""
+    text = PLAN.replace("max_rows = 3", 'max_rows = 3\ntruncate = "column order"')
+    plan = written(tmp_path, text, most=7)
+    done = workflow.publish(plan)
+    label = "Visits by ward (at most 3 rows of each patient)"
+    assert [one.label for one in done.figures.told] == [label]
+    with Microdata.open(plan.source, plan.schema, Unit("patient", 7)) as whole:
+        left = whole.tabulate(["ward"]).counts - np.asarray(done.figures.told_values[0])
+    assert left.sum() == 4  # the first patient has 7 rows, the others at most 3
+    assert left.min() >= 0
+    assert label in (done.folder / "published.csv").read_text()
+    workflow.release(plan, "causes")
+    bundle = tmp_path / "bundles" / "causes"
+    assert all(check.holds for check in verification.verify(bundle))
+    kept = "of each unit ('patient') only the first 3 rows are counted"
+    assert kept in congenial.read(bundle).guarantee.explain()
+    page = (bundle / "report.html").read_text().replace("&#39;", "'")
+    assert kept in page
+    assert label in page
+    whole_plan = Plan.parse(PLAN, tmp_path)
+    assert "truncate" not in whole_plan._plain()["data"]  # digests of other plans stay
+    assert whole_plan.digest != plan.digest
+
+
+def test_a_plan_goes_on_with_more_rows_once_the_ledger_is_told(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    workflow.publish(plan)
+    workflow.release(plan, "causes", randomness=SeededRandomness(SEED))
+    (tmp_path / "plan.toml").write_text(PLAN.replace("max_rows = 3", "max_rows = 4"))
+    wider = Plan.load(tmp_path / "plan.toml")
+    with pytest.raises(LedgerError, match=r"congenial ledger unit \S+ 'several rows' --max-rows 4"):
+        workflow.check(wider)
+    Ledger.open(plan.ledger).change_unit("several rows", 4, accept_weaker=True)
+    assert workflow.check(wider).spent.rho == Fraction(8, 9)  # 8 rows for 6: 8^2 / 6^2 / 2
+    workflow.release(wider, "in-all", randomness=SeededRandomness(SEED))
+    with pytest.raises(LedgerError, match="counts under the unit several rows with max_rows = 4"):
+        workflow.check(plan)
 
 
 def test_a_ledger_that_counts_otherwise_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ of_bundle <- function(one) {
   list(
     raw = columns(bundle$tables[[1]]),
     table = said(columns(bundle_table(bundle, level = one$level))),
+    filed = said(columns(bundle_table(bundle))),
     files = names(bundle$tables),
     verified = all(verify_bundle(one$folder, one$digest)$holds),
     figures = columns(published_figures(bundle)),

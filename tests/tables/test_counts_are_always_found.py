@@ -16,8 +16,8 @@ from congenial.data.workload import Workload
 from congenial.figures.invariants import publish
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
 from congenial.tables import transport_fit, whole_counts, whole_general
-from congenial.tables.estimate import estimate
 from congenial.tables.joint_estimator import JointEstimator
+from congenial.tables.linear_estimates import estimate
 from congenial.tables.transport_fit import filled
 from congenial.tables.whole_counts import fit_whole_counts
 from congenial.tables.whole_general import PublicProgramme, as_near_by_programme

@@ -21,9 +21,9 @@ from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
 from congenial.tables import low_rank_variances, structure
 from congenial.tables.covariance import Covariance
-from congenial.tables.estimate import estimate, in_order
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.intervals import half_width
+from congenial.tables.linear_estimates import estimate, in_order
 from congenial.tables.low_rank_variances import LowRankVariances
 from congenial.tables.measurements import Measurements
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements

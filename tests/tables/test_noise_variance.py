@@ -23,9 +23,9 @@ from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.discrete import cell_law
 from congenial.tables.covariance import Covariance
 from congenial.tables.design import Weighted, design
-from congenial.tables.estimate import estimate
 from congenial.tables.information import Information
 from congenial.tables.intervals import half_width
+from congenial.tables.linear_estimates import estimate
 from congenial.tables.noise_variance import mixing_mean, noise_variance
 from tests.tables.settings import SCHEMA, confidential
 

@@ -16,8 +16,8 @@ from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import at_most, count, linear, margin, total
 from congenial.tables import whole_general
 from congenial.tables.covariance import Covariance
-from congenial.tables.estimate import estimate
 from congenial.tables.intervals import half_width
+from congenial.tables.linear_estimates import estimate
 from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import node_order
 from congenial.tables.whole_counts import fit_whole_counts, rehearse

@@ -182,6 +182,41 @@ def budget(
 
 @app.command(
     epilog=examples(
+        "congenial ledger unit ledger.sqlite",
+        "congenial ledger unit ledger.sqlite --max-rows 6",
+        "congenial ledger unit ledger.sqlite 'several rows' --max-rows 6 --accept-weaker",
+    )
+)
+def unit(
+    where: Where,
+    kind: Annotated[
+        Literal["add-remove", "several rows"] | None,
+        typer.Argument(metavar="KIND", help="add-remove or 'several rows'; as it is if left out."),
+    ] = None,
+    max_rows: Annotated[int | None, typer.Option(help="The most rows of one unit.")] = None,
+    accept_weaker: Annotated[
+        bool, typer.Option("--accept-weaker", help="Change it even if earlier promises weaken.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show whose content is protected, or change it to more rows; change the plan accordingly.
+
+    'several rows' keeps exact figures, add-remove does not. Everything that is spent is priced
+    again for the new unit, over all datasets that look alike; a unit is never made smaller.
+    """
+    ledger = _open(where)
+    if (kind, max_rows) != (None, None):
+        asked, now = kind or ledger.unit.kind, ledger.unit.max_rows
+        ledger.change_unit(asked, max_rows or now or 1, accept_weaker=accept_weaker)
+    document = {"unit": ledger.unit.words} | documents.summary(ledger)
+    if as_json:
+        emit(document)
+    else:
+        facts({name.capitalize(): document[name] for name in ("unit", "budget", "spent", "left")})
+
+
+@app.command(
+    epilog=examples(
         "congenial ledger grant postgresql://ann@host/ledger bob releaser",
         "congenial ledger grant ledger.sqlite bob none",
     )

@@ -40,10 +40,11 @@ def show_format(ledger: Ledger) -> None:
     """What an old format lacks."""
     from congenial.ledger.stores.store import VERSION
 
-    lacks = "does not check what is added" if ledger.version < 3 else "knows no approval of plans"
+    lacks = {2: "does not check what is added", 3: "knows no approval of plans"}
+    lack = lacks.get(ledger.version, "cannot change the unit")
     if ledger.version < VERSION:
         paragraph(
-            f"It has format {ledger.version}, in which the database {lacks}. "
+            f"It has format {ledger.version}, in which the database {lack}. "
             "An owner brings it up to date: `congenial ledger upgrade`."
         )
 

@@ -25,7 +25,7 @@ from congenial.cli import (
     data,
     demo,
     desk,
-    estimates,
+    estimate,
     explain,
     export,
     infer,
@@ -97,7 +97,7 @@ for module in (init, plan_schema, data, check, compare, propose, approve, publis
 for module in (sign, verify, explain, audit):
     module.add_to(app)
 app.add_typer(ledger.app, name="ledger")
-for module in (reassess, estimates, export, infer, curve, utility, reproduce):
+for module in (reassess, estimate, export, infer, curve, utility, reproduce):
     module.add_to(app)
 convert.add_to(app)
 demo.add_to(app)

@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from congenial._notebook import grid
 from congenial.data.about import KEY, About
 from congenial.data.arguments import expect, texts
 from congenial.data.attribute import MAX_LEVELS, REFUSE, Attribute, Axis, axis_of, refuse_repeats
@@ -177,6 +176,8 @@ class Schema:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _repr_html_(self) -> str:
+        from congenial._notebook import grid  # for notebooks alone
+
         rows = [
             (one.name, one.kind, len(one.levels), _some(one.levels), ", ".join(one.coarser))
             for one in self.attributes
@@ -368,7 +369,8 @@ class Unit:
 
     Without `max_rows` neighbours replace one record, so the number of rows is public. With it they
     add or remove up to `max_rows` rows, and where figures are published exactly they change the
-    rows of units as far as the figures allow (`pairs/several_rows`).
+    rows of units as far as the figures allow (`pairs/several_rows`). With `truncate` a unit with
+    more rows keeps its first `max_rows`, in the order of the schema's columns (`truncation`).
 
     >>> Unit("person_id").rows, Unit("person_id", max_rows=3).rows, Unit().checked
     (1, 3, False)
@@ -376,8 +378,14 @@ class Unit:
 
     column: str | None = None
     max_rows: int | None = None
+    truncate: bool = False
 
     def __post_init__(self) -> None:
+        if self.truncate and (self.max_rows is None or self.column is None):
+            raise DataError(
+                "rows are left out beyond max_rows of a unit, and the unit or max_rows is missing.",
+                remedy='Give both, for example Unit("household", max_rows=8, truncate=True).',
+            )
         if self.column is not None and (not isinstance(self.column, str) or not self.column):
             raise DataError("the unit column is not a column name.", remedy="Give its name.")
         if self.max_rows is None:
@@ -400,7 +408,10 @@ class Unit:
                 "Keep one row per unit, or let a unit have K rows by max_rows = K; with exact "
                 "figures that is for tables, and never where scenarios are stated."
             )
-        return f"Keep at most {self.rows} per unit, or raise max_rows."
+        return (
+            f"Keep at most {self.rows} per unit, raise max_rows, or count the first {self.rows} of "
+            'each only: truncate = "column order".'
+        )
 
     @property
     def checked(self) -> bool:

@@ -47,10 +47,15 @@ class Microdata:
     Use `Microdata.open`; as a context manager it lets go of the source at the end.
     """
 
-    __slots__ = ("_source", "_unit_is_checked", "schema", "unit")
+    __slots__ = ("_source", "_unit_is_checked", "_whole", "schema", "unit")
 
     def __init__(self, source: Source, schema: Schema, unit: Unit) -> None:
+        self._whole = source  # also what units with too many rows leave out
         self._source: Source | None = source
+        if unit.truncate:
+            from congenial.data.truncation import truncated
+
+            self._source = truncated(source, schema, str(unit.column), unit.rows)
         self._unit_is_checked = False
         self.schema = schema
         self.unit = unit
@@ -223,7 +228,7 @@ class Microdata:
             )
         shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
         if shared and limit > 1:
-            self._coded_units(self.schema.axes(shared))
+            self._coded_units(self.schema.axes(shared), self._whole)
         self._unit_is_checked = True
 
     def tabulate_units(self, names: Sequence[str] = ()) -> Table:
@@ -235,7 +240,7 @@ class Microdata:
         self._refuse_axes_of_rows(axes)
         self.check_unit()
         shape = tuple(axis.size for axis in axes)
-        codes, units = self._coded_units(axes)
+        codes, units = self._coded_units(axes, self.source_for(axes))
         flat = np.zeros(math.prod(shape), dtype=np.int64)
         flat[np.ravel_multi_index(codes, shape) if axes else slice(None)] = units
         return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
@@ -253,9 +258,11 @@ class Microdata:
                     remedy='Say of = "unit" in its schema if they share it, or count rows.',
                 )
 
-    def _coded_units(self, axes: Sequence[Axis]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    def _coded_units(
+        self, axes: Sequence[Axis], source: Source
+    ) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """CONFIDENTIAL: combinations of levels and their units; checks that a unit's rows agree."""
-        source, column = self.source_for(axes), str(self.unit.column)
+        column = str(self.unit.column)
         own = f"src.{source.dialect.identifier(column)}"
         rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
         found = source.run(units_per_class(column, len(axes), rows, source.dialect))
@@ -273,7 +280,7 @@ class Microdata:
     def close(self) -> None:
         """Let go of the source; a connection of the caller stays open."""
         if self._source is not None:
-            self._source.close()
+            self._whole.close()
         self._source = None
 
     def __enter__(self) -> Microdata:

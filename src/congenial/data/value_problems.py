@@ -212,7 +212,7 @@ def unit_problems(records: OpenedRecords, unit: Unit, examples: int) -> list[Dat
         remedy = "Give every record its unit."
         missing = int(sums["missing"])
         found.append(DataProblem("unit missing", unit.column, missing, words, remedy))
-    if sums["many"]:
+    if sums["many"] and not unit.truncate:
         limit = f"{unit.rows} row{'s' if unit.rows > 1 else ''}"
         words = f"rows of units that have more than {limit}"
         shown = _repeated(records, unit, text) if examples else []

@@ -1,8 +1,5 @@
 """Invariants: the published statistics A s = a (and bounds B s >= b) with their structure worked
-out.
-
-The matrix is never built cell by cell. Statements only see the attributes they mention; cells whose
-columns are equal are merged into *atoms*, and structure, rank and redundancy are decided on atoms.
+out (`figure_structure`).
 """
 
 from __future__ import annotations
@@ -13,28 +10,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from congenial._notebook import grid
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import MandateError
 from congenial.figures import lattice
-from congenial.figures.blocks import BlockKind, Blocks
-from congenial.figures.blocks import blocks as find_blocks
-from congenial.figures.cells import Cells, first_places
+from congenial.figures.blocks import BlockKind
+from congenial.figures.figure_structure import FigureStructure
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, without_repeats
 
-Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
-
 
 @dataclass(frozen=True)
-class Invariants:
+class Invariants(FigureStructure):
     """What is published exactly about a population: statements, and their values once published.
 
     `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while
@@ -52,8 +44,6 @@ class Invariants:
     (array([14, 11]),)
     """
 
-    schema: Schema
-    statements: tuple[Statement, ...] = ()
     values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
     of_units: Invariants | None = None
 
@@ -107,116 +97,10 @@ class Invariants:
         own = self.values or (None,) * len(self.statements)
         return own if self.of_units is None else (*own, *self.of_units.told_values)
 
-    # ---- the matrix on atoms -----------------------------------------------------------------
-
-    @cached_property
-    def cells(self) -> Cells:
-        """The cells the statements can see."""
-        return Cells(self.schema, self.statements)
-
-    @property
-    def bases(self) -> tuple[str, ...]:
-        """Attributes that some statement mentions, in schema order."""
-        return self.cells.bases
-
-    @property
-    def equalities(self) -> tuple[Statement, ...]:
-        """The statements published exactly."""
-        return tuple(s for s in self.statements if s.relation == "=")
-
-    @property
-    def bounds(self) -> tuple[Statement, ...]:
-        """The statements that only bound a statistic."""
-        return tuple(s for s in self.statements if s.relation in (">=", "<="))
-
-    @property
-    def zeros(self) -> tuple[Statement, ...]:
-        """The statements that say which cells are impossible."""
-        return tuple(s for s in self.statements if s.relation == "zero")
-
-    @cached_property
-    def atoms(self) -> Ints:
-        """Atom of each cell: cells with equal columns share one; -1 for impossible cells.
-
-        Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
-        """
-        classes = self.cells.classes(self.equalities)
-        labels = np.where(self.cells.touched(self.equalities), classes + 1, 0)
-        if self.zeros:
-            labels[self.cells.touched(self.zeros)] = -1
-        there = np.zeros(int(labels.max(initial=0)) + 1, dtype=bool)
-        there[labels[labels > 0]] = True
-        renumber = np.cumsum(there)
-        return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
-
-    @cached_property
-    def matrix(self) -> sp.csr_matrix:
-        """Equality statements (rows, one per cell of `by`) on atoms 1, 2, ... (columns)."""
-        return self._matrix_of(self.equalities)
-
-    def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
-        return self.cells.matrix(statements, first_places(self.atoms - 1))
-
-    # ---- what the figures are -------------------------------------------------------------
-
-    @cached_property
-    def rank(self) -> int:
-        """Number of independent published figures."""
-        return lattice.rank(self.matrix)
-
-    @property
-    def tells_total(self) -> bool:
-        """Whether one of the figures is the number of people itself."""
-        return any(
-            one.relation == "=" and not one.by and one.terms == (("", 1),)
-            for one in self.statements
-        )
-
-    @cached_property
-    def structure(self) -> Structure:
-        """What kind of set the figures are; each kind has its own exact mathematics.
-
-        "laminar": every atom's total follows from what is published, so groups decouple (nested
-        totals, and any other statements of full rank on their atoms). "two-way": what is left are
-        tables of atoms of which both margins are published; "one-way": the same with more margins.
-        """
-        if not self.equalities:
-            return "none"
-        if self.rank == self.matrix.shape[1]:
-            return "laminar"
-        if any(kind.features is None for kind in self.blocks.kinds):
-            return "general"
-        two = all(len(kind.levels) == 2 for kind in self.blocks.kinds)
-        return "two-way" if two else "one-way"
-
-    @cached_property
-    def blocks(self) -> Blocks:
-        """Groups of atoms whose totals are tied, when people are only moved and never added.
-
-        Atom numbers are those of `atoms`, the loose atom 0 included: n is public.
-        """
-        if not self.equalities or self.rank == self.matrix.shape[1]:
-            return Blocks()  # every atom's total is known
-        loose = int(np.any(self.atoms == 0))
-        matrix = self.matrix
-        if loose:
-            matrix = sp.hstack([sp.csr_matrix((matrix.shape[0], 1), dtype=np.int64), matrix])
-            matrix = lattice.with_ones(matrix)
-        return Blocks(
-            replace(kind, atoms=kind.atoms + 1 - loose) for kind in find_blocks(matrix).kinds
-        )
-
-    @cached_property
-    def redundant(self) -> tuple[str, ...]:
-        """Labels of statements that follow from those before them."""
-        sizes = [self.schema.size(statement.by) for statement in self.equalities]
-        ranks = lattice.ranks_of_first(self.matrix, np.cumsum(sizes))
-        more = np.diff(ranks, prepend=0)
-        named = zip(self.equalities, more, strict=True)
-        return tuple(statement.label for statement, new in named if not new)
-
     def _repr_html_(self) -> str:
         """What is published, without the figures themselves: they belong to `published.csv`."""
+        from congenial._notebook import grid  # for notebooks alone
+
         rows = [
             (one.label, one.relation, ", ".join(one.by), self.schema.size(one.by), one.because)
             for one in self.statements

@@ -9,8 +9,8 @@ people of two groups may change at once, and one person may change groups.)
 
 Protocol, so that a failed or repeated task neither publishes two draws of a group nor spends
 unrecorded:
-1. `check` runs before the ledger is touched: unit, refused values, published figures. What reaches
-   the driver are flags, and sums that are published already.
+1. `check` runs before the ledger is touched: unit, refused values, published figures, and whether
+   counts can be drawn. What reaches the driver are flags.
 2. The caller reserves the whole table in the ledger and marks it as drawn, before the job starts.
    Whatever happens then stays spent.
 3. One job, one action. Each task counts its slices, checks their published totals, draws with its
@@ -37,19 +37,25 @@ from typing import Any
 
 import numpy as np
 
+from congenial import errors
 from congenial.data.engines.spark_source import SparkSource, quiet
 from congenial.data.schema import Axis
 from congenial.data.source import guarded
 from congenial.data.sql import tabulation
 from congenial.data.tabulate import Microdata, no_records, refuse
 from congenial.errors import DataError, MandateError, RandomnessError
-from congenial.figures.support import LOOSE, Support, support
-from congenial.kinds.group_refusals import refuse_groups
-from congenial.kinds.slices import SliceLaw, slice_worker, stream
+from congenial.figures.invariants import Invariants
+from congenial.figures.limits import FAR, limits
+from congenial.figures.support import support
+from congenial.figures.support_slices import SlicedLimits, SlicedSupport
+from congenial.kinds.group_refusals import levels_inside, refuse_groups, slices_of
+from congenial.kinds.slices import REFUSALS, SliceLaw, slice_checker, slice_worker, stream
+from congenial.mechanisms.congenial_chain import CongenialChain
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.single_table_release import Release, cell_index
+from congenial.mechanisms.single_table_release import Release
 
 _DRAWN = "group BIGINT, y ARRAY<BIGINT>"
+_SUMS = "row BIGINT, n BIGINT"
 _SPECULATION = "spark.speculation"
 _FAILED = "the job on Spark failed; nothing was published."
 _SPENT = (
@@ -91,10 +97,8 @@ class ByGroup:
 
     @cached_property
     def _slice(self) -> Any:
-        """For each cell of the table its slice, an array of the table's shape."""
-        table = self.mechanism.description.table
-        index = cell_index(self.data.schema, table, self.by)
-        return np.broadcast_to(index, self.mechanism.shape)
+        """For each cell of the table its slice."""
+        return slices_of(self.mechanism, self.by)
 
     @cached_property
     def groups(self) -> int:
@@ -102,28 +106,27 @@ class ByGroup:
         return self.data.schema.size(self.by)
 
     @cached_property
-    def _support(self) -> Support:
-        return support(self.mechanism.description.support, self.mechanism.description.table)
-
-    @cached_property
     def law(self) -> SliceLaw:
         """What the workers draw from."""
-        labels = self._support.labels.reshape(-1)[self._order].reshape(self.groups, -1)
-        local = np.full_like(labels, -1)
-        totals = []
-        for group, row in enumerate(labels):
-            # Numbered from 0 within the slice.
-            present, local[group, row >= 0] = np.unique(row[row >= 0], return_inverse=True)
-            if self._support.totals is not None:
-                totals.append(self._support.totals[present])
-        description = self.mechanism.description
-        known = tuple(totals) if self._support.totals is not None else None
-        return SliceLaw(description.family, description.scale, local, labels == LOOSE, known)
+        told, cut = self.mechanism.description, (self._slice, self._order)
+        levels = levels_inside(self.mechanism, self._slice)[0] if told.levels else None
+        return SliceLaw(
+            told.family,
+            told.scale,
+            SlicedSupport.cut(support(told.support, told.table), *cut),
+            None if levels is None else tuple((self._lines(one), rate) for one, rate in levels),
+            SlicedLimits.cut(limits(told.support, told.table), *cut) if told.nonnegative else None,
+            isinstance(self.mechanism, CongenialChain),
+        )
+
+    def _lines(self, cells: Any) -> Any:
+        """Numbers of the table's cells, one line per slice."""
+        return cells[self._order].reshape(self.groups, -1)
 
     @cached_property
     def _order(self) -> Any:
         """The table's cells, slice after slice."""
-        return np.argsort(self._slice.reshape(-1), kind="stable")
+        return np.argsort(self._slice, kind="stable")
 
     def assemble(self, slices: Any) -> Any:
         """The released table from its slices, one row per group."""
@@ -148,7 +151,7 @@ class ByGroup:
 
         Raises RandomnessError where Spark speculates; DataError for the unit, for missing values
         and values outside the schema, and for empty data; MandateError where the data do not agree
-        with the published figures.
+        with the published figures; StructureError for counts that cannot be drawn given signs.
         """
         self._refuse_speculation()
         self.data.check_unit()
@@ -156,6 +159,8 @@ class ByGroup:
         figures = self.mechanism.adjacency.figures
         if figures.values is not None and figures.statements:
             self._check_figures()
+        if self.law.limits is not None:
+            self._check_slices()
 
     def _check_values(self) -> None:
         mandated = self.mechanism.adjacency.figures.bases
@@ -171,37 +176,39 @@ class ByGroup:
             refuse(axis, column.to_numpy(), self.data.schema)
 
     def _check_figures(self) -> None:
-        """Compare sums over atoms, all of which follow from the published figures."""
+        """Compare every figure, bound and structural zero; only flags reach the driver."""
         figures = self.mechanism.adjacency.figures
-        totals = figures.atom_totals
-        assert totals is not None  # refuse_groups
-        atoms = figures.atoms
-        shape = tuple(self.data.schema.attribute(name).size for name in figures.bases)
+        least, most = _ends_of_figures(figures)
+        part = _part_of_figures(figures)
+        source = self._source
 
-        def to_atoms(batches: Any) -> Any:
+        def wrong(batches: Any) -> Any:
             import pyarrow as pa
 
             for batch in batches:
-                codes = [batch.column(i).to_numpy() for i in range(len(shape))]
-                atom = atoms[np.ravel_multi_index(tuple(codes), shape) if shape else [0]]
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array(atom), batch.column(len(shape))], names=["atom", "n"]
-                )
+                row, n = (batch.column(i).to_numpy() for i in range(2))
+                bad = row[(n < least[row]) | (n > most[row])]
+                yield pa.RecordBatch.from_arrays([pa.array(bad)], names=["row"])
 
-        def sums() -> Any:
-            cells = self._source.session.sql(self._coded(figures.bases))
-            mapped = cells.mapInArrow(to_atoms, "atom BIGINT, n BIGINT")
-            # The loose atom's sum is not published and stays where it is.
-            return mapped.where("atom <> 0").groupBy("atom").sum("n")
+        def found() -> Any:
+            nothing = source.session.range(len(least)).selectExpr("id AS row", "0L AS n")
+            sums = source.session.sql(self._coded(figures.bases)).mapInArrow(part, _SUMS)
+            together = sums.unionByName(nothing).groupBy("row").sum("n")
+            return together.mapInArrow(wrong, "row BIGINT")
 
-        found = self._source.collect(sums)
-        told = {at + 1: int(total) for at, total in enumerate(totals) if total > 0}
-        pairs = zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True)
-        if {at: n for at, n in pairs if n > 0} != told:
+        if source.collect(found).num_rows:
             raise MandateError(
                 "the data do not agree with the published figures.",
                 remedy="Release from the data the figures were computed from.",
             )
+
+    def _check_slices(self) -> None:
+        """Refuse groups whose counts cannot be drawn given that none is negative."""
+        work, columns = slice_checker(self.law), ", ".join(f"{name} STRING" for name in REFUSALS)
+        found = self._source.collect(lambda: self._each_slice(work, columns))
+        for refusal in found.to_pylist():
+            kind = getattr(errors, refusal["refusal"])
+            raise kind(refusal["what"], remedy=refusal["remedy"])
 
     def release(self, name: str = "release", seed: int | None = None) -> Release:
         """Draw every slice where its counts are and collect what is released: spends privacy.
@@ -211,7 +218,9 @@ class ByGroup:
         """
         self._refuse_speculation()
         work = slice_worker(self.law, seed)
-        drawn = guarded(lambda: quiet(lambda: self._drawn(work).toArrow()), _FAILED, _SPENT)
+        drawn = guarded(
+            lambda: quiet(lambda: self._each_slice(work, _DRAWN).toArrow()), _FAILED, _SPENT
+        )
         groups = drawn["group"].to_numpy()
         if not np.array_equal(np.sort(groups), np.arange(self.groups)):
             raise DataError(_FAILED, remedy=_SPENT)
@@ -227,8 +236,10 @@ class ByGroup:
             publishable=source.publishable,
         )
 
-    def _drawn(self, work: Callable[[Any], Any]) -> Any:
-        """One row per group. Groups without records take part: each brings an empty row."""
+    def _each_slice(self, work: Callable[[Any], Any], columns: str) -> Any:
+        """What `work` makes of every group. Those without records take part: each brings an empty
+        row.
+        """
         spark = self._source.session
         axes = self._axes
         outer = [self.mechanism.description.table.index(name) for name in self.by]
@@ -239,7 +250,7 @@ class ByGroup:
             f"FROM ({self._coded(self.mechanism.description.table)}) AS cells"
         )
         empty = spark.range(self.groups).selectExpr("id AS g", "0L AS cell", "0L AS n")
-        return cells.unionByName(empty).groupBy("g").applyInArrow(work, _DRAWN)
+        return cells.unionByName(empty).groupBy("g").applyInArrow(work, columns)
 
     def _refuse_speculation(self) -> None:
         setting = self._source.session.conf.get(_SPECULATION, "false")
@@ -249,6 +260,35 @@ class ByGroup:
                 "quick ones.",
                 remedy="Start the Spark session with spark.speculation = false.",
             )
+
+
+def _part_of_figures(figures: Invariants) -> Callable[[Any], Any]:
+    """What some records add to every published sum: codes and counts in, sums by number out."""
+    cells, statements = figures.cells, figures.statements
+
+    def part(batches: Any) -> Any:
+        import pyarrow as pa
+
+        for batch in batches:
+            *codes, n = (column.to_numpy() for column in batch.columns)
+            at = np.ravel_multi_index(tuple(codes), cells.shape) if codes else np.zeros_like(n)
+            sums = cells.matrix(statements, at) @ n
+            rows = np.flatnonzero(sums)
+            yield pa.RecordBatch.from_arrays([pa.array(rows), pa.array(sums[rows])], ["row", "n"])
+
+    return part
+
+
+def _ends_of_figures(figures: Invariants) -> tuple[Any, Any]:
+    """The least and the most that every sum of `_part_of_figures` may be."""
+    assert figures.values is not None
+    least, most = [], []
+    for one, told in zip(figures.statements, figures.values, strict=True):
+        size, bound = figures.schema.size(one.by), one.bound or 0
+        exact = np.full(size, bound) if told is None else told.reshape(-1)
+        least.append(np.full(size, -FAR) if one.relation == "<=" else exact)
+        most.append(np.full(size, FAR) if one.relation == ">=" else exact)
+    return np.concatenate(least), np.concatenate(most)
 
 
 def _radix(axes: Sequence[int], sizes: Sequence[Axis]) -> str:

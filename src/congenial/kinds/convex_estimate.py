@@ -1,31 +1,122 @@
-"""A mean, a quantile or a regression: [[release]] with `estimate`."""
+"""A mean, a quantile or a regression: [[release]] with `estimate`.
+
+With `scenarios` it is a mean, protected given what somebody who knows public figures believes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
-from congenial.kinds.kind import NamedSection, Positive
+from congenial.kinds.kind import NamedSection, Positive, exact
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 
 if TYPE_CHECKING:
     from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease
+    from congenial.privacy.guarantee import Guarantee
+
+INDEPENDENT, NORMAL = "independent records", "normal records"
+GRAMMAR = (
+    f"beside an estimate must be {{ believe = '{INDEPENDENT}', people = 400 }} or "
+    f"{{ believe = '{NORMAL}', people = 400, variance = 90, means = {{ 'last year' = {{ people = "
+    "400, error = 0.5 } } }; means may be left out"
+)
+_COUNT = {"type": "integer", "minimum": 1}
+_NUMBER = {"type": "number", "exclusiveMinimum": 0}
+
+
+def _form(**keys: Any) -> dict[str, Any]:
+    """A table of these keys, of which `means` may be left out."""
+    return {
+        "type": "object",
+        "properties": keys,
+        "required": [key for key in keys if key != "means"],
+        "additionalProperties": False,
+    }
+
+
+_MEANS = {"type": "object", "additionalProperties": _form(people=_COUNT, error=_NUMBER)}
+FORMS = [
+    _form(believe={"const": INDEPENDENT}, people=_COUNT),
+    _form(believe={"const": NORMAL}, people=_COUNT, variance=_NUMBER, means=_MEANS),
+]
+
+
+@dataclass(frozen=True)
+class RecordsBelieved:
+    """What is believed of `people` records: independent; normal too, where `variance` is given.
+
+    `means`: public means of normal records, each with its people and the size of its error.
+    """
+
+    people: int
+    variance: Fraction | None = None
+    means: tuple[tuple[str, int, Fraction], ...] = ()
+
+
+def _believed(value: Any) -> RecordsBelieved:
+    told = dict(value) if isinstance(value, dict) else {}
+    believe, people = told.pop("believe", None), told.pop("people", None)
+    keys = {NORMAL: {"variance", "means"}, INDEPENDENT: set[str]()}.get(believe)
+    if keys is None or not _count(people) or set(told) | {"means"} != keys | {"means"}:
+        raise ValueError(GRAMMAR)
+    if believe == INDEPENDENT:
+        return RecordsBelieved(people)
+    means = told.get("means", {})
+    if not isinstance(means, dict):
+        raise ValueError(GRAMMAR)
+    named = tuple((label, *_public_mean(one)) for label, one in means.items())
+    return RecordsBelieved(people, exact(told["variance"]), named)
+
+
+def _public_mean(value: Any) -> tuple[int, Fraction]:
+    if not isinstance(value, dict) or set(value) != {"people", "error"}:
+        raise ValueError(GRAMMAR)
+    if not _count(value["people"]):
+        raise ValueError(GRAMMAR)
+    return value["people"], exact(value["error"])
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 class EstimateSection(NamedSection):
     """[[release]] with `estimate`: a statistic that minimises a convex loss, drawn near it."""
 
     estimate: dict[str, Any]
+    scenarios: (
+        Annotated[RecordsBelieved, BeforeValidator(_believed), WithJsonSchema({"anyOf": FORMS})]
+        | None
+    ) = None
+    given: list[str] = []
     epsilon: Positive
 
     @model_validator(mode="after")
     def _possible(self) -> EstimateSection:
         if self.delta is not None:
             raise ValueError("an estimate promises epsilon without delta; leave delta out")
-        if self.mechanism not in ("auto", "k_norm_gradient"):
-            raise ValueError(f"mechanism = {self.mechanism!r} makes no estimate; write 'auto'")
+        own = "k_norm_gradient" if self.scenarios is None else "wasserstein_exponential"
+        if self.mechanism not in ("auto", own):
+            raise ValueError(f"mechanism = {self.mechanism!r} makes no such estimate; write 'auto'")
+        if self.scenarios is None and self.given:
+            raise ValueError("given says what is public to those who hold a belief: add scenarios")
+        if self.scenarios is not None and set(self.estimate) != {"mean", "between"}:
+            raise ValueError("scenarios are about a mean; leave them out for other estimates")
         return self
+
+    def refused_beside(self, publishes: bool, others: int) -> str:
+        """Beside no other release where records are believed to be normal."""
+        if self.scenarios is None or self.scenarios.variance is None or not others:
+            return super().refused_beside(publishes, others)
+        return (
+            f"release '{self.name}' is calibrated to the law of its own mean, and such a promise "
+            f"does not add up with any other release from the same data; believe = '{INDEPENDENT}' "
+            "does"
+        )
 
 
 class EstimateKind(LoadedKind[EstimateSection]):
@@ -59,7 +150,15 @@ class EstimateKind(LoadedKind[EstimateSection]):
         """The report, from what a bundle holds."""
         from congenial.report.convex_estimate_report import render
 
-        return render(release, promise)
+        return render(release, promise, self.further_promise(release))
+
+    def further_promise(self, release: EstimateRelease) -> Guarantee | None:
+        """What is promised to anybody, where the promise is one given public information."""
+        if release.persons is release.guarantee:
+            return None
+        from congenial.kinds.given_public_verification import further_promise
+
+        return further_promise(release)
 
 
 ESTIMATE = EstimateKind()

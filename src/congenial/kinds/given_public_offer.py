@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -29,6 +29,7 @@ from congenial.kinds.given_public import (
 )
 from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.plan_scenarios import refuse_false, scenarios
+from congenial.mechanisms.cell_errors import ERRORS
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.wasserstein.base_measure import (
     Base,
@@ -220,9 +221,10 @@ def _earlier(plan: Setting, section: ScenariosSection) -> Earlier | None:
 
 def _counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int, ...]:
     """The counts of an earlier release in the order of the table; below zero they count as zero."""
-    axes, labels = plan.schema.axes(section.table), label_names(section.table, ["count"])
+    axes = plan.schema.axes(section.table)
+    rows, labels = _rows(plan.folder / address, address, section.table)
     found: dict[tuple[str, ...], int] = {}
-    for line, row in enumerate(_rows(plan.folder / address, address, labels), start=2):
+    for line, row in enumerate(rows, start=2):
         cell = tuple(row[label] for label in labels)
         known = all(label in axis.levels for label, axis in zip(cell, axes, strict=True))
         whole = re.fullmatch(r"-?\d{1,18}", (row["count"] or "").strip())
@@ -242,8 +244,12 @@ def _counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int
     return tuple(found[cell] for cell in product(*(axis.levels for axis in axes)))
 
 
-def _rows(place: Path, address: str, labels: tuple[str, ...]) -> list[dict[str, str]]:
-    """The lines of a CSV file with a column for each axis and one for the count."""
+def _rows(
+    place: Path, address: str, table: Sequence[str]
+) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+    """The lines of a CSV file with a column for each axis and one for the count, and the names of
+    the axes' columns: files that say how far counts may be off call some of them otherwise.
+    """
     try:
         with place.open(newline="", encoding="utf-8-sig") as file:
             rows = read_rows(file)
@@ -252,6 +258,8 @@ def _rows(place: Path, address: str, labels: tuple[str, ...]) -> list[dict[str, 
             f"base_measure.prior: '{address}' cannot be read as CSV.",
             remedy="Give the table.csv or values.csv of an earlier bundle, or a file like it.",
         ) from None
+    beside = ("count", *ERRORS) if rows and set(ERRORS) <= set(rows[0]) else ("count",)
+    labels = label_names(table, beside)
     wanted = [*labels, "count"]
     if not rows or any(name not in rows[0] for name in wanted):
         raise DataError(
@@ -259,4 +267,4 @@ def _rows(place: Path, address: str, labels: tuple[str, ...]) -> list[dict[str, 
             f"{', '.join(wanted)}.",
             remedy="Give one row per cell of the table, with its labels and its count.",
         )
-    return rows
+    return rows, labels

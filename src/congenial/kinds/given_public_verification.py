@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from congenial.errors import BundleError
+from congenial.mechanisms.record_release import RecordRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.given_public_report import Earlier, GivenPublicReport
@@ -37,7 +38,7 @@ def _persons(release: ValuesRelease) -> Guarantee:
     return persons
 
 
-def further_promise(release: ValuesRelease) -> Guarantee | None:
+def further_promise(release: RecordRelease) -> Guarantee | None:
     """What the report says about persons besides the promise of the release.
 
     What a plan assumes about the data is assumed in both.

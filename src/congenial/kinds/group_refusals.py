@@ -6,10 +6,17 @@ cannot be drawn by group is refused while no figure is public; the job itself as
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from congenial.errors import StructureError
+from congenial.figures.integers import Ints
+from congenial.figures.limits import limits
 from congenial.figures.support import support
+from congenial.figures.support_slices import bounds_across, runs_across
+from congenial.mechanisms.congenial import CongenialCounts, IntegerNoise
+from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.single_table_release import cell_index
 
@@ -34,44 +41,62 @@ def refuse_groups(mechanism: Mechanism, by: tuple[str, ...]) -> None:
             f"'{mechanism.name}' releases real numbers and is not drawn by group.",
             remedy="Use an integer mechanism, or leave out by.",
         )
-    if not mechanism.additive:
+    if not isinstance(mechanism, IntegerNoise | CongenialCounts | CongenialHierarchy):
         raise StructureError(
-            "counts given that none is negative are not drawn by group.",
-            remedy="Use nonnegative = 'project' or 'no', or leave out by.",
+            f"the noise of '{mechanism.name}' is one vector, not noise cell by cell, and is not "
+            "drawn by group.",
+            remedy="Use mechanism = 'auto', or leave out by.",
         )
-    _refuse_figures(mechanism)
-    _refuse_across(mechanism, by)
+    _refuse_across(mechanism, by, slices_of(mechanism, by))
 
 
-def _refuse_figures(mechanism: Mechanism) -> None:
-    """Figures whose groups have no sums of their own, which workers could not check."""
-    figures = mechanism.adjacency.figures
-    if figures.bounds:
-        raise StructureError(
-            f"'{figures.bounds[0].label}' bounds a statistic; bounds are not checked by group.",
-            remedy="Drop the bound, or leave out by: the table is then drawn in one place.",
-        )
-    known = support(mechanism.description.support, mechanism.description.table)
-    if known.ties or figures.structure not in ("none", "laminar"):
-        raise StructureError(
-            "figures that cross are not drawn by group yet.",
-            remedy="Publish figures that nest, or leave out by: the table is then drawn in one "
-            "place.",
-        )
+def slices_of(mechanism: Mechanism, by: tuple[str, ...]) -> Ints:
+    """For each cell of the table the number of its group."""
+    index = cell_index(mechanism.adjacency.schema, mechanism.description.table, by)
+    return np.broadcast_to(index, mechanism.shape).reshape(-1)
 
 
-def _refuse_across(mechanism: Mechanism, by: tuple[str, ...]) -> None:
-    """A sum over cells of two groups ties them together."""
+def levels_inside(
+    mechanism: Mechanism, slice_of: Ints
+) -> tuple[list[tuple[Ints, Fraction]], tuple[str, ...] | None]:
+    """The sum of each level that every cell belongs to, with its rate, and the first level that has
+    a sum over two groups; levels that the figures fix weigh nothing and are left out.
+    """
     law = mechanism.description
-    labels = support(law.support, law.table).labels.reshape(-1)
-    index = cell_index(mechanism.adjacency.schema, law.table, by)
-    at = np.broadcast_to(index, mechanism.shape).reshape(-1)
-    inside = labels >= 0
-    first = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int64)
-    first[labels[inside]] = at[inside]
-    if np.any(first[labels[inside]] != at[inside]):
+    found: list[tuple[Ints, Fraction]] = []
+    known = support(law.support, law.table)
+    for names, rate in law.levels:
+        index = slices_of(mechanism, names)
+        if np.all(known.fixes(index, int(index.max(initial=0)) + 1)):
+            continue
+        first = np.zeros(int(index.max(initial=0)) + 1, dtype=np.int64)
+        first[index] = slice_of
+        if np.any(first[index] != slice_of):
+            return found, names
+        found.append((index, rate))
+    return found, None
+
+
+def _refuse_across(mechanism: Mechanism, by: tuple[str, ...], slice_of: Ints) -> None:
+    """Whatever ties two groups together."""
+    law, groups = mechanism.description, ", ".join(by)
+    if runs_across(support(law.support, law.table), slice_of):
         raise StructureError(
-            f"a published figure runs across the groups of {', '.join(by)}, so they cannot be "
+            f"a published figure runs across the groups of {groups}, so they cannot be drawn "
+            "apart.",
+            remedy=f"Publish it by {groups} too, or leave out by.",
+        )
+    if law.nonnegative and bounds_across(limits(law.support, law.table), slice_of):
+        raise StructureError(
+            f"a published bound runs across the groups of {groups}, so that counts given it "
+            "cannot be drawn apart.",
+            remedy="Use nonnegative = 'project', which is free, or leave out by.",
+        )
+    across = levels_inside(mechanism, slice_of)[1]
+    if across is not None:
+        level = ", ".join(across) if across else "all people"
+        raise StructureError(
+            f"the level of {level} has sums over several groups of {groups}, so these cannot be "
             "drawn apart.",
-            remedy=f"Publish it by {', '.join(by)} too, or leave out by.",
+            remedy="Choose by as coarse as the coarsest level, or leave out by.",
         )

@@ -119,6 +119,10 @@ if TYPE_CHECKING:
 class Files(Protocol):
     """The files of a bundle, for `verify`."""
 
+    @property
+    def index(self) -> Mapping[str, Any]:
+        """What release.json says."""
+
     def __getitem__(self, name: str) -> bytes: ...
 
     def same(self, name: str, now: bytes) -> bool:
@@ -383,16 +387,22 @@ class Kind(ABC, Generic[S]):
 def planned(guarantee: Guarantee, plan: Setting, delta: Any = None) -> Guarantee:
     """A guarantee with what the plan assumes about the data added, stated at the plan's delta."""
     stated = guarantee.stated_delta if delta is None else float(delta)
-    assumed = (*guarantee.assumptions, unit_words(plan))
+    assumed = (*guarantee.assumptions, unit_words(plan, guarantee.adjacency.unit_noun))
     return replace(guarantee, assumptions=assumed, stated_delta=stated)
 
 
-def unit_words(plan: Setting) -> str:
-    """What the plan assumes about who is one person."""
+def unit_words(plan: Setting, noun: str = "person") -> str:
+    """What the plan assumes about who is one person, or one unit."""
     if plan.unit.column is None:
         return "each row of the data is one person (no unit column was given to check it)"
+    if plan.unit.truncate:
+        return (
+            f"of each {noun} ('{plan.unit.column}') only the first {plan.unit.max_rows} rows are "
+            "counted, in the order of the columns: exact figures and released tables are of the "
+            "rows that are kept"
+        )
     if plan.unit.max_rows is not None:
-        return f"a person has at most {plan.unit.max_rows} rows (checked in '{plan.unit.column}')"
+        return f"a {noun} has at most {plan.unit.max_rows} rows (checked in '{plan.unit.column}')"
     return f"each person is one row (checked in '{plan.unit.column}')"
 
 

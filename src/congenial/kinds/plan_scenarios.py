@@ -38,11 +38,11 @@ def scenarios(plan: Setting, section: ScenariosSection, figures: Invariants) -> 
         return _listed(plan, section, figures, told.file)
     if isinstance(told, RuleBelieved):
         _refuse_other_question(plan, section, told.of)
-        _refuse_other_number(figures, told.people)
+        refuse_other_number(figures, told.people)
         return BoundedCounts(told.people, _rule(told))
     if isinstance(told, DependentBelieved):
         _refuse_other_question(plan, section, told.of)
-        _refuse_other_number(figures, told.people)
+        refuse_other_number(figures, told.people)
         return DependentCounts(told.people, told.low, told.high, alike=True)
     return IndependentRecords("replace-one")
 
@@ -82,7 +82,7 @@ def _refuse_other_question(plan: Setting, section: ScenariosSection, of: str) ->
         )
 
 
-def _refuse_other_number(figures: Invariants, people: int) -> None:
+def refuse_other_number(figures: Invariants, people: int) -> None:
     """Refuse a number of people other than the published one, once it is published."""
     if figures.values is None or not figures.equalities:
         return

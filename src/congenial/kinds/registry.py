@@ -23,6 +23,7 @@ from congenial.kinds.two_by_two import TWO_BY_TWO
 
 AnyKind = Kind[Any]
 KINDS: list[AnyKind] = [
+    ESTIMATE,
     GIVEN_PUBLIC,
     TABLES_BY_PARTS,
     SEVERAL_TABLES,
@@ -30,7 +31,6 @@ KINDS: list[AnyKind] = [
     STATISTICS,
     MODEL_RECORDS,
     TABLE_RECORDS,
-    ESTIMATE,
     TWO_BY_TWO,
 ]
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.sampling.randomness import SeededRandomness
-from congenial.tables.estimate import in_order
 from congenial.tables.intervals import ends
 from congenial.tables.joint_estimator import Answer
+from congenial.tables.linear_estimates import in_order
 
 DRAWS = 3
 LARGEST = 2_000_000  # cells of which a trial is quick

@@ -116,9 +116,9 @@ def _by_group(plan: Setting, section: ReleaseSection) -> bool:
 def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
     if section.levels is None:
         return calibrate(_asked(section), target, section.table)
-    if section.mechanism not in (AUTO, CongenialHierarchy.name) or section.by:
+    if section.mechanism not in (AUTO, CongenialHierarchy.name):
         raise PlanError(
-            f"release '{section.name}': levels goes with mechanism = 'auto' and without by.",
+            f"release '{section.name}': levels goes with mechanism = 'auto'.",
             remedy="Leave the other key out.",
         )
     if section.nonnegative == "condition":

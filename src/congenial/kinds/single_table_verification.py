@@ -33,6 +33,7 @@ def verify(files: Files, release: Release) -> list[Check]:
         Check("counts said to be nonnegative are", signed or release.values.min() >= 0),
         Check("the table keeps every published bound", signed or _bounded(release)),
         *_fitted(release),
+        *_errors(release),
         _follows(release),
     ]
 
@@ -64,6 +65,14 @@ def _fitted(release: Release) -> list[Check]:
     return [Check("printed counts follow from those drawn", follows_from_draw(release))]
 
 
+def _errors(release: Release) -> list[Check]:
+    """How far cells may be off, worked out again; files of format 1 do not say it."""
+    if not release.with_errors or not release.mechanism.additive:
+        return []
+    holds = release.errors.follow_from(release.mechanism, release.drawn)
+    return [Check("standard deviations and intervals follow from the law", holds)]
+
+
 def _on_grid(release: Release) -> bool:
     """Whole numbers, or multiples of the step that real values are rounded to."""
     step = release.description.grid or 1
@@ -87,8 +96,8 @@ def _bounded(release: Release) -> bool:
 
 
 def _same_table(files: Files, release: Release) -> bool:
-    found = expected_table(release.schema, release.description)
-    return bool(found.read(files["table.parquet"]).equals(release.to_arrow()))
+    found = expected_table(release.schema, release.description, release.with_errors)
+    return bool(found.read(files["table.parquet"]).equals(release.as_in_file()))
 
 
 def expected_report(release: Release, promise: str, page: str) -> str:

@@ -4,6 +4,7 @@ One ledger is one population. It is a history of events; the state is what they 
 
     open      schema, unit of protection, software version
     budget    what may be spent in all
+    unit      whose content is protected from here on: more than before (see `counted_unit`)
     mandates  figures published exactly
     reserve   a release is promised its share: mechanism description, guarantee, plan digest
     draw      its noise is about to be drawn: spent from here on, whatever happens
@@ -34,6 +35,12 @@ from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import refuse_old, refuse_unapproved
 from congenial.ledger.budget import Budget
+from congenial.ledger.counted_unit import (
+    CountedUnit,
+    Unit,
+    refuse_change,
+    refuse_old_format,
+)
 from congenial.ledger.ledger_reading import LedgerReading
 from congenial.ledger.refusals import (
     check_schema,
@@ -48,7 +55,6 @@ from congenial.ledger.roles import check_grant, check_role
 from congenial.ledger.spent_and_left import Repricing, reprice, too_weak
 from congenial.ledger.state import (
     LedgerState,
-    Unit,
     check_event,
     check_figures,
     check_step,
@@ -99,7 +105,7 @@ class Ledger(LedgerReading):
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
         Events are written in the name of `who`, by default the system's user; on PostgreSQL in that
         of the database user, or of a user whom the login is a member of. Format 1 is refused until
-        `upgrade`; formats 2 and 3 are used as they are.
+        `upgrade`; formats 2 to 4 are used as they are.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
@@ -175,6 +181,30 @@ class Ledger(LedgerReading):
             if state.budget != budget:
                 log.append("budget", None, budget.to_dict())
 
+    def change_unit(
+        self, adjacency: Unit, max_rows: int, *, accept_weaker: bool = False
+    ) -> Repricing:
+        """Count for another unit from here on, one that promises more; owners only.
+
+        More rows per unit, or "several rows", whose look-alikes keep exact figures, in place of
+        records that are replaced (where the figures tell the number of rows) or of rows that come
+        and go. Every counted release is priced again over the new pairs by the joint supremum. If
+        a promise becomes weaker, LedgerError shows before and after and nothing is recorded, unless
+        `accept_weaker`.
+        """
+        expect(max_rows, int, "max_rows", "Give a whole number, 1 or more.", LedgerError)
+        new = CountedUnit.of(adjacency, max_rows)
+        with self._writing("unit") as (log, state):
+            refuse_unread(state)
+            refuse_change(state, new)
+            repricing = reprice(state, replace(state, unit=new))
+            if new != state.unit:
+                refuse_old_format(self.where, self.version)
+                if repricing.weaker and not accept_weaker:
+                    raise too_weak(state, f"to count under {new.words}", repricing)
+                log.append("unit", None, new.to_dict())
+        return repricing
+
     def repair(
         self, event: int, digest: str, because: str, *, nothing_drawn: bool = False
     ) -> Malformed:
@@ -205,11 +235,12 @@ class Ledger(LedgerReading):
             refuse_unread(state)
             refuse_unapproved(state.approvals, plan_digest, log.who)
             check_schema(state, invariants.schema)
-            if state.max_rows is not None and not state.figures_kept and invariants.told:
+            if invariants.told and not state.unit.figures_kept:
+                keeps = CountedUnit("several rows", state.unit.max_rows)
                 raise LedgerError(
-                    f"this ledger counts under {state.unit}: exact figures cannot be kept there.",
-                    remedy="Use a ledger with adjacency 'replace-one' or 'several rows' to publish "
-                    "exact figures.",
+                    f"this ledger counts under {state.unit.words}: exact figures cannot be kept "
+                    "there.",
+                    remedy=state.unit.way_to(keeps).replace("LEDGER", self.where),
                 )
             check_figures(invariants)
             refuse_figures(state, invariants, accept_weaker)
@@ -219,7 +250,8 @@ class Ledger(LedgerReading):
             repricing = reprice(state, new)
             if not set(invariants.told) <= set(state.figures.told):
                 if repricing.weaker and not accept_weaker:
-                    raise too_weak(state, invariants, repricing)
+                    labels = "; ".join(statement.label for statement in invariants.told)
+                    raise too_weak(state, f"publishing {labels}", repricing)
                 payload = invariants.to_dict() | {"plan_digest": plan_digest}
                 log.append("mandates", None, payload)
         return repricing

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from congenial._exports import Renamed
-from congenial._notebook import grid
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import Approvals, refuse_unapproved
 from congenial.ledger.budget import Budget
+from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.refusals import check_description, refuse_beside, refuse_release
 from congenial.ledger.repair import Malformed, refuse_unknown, refuse_unread
 from congenial.ledger.roles import Role
@@ -82,6 +82,11 @@ class LedgerReading:
         return self._state().figures
 
     mandates = Renamed("figures")
+
+    @property
+    def unit(self) -> CountedUnit:
+        """Whose content is protected: one record, or the rows of a unit."""
+        return self._state().unit
 
     @property
     def adjacency(self) -> Adjacency:
@@ -179,6 +184,8 @@ class LedgerReading:
         return reprice(state, replace(state, figures=joined))
 
     def _repr_html_(self) -> str:
+        from congenial._notebook import grid  # for notebooks alone
+
         state = self._state()
         rows = [(one.name, one.status, one.at, one.who) for one in state.entries[-_SHOWN:]]
         left = len(state.entries) - len(rows)

@@ -5,8 +5,8 @@
     reviewer   also approve and refuse plans of others; nothing else
     releaser   read, propose plans, reserve, draw, commit and abandon releases
     publisher  also publish exact figures, which nothing protects
-    owner      also review, set the budget, require approval, grant roles, upgrade the format and
-               void unreadable events
+    owner      also review, set the budget, change the unit, require approval, grant roles, upgrade
+               the format and void unreadable events
 
 On PostgreSQL a person is a database user, and the database enforces this. In a SQLite file it is
 the operating system's user as the program sees it: a guard against accidents, not an access
@@ -43,6 +43,7 @@ _NEEDS: dict[str, tuple[Role, str]] = {
     "abandon": ("releaser", "abandon a release"),
     "mandates": ("publisher", "publish exact figures"),
     "budget": ("owner", "set the budget"),
+    "unit": ("owner", "change whose content is protected"),
     "grant": ("owner", "grant roles"),
     "upgrade": ("owner", "upgrade the format"),
     "require": ("owner", "require approval"),

@@ -1,7 +1,8 @@
 """What is spent of a budget and what is left, in words; what each release cost when it was made,
 what it costs now, and what it would once a figure is published.
 
-Figures published later shrink the universe and can make earlier releases dearer. The budget counts
+Figures published later shrink the universe and can make earlier releases dearer, and so can units
+that may have more rows. The budget counts
 what they cost now. A bundle's text states what was promised then; where less holds now, the text is
 outdated.
 """
@@ -12,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from congenial.errors import LedgerError
-from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import amount, beside, in_words
+from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState
+from congenial.pairs.a_star import Reading
 from congenial.privacy.composition import Loss, added
 
 
@@ -69,7 +71,8 @@ def reprice(old: LedgerState, new: LedgerState) -> Repricing:
     """
     releases = []
     for e in old.counted:
-        law, reading = [e.description], e.pairs.get("reading", "robust")
+        law = [e.description]
+        reading: Reading = e.pairs.get("reading") or "robust"
         releases.append(Repriced(e.id, e.name, old.price(law), new.price(law)))
         if reading != "robust":
             own = old.price(law, reading), new.price(law, reading)
@@ -78,9 +81,8 @@ def reprice(old: LedgerState, new: LedgerState) -> Repricing:
     return Repricing(old.spent, new.spent, tuple(releases), over)
 
 
-def too_weak(state: LedgerState, invariants: Invariants, repricing: Repricing) -> LedgerError:
-    """The refusal to publish, with what every promise was and would be."""
-    labels = "; ".join(statement.label for statement in invariants.told)
+def too_weak(state: LedgerState, what: str, repricing: Repricing) -> LedgerError:
+    """The refusal of a step, with what every promise was and would be."""
     each = "; ".join(
         f"'{one.name}' {say(state, one.before)} -> {say(state, one.after)}"
         for one in repricing.releases
@@ -88,10 +90,10 @@ def too_weak(state: LedgerState, invariants: Invariants, repricing: Repricing) -
     )
     over = " That is beyond the budget." if repricing.over_budget else ""
     return LedgerError(
-        f"publishing {labels} weakens what earlier releases promise: all together "
+        f"{what} weakens what earlier releases promise: all together "
         f"{say(state, repricing.before)} before, {say(state, repricing.after)} after"
         f"{f' ({each})' if each else ''}.{over}",
-        remedy="Publish with accept_weaker=True (--accept-weaker) if it must be published.",
+        remedy="Use accept_weaker=True (--accept-weaker) if it must be done all the same.",
     )
 
 
@@ -164,11 +166,13 @@ class Prices:
 
 def prices(state: LedgerState) -> Prices:
     """Every counted release, then and now."""
-    past: dict[int, LedgerState] = {}
+    past: dict[tuple[int, CountedUnit], LedgerState] = {}
     found = []
     for entry in state.counted:
         figures = state.figures if entry.published is None else entry.published
-        before = past.setdefault(id(figures), replace(state, figures=figures))
+        unit = entry.unit or state.unit
+        then = replace(state, figures=figures, unit=unit)
+        before = past.setdefault((id(figures), unit), then)
         found.append(_priced(entry, before, state))
     return Prices(tuple(found), state.spent)
 

@@ -16,10 +16,11 @@ from congenial.figures.invariants import Invariants, in_place
 from congenial.ledger import approvals as approval
 from congenial.ledger.approvals import Approvals, written_text
 from congenial.ledger.budget import Budget
+from congenial.ledger.counted_unit import CountedUnit, Unit, opening_unit
 from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
-from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.descriptions import AnyDescription, read_description
 from congenial.privacy.tradeoff import Tradeoff
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from congenial.ledger.stores.store import Event
 
 Status = Literal["reserved", "drawn", "committed", "cancelled", "abandoned"]
-Unit = Literal["replace-one", "add-remove", "several rows"]
 
 # The only ways a release moves on. "cancelled" had not been drawn and is refunded; "abandoned" had.
 STEPS: dict[tuple[Status, str], Status] = {
@@ -55,8 +55,8 @@ class Entry:
 
     `status` goes from reserved to drawn to committed, or to cancelled (nothing was drawn: refunded)
     or abandoned (drawn and not published: spent). What it costs now follows from `description` and
-    everything published since; `Ledger.prices` compares both. `published`: the exact figures when
-    it was reserved.
+    everything published since; `Ledger.prices` compares both. `published`, `unit`: the exact
+    figures, and whose content was protected, when it was reserved.
     """
 
     id: str
@@ -69,6 +69,7 @@ class Entry:
     plan_digest: str = ""
     bundle_digest: str = ""
     published: Invariants | None = field(default=None, repr=False)  # when it was reserved
+    unit: CountedUnit | None = field(default=None, repr=False)  # when it was reserved
 
     @property
     def pairs(self) -> dict[str, Any]:
@@ -88,42 +89,22 @@ class Entry:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What the events add up to; `max_rows` is None for the replace-one unit.
-
-    `figures_kept`: a unit's rows change, and all look-alikes agree with the published figures; else
-    rows come and go, and nothing can be published exactly.
-    """
+    """What the events add up to."""
 
     schema: Schema
-    max_rows: int | None
+    unit: CountedUnit
     figures: Invariants
     budget: Budget | None = None
     entries: tuple[Entry, ...] = ()
     roles: dict[str, Role] = field(default_factory=dict)
     malformed: tuple[Malformed, ...] = ()
     identity: str = ""  # digest of the first event
-    figures_kept: bool = False
     approvals: Approvals = field(default_factory=Approvals)
-
-    @property
-    def unit(self) -> str:
-        """The unit of protection in words."""
-        if self.max_rows is None:
-            return "replace-one"
-        if self.figures_kept:
-            return f"several rows with max_rows = {self.max_rows}"
-        return f"add-remove with max_rows = {self.max_rows}"
 
     @cached_property
     def adjacency(self) -> Adjacency:
         """The pairs everything is priced over: databases that agree with all published figures."""
-        if self.max_rows is None:
-            return SemiAdjacent(self.figures)
-        if self.figures_kept:
-            from congenial.pairs.several_rows import SeveralRows
-
-            return SeveralRows.given(self.figures, self.max_rows)
-        return AddRemove(self.schema, self.max_rows)
+        return self.unit.adjacency(self.figures)
 
     @property
     def counted(self) -> tuple[Entry, ...]:
@@ -163,38 +144,12 @@ class LedgerState:
 
 
 def opening(schema: Schema, unit: Unit | None, max_rows: int | None) -> dict[str, Any]:
-    """Payload of the first event; AddRemove and the schema check their own values."""
-    rows = rows_of(unit, max_rows)
-    if rows is not None:
-        AddRemove(schema, rows)
-    kind: Unit = "several rows" if unit == "several rows" else "add-remove"
+    """Payload of the first event; the unit and the schema check their own values."""
     return {
         "software": __version__,
         "schema": schema.to_dict(),
-        "adjacency": {
-            "kind": "replace-one" if rows is None else kind,
-            "max_rows": rows,
-        },
+        "adjacency": opening_unit(schema, unit, max_rows),
     }
-
-
-def rows_of(unit: Unit | None, max_rows: int | None) -> int | None:
-    """Rows of one unit, where it may have several: add-remove is implied; None for replace-one."""
-    if unit not in (*get_args(Unit), None):
-        known = ", ".join(f"'{one}'" for one in get_args(Unit))
-        raise LedgerError(f"adjacency '{unit}' is not known.", remedy=f"Use one of {known}.")
-    if unit == "replace-one" and max_rows is not None:
-        raise LedgerError(
-            f"max_rows = {max_rows} has no meaning under replace-one.",
-            remedy="Use adjacency 'add-remove', or drop max_rows.",
-        )
-    if unit == "several rows" and max_rows is None:
-        raise LedgerError(
-            "max_rows is missing: how many rows a unit may have.", remedy="Give max_rows."
-        )
-    if unit == "add-remove" and max_rows is None:
-        return 1
-    return max_rows
 
 
 def refuse_other(
@@ -212,12 +167,12 @@ def refuse_other(
             remedy="Keep that schema for what it counts. If nothing was published or drawn, "
             "delete the ledger; a new population needs a new one.",
         )
-    given = unit is not None or max_rows is not None
-    asked = (rows_of(unit, max_rows), unit == "several rows")
-    if given and asked != (state.max_rows, state.figures_kept):
+    asked = CountedUnit.of(unit, max_rows)
+    if (unit is not None or max_rows is not None) and asked != state.unit:
         raise LedgerError(
-            f"'{where}' counts under the unit {state.unit}; the request is for another.",
-            remedy="Keep the unit; a new population needs a new ledger.",
+            f"'{where}' counts under the unit {state.unit.words}; the request is for "
+            f"{asked.words}.",
+            remedy=state.unit.way_to(asked).replace("LEDGER", where),
         )
     if budget is not None and budget != state.budget:
         now = state.budget.words if state.budget else "not set"
@@ -331,17 +286,16 @@ def _passed_over(state: LedgerState, releases: dict[str, Entry], event: Event) -
 
 def _opened(event: Event) -> LedgerState:
     schema = Schema.from_dict(event.payload["schema"])
-    unit = event.payload["adjacency"]
-    rows = rows_of(unit["kind"], unit["max_rows"])
-    kept = unit["kind"] == "several rows"
-    figures = Invariants(schema)
-    return LedgerState(schema, rows, figures, identity=event.digest, figures_kept=kept)
+    unit = CountedUnit.from_dict(event.payload["adjacency"])
+    return LedgerState(schema, unit, Invariants(schema), identity=event.digest)
 
 
 def _after(state: LedgerState, event: Event) -> LedgerState:
     payload = event.payload
     if event.kind == "budget":
         return replace(state, budget=Budget.from_dict(payload))
+    if event.kind == "unit":
+        return replace(state, unit=state.unit.changed(payload))
     if event.kind == "mandates":
         new = Invariants.from_dict(state.schema, payload)
         return replace(state, figures=join_figures(state.figures, new))
@@ -393,6 +347,7 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
         guarantee=_promised(payload["guarantee"]),
         plan_digest=written_text(payload["plan_digest"]),
         published=state.figures,
+        unit=state.unit,
     )
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from congenial._notebook import facts
 from congenial.data.arguments import NUMBER, expect, texts
 from congenial.errors import InferenceError, UnansweredError
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
 LEVEL = 0.95  # of an interval, where no other is asked for
+FILE_LEVEL = 0.9  # of the intervals in the files of a bundle
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class Released(ABC):
     """
 
     kind: ClassVar[str]
+    with_errors: bool = True  # false where files lack `sd`, `low` and `high` that they could have
 
     if TYPE_CHECKING:
 
@@ -138,6 +139,8 @@ class Released(ABC):
         return self.guarantee.explain()
 
     def _repr_html_(self) -> str:
+        from congenial._notebook import facts  # for notebooks alone
+
         told, warning = self.guarantee, "" if self.publishable else self.randomness
         return facts(self._title(), told.summary(), told.explain(), warning)
 

@@ -19,18 +19,23 @@ from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
 from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.cell_labels import label_columns
-from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
-from congenial.mechanisms.released import Interval, Released, axis_names, check_level
+from congenial.mechanisms.released import (
+    FILE_LEVEL,
+    LEVEL,
+    Interval,
+    Released,
+    axis_names,
+    check_level,
+)
 from congenial.mechanisms.single_table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.tables.estimate import Estimates, estimate
 from congenial.tables.intervals import ends
 from congenial.tables.joint_estimator import JointEstimator
+from congenial.tables.linear_estimates import Estimates, estimate
 from congenial.tables.measurements import Floats
 
-LEVEL = 0.9  # of the intervals in the files
 BASES = {
     "exact": "standard deviation exact, shape taken to be normal",
     "bound": "standard deviation a proved bound, shape taken to be normal",
@@ -127,8 +132,7 @@ class TablesRelease(Released):
         counts = self.counts[self.tables.index(names)]
         if counts is not None and np.count_nonzero(cells) == 1:
             return int(counts[cells][0])
-        value = self.estimated_count(condition)
-        return round(value) if self.deviation(condition) == 0 else value
+        return self._estimated(condition)[0]
 
     def margin(self, *names: str) -> Any:
         """A table: printed counts if it is one of the release, otherwise its estimates."""
@@ -172,17 +176,22 @@ class TablesRelease(Released):
         names, cells = self._shown(condition)
         return float(np.sum(self.estimates[self.tables.index(names)][cells]))
 
+    def _estimated(self, condition: str) -> tuple[float, float]:
+        """The estimate, whole where published figures tell it, and its standard deviation."""
+        value, deviation = self.estimated_count(condition), self.deviation(condition)
+        return (round(value) if deviation == 0 else value), deviation
+
     def deviation(self, condition: str) -> float:
         """The standard deviation of that estimate."""
         return self.estimator.deviation_of_sum(*self._shown(condition))
 
-    def interval(self, condition: str, level: float = DEFAULT_LEVEL) -> Interval:
+    def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate.
 
         Its basis says what it is: errors of several combined draws are taken to be normal.
         """
         check_level(level)
-        value, deviation = self.estimated_count(condition), self.deviation(condition)
+        value, deviation = self._estimated(condition)
         low, high = ends(value, deviation, level)
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low), float(high), level, deviation == 0, basis)
@@ -194,6 +203,7 @@ class TablesRelease(Released):
         check_level(level)
         axes = axis_names([names])
         estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
+        estimates = np.where(deviations == 0, np.rint(estimates), estimates)
         low, high = ends(estimates, deviations, level)
         columns = label_columns(self.schema, axes, INTERVAL)
         for name, values in (("estimate", estimates), ("low", low), ("high", high)):
@@ -261,7 +271,7 @@ class TablesRelease(Released):
         return TableFile(self.schema, self.tables, at, whole, names in measured)
 
     def _columns(self, at: int) -> dict[str, Any]:
-        low, high = ends(self.estimates[at], self.deviations[at], LEVEL)
+        low, high = ends(self.estimates[at], self.deviations[at], FILE_LEVEL)
         named: dict[str, Any] = {"count": self.counts[at]}
         named |= {"estimate": self.estimates[at], "sd": self.deviations[at]}
         named |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}

@@ -14,11 +14,12 @@ import numpy as np
 
 from congenial._notebook import MOST_ROWS, intervals_picture
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected, numbers
+from congenial.data.engines.checked_parquet import Expected, column_names, numbers
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
 from congenial.figures.support import support
+from congenial.mechanisms.cell_errors import CellErrors, has_errors, number_columns
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.mechanisms.released import (
     EXACT_LAW,
@@ -63,9 +64,10 @@ class Release(Released):
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
         (
             "table.parquet, table.csv",
-            "the protected table: one row per cell, column `count`; `count_as_drawn`, where there "
-            "is one, holds the values before they were made nonnegative: use it to infer and to "
-            "add up",
+            "the protected table: one row per cell, column `count`; `sd`, `low` and `high`, where "
+            "the law of the noise allows them, say how far the value as drawn may be off (standard "
+            "deviation, 90 % interval); `count_as_drawn`, where there is one, holds the values "
+            "before they were made nonnegative: use it to infer and to add up",
         ),
     )
     name: str
@@ -75,6 +77,7 @@ class Release(Released):
     randomness: str
     publishable: bool
     raw: Any = field(default=None, repr=False)
+    with_errors: bool = field(default=True, repr=False)  # in its files; those of format 1 lack them
 
     @property
     def table(self) -> tuple[str, ...]:
@@ -242,27 +245,42 @@ class Release(Released):
 
     # ---- leaving for other tools -------------------------------------------------------------
 
+    @cached_property
+    def errors(self) -> CellErrors:
+        """Standard deviation and 90 % interval of every cell, as in the files."""
+        return CellErrors.of(self.mechanism, self.drawn)
+
     def to_arrow(self) -> Any:
-        """One row per cell: labels, `count`, and `count_as_drawn` when they were projected."""
+        """One row per cell: labels, `count`, `sd`, `low` and `high` (a 90 % interval) where the law
+        of the noise allows them, and `count_as_drawn` when counts were projected.
+        """
+        return self._as_table(number_columns(self.description, errors=True))
+
+    def as_in_file(self) -> Any:
+        """The same as the bundle's files have it: those of format 1 lack `sd`, `low`, `high`."""
+        return self._as_table(number_columns(self.description, self.with_errors))
+
+    def _as_table(self, columns: Sequence[str]) -> Any:
         import pyarrow as pa
 
-        columns = label_columns(self.schema, self.table, _counts(self.description))
-        columns["count"] = pa.array(self.values.reshape(-1))
-        if self.raw is not None:
-            columns["count_as_drawn"] = pa.array(self.raw.reshape(-1))
-        return pa.table(columns)
+        errors = self.errors.columns if "sd" in columns else {}
+        values = {"count": self.values, **errors}
+        values |= {} if self.raw is None else {"count_as_drawn": self.raw}
+        named = label_columns(self.schema, self.table, columns)
+        there = [name for name in columns if name in values]
+        return pa.table(named | {name: pa.array(values[name].reshape(-1)) for name in there})
 
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the table."""
         import pyarrow.parquet as pq
 
-        table, parquet = self.to_arrow(), io.BytesIO()
-        pq.write_table(table, parquet)
+        parquet = io.BytesIO()
+        pq.write_table(self.as_in_file(), parquet)
         return {"table.parquet": parquet.getvalue(), "table.csv": self.as_csv()}
 
     def as_csv(self) -> bytes:
         """The table as a CSV file for readers: codes, and labels beside them where there are."""
-        return table_csv(with_words(self.to_arrow(), self.schema, self.table))
+        return table_csv(with_words(self.as_in_file(), self.schema, self.table))
 
     @classmethod
     def from_payload(
@@ -278,11 +296,17 @@ class Release(Released):
         """Inverse of `payload`; refuses a table that is not the schema's."""
         shape = tuple(a.size for a in guarantee.adjacency.schema.axes(description.table))
         content = payload["table.parquet"]
-        counts = expected_table(guarantee.adjacency.schema, description).read(
-            content, _counts(description)
+        errors = has_errors(description, column_names("table.parquet", content))
+        wanted = number_columns(description, errors)
+        found = expected_table(guarantee.adjacency.schema, description, errors).read(
+            content, wanted
         )
-        values, raw = (*(numbers(one).reshape(shape) for one in counts.columns), None)[:2]
-        return cls(name, description, guarantee, values, randomness, publishable, raw)
+        counts = {n: numbers(found[n]).reshape(shape) for n in wanted if n.startswith("count")}
+        values, raw = counts["count"], counts.get("count_as_drawn")
+        made = cls(name, description, guarantee, values, randomness, publishable, raw, errors)
+        if "sd" in wanted:
+            vars(made)["errors"] = CellErrors.read(found)  # as the cached property would keep it
+        return made
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() + self._picture()
@@ -305,24 +329,21 @@ class Release(Released):
         return f"Release '{self.name}': " + " x ".join(f"{a.name} ({a.size})" for a in axes)
 
 
-def expected_table(schema: Schema, description: Description) -> Expected:
-    """What table.parquet must hold: one row per cell, labels, counts of the law's type."""
+def expected_table(schema: Schema, description: Description, errors: bool) -> Expected:
+    """What table.parquet must hold: one row per cell, labels, counts of the law's type.
+
+    errors: whether the files say how far each cell may be off.
+    """
     import pyarrow as pa
 
-    axes = schema.axes(description.table)
+    axes, named = schema.axes(description.table), number_columns(description, errors)
     number = pa.float64() if description.continuous else pa.int64()
-    labels = label_names([axis.name for axis in axes], _counts(description))
+    labels = label_names([axis.name for axis in axes], named)
     columns = [(label, pa.string()) for label in labels]
-    columns += [(name, number) for name in _counts(description)]
+    columns += [(name, pa.float64() if name == "sd" else number) for name in named]
     longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
     cells = math.prod(axis.size for axis in axes)
     return Expected("table.parquet", pa.schema(columns), cells, longest)
-
-
-def _counts(description: Description) -> list[str]:
-    """The columns that are no labels; values that were projected come with those drawn."""
-    projected = description.post_processing == "project"
-    return ["count", "count_as_drawn"] if projected else ["count"]
 
 
 def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval:

@@ -81,7 +81,12 @@ class Pairs(ABC):
     @property
     def subject(self) -> str:
         """Whose privacy parameter it is, as in "epsilon = 1 per person"."""
-        return "per person"
+        return f"per {self.unit_noun}"
+
+    @property
+    def unit_noun(self) -> str:
+        """What is protected, in a word."""
+        return "person"
 
     @property
     def side(self) -> str:

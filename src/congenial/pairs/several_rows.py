@@ -123,6 +123,11 @@ class SeveralRows(PublishedPairs, Adjacency):
         """How the distance of two datasets is told in one word or two."""
         return ROWS_OF_ONE_UNIT
 
+    @property
+    def unit_noun(self) -> str:
+        """What is protected, in a word: a household, a patient or a firm."""
+        return "unit"
+
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these."""
         if not isinstance(other, SeveralRows) or self.never_empty != other.never_empty:

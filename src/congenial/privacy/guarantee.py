@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from congenial._notebook import curve_picture, facts
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Pairs, read_pairs
@@ -234,10 +233,14 @@ class Guarantee:
         )
 
     def _repr_html_(self) -> str:
+        from congenial._notebook import facts  # for notebooks alone
+
         return facts("", self.summary(), self.explain()) + self._picture()
 
     def _picture(self) -> str:
         """The trade-off curve as SVG: errors of anybody who tells two neighbours apart."""
+        from congenial._notebook import curve_picture  # for notebooks alone
+
         wrong = [i / 240 for i in range(241)]
         missed = self.tradeoff([1 - one for one in wrong])
         return curve_picture(

@@ -30,8 +30,10 @@ from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import absurd_promise
 
-FORMAT = 1
-FORMAT_WITH_FOLDERS = 2  # as 1, and `folders`: digests of the files in folders, by folder and name
+# 2 is as 1, and has `sd`, `low` and `high` in the files of tables and statistics, and where there
+# are folders the digests of their files (`folders`), by folder and name.
+FORMAT = 2
+FORMATS = (1, FORMAT)
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
 UNNAMED = "table"  # the kind of a bundle that does not name one: there was no other at first
@@ -187,7 +189,7 @@ def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[
     """What release.json says; `files` are the digests by name."""
     folders = folders_of(release)
     return {
-        "format": FORMAT_WITH_FOLDERS if folders else FORMAT,
+        "format": FORMAT,
         "kind": release.kind,
         "name": release.name,
         "software": f"congenial {__version__}",
@@ -347,12 +349,11 @@ def read_index(folder: Path) -> dict[str, Any]:
             remedy=f"Give the bundle's own folder, the one with {INDEX}.",
         )
     index = _parse(folder / INDEX)
-    known = (FORMAT, FORMAT_WITH_FOLDERS)
-    if not isinstance(index, dict) or index.get("format") not in known:
+    if not isinstance(index, dict) or index.get("format") not in FORMATS:
         told = index.get("format") if isinstance(index, dict) else None
         raise BundleError(
-            f"'{folder}' has bundle format {told!r}; this software reads formats {known[0]} and "
-            f"{known[1]}.",
+            f"'{folder}' has bundle format {told!r}; this software reads formats "
+            f"{' and '.join(map(str, FORMATS))}.",
             remedy="Use the version of congenial that wrote it.",
         )
     return index

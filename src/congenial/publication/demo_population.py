@@ -52,7 +52,7 @@ tables = [
 ]
 rho = 0.1                        # per person, for all six tables together
 
-[[release]]                      # one table by itself, for `congenial infer`
+[[release]]                      # one table by itself
 name = "state-summary"
 table = ["state", "sex", "age"]
 rho = 0.02

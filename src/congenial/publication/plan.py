@@ -42,7 +42,7 @@ from congenial.publication.plan_sections import (
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
     from congenial.data.map_shapes import MapShapes
-    from congenial.ledger.state import Unit as UnitKind
+    from congenial.ledger.counted_unit import Unit as UnitKind
 
 S = TypeVar("S", bound=NamedSection)
 
@@ -102,6 +102,8 @@ class Plan(Section):
             raise ValueError("two releases have the same name")
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that names the person")
+        if self.data.truncate is not None and self.data.max_rows is None:
+            raise ValueError("truncate needs data.max_rows, the rows that a unit keeps")
         if self.data.max_rows is None and any(entry.units for entry in self.publish.values()):
             raise ValueError(
                 "units = true counts units that own several rows: it needs data.unit and max_rows"
@@ -178,7 +180,16 @@ class Plan(Section):
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """The figures, in the order of the file."""
-        return tuple(entry.statement(label) for label, entry in self.publish.items())
+        return tuple(
+            entry.statement(f"{label}{self._of_kept_rows(entry)}")
+            for label, entry in self.publish.items()
+        )
+
+    def _of_kept_rows(self, entry: PublishEntry) -> str:
+        """What is added to the name of a figure that counts rows, where some are left out."""
+        if self.data.truncate is None or entry.units or entry.structural_zeros is not None:
+            return ""
+        return f" (at most {self.data.max_rows} rows of each {self.data.unit})"
 
     @cached_property
     def invariants(self) -> Invariants:
@@ -190,7 +201,7 @@ class Plan(Section):
     @property
     def unit(self) -> Unit:
         """Who is one person in the data."""
-        return Unit(self.data.unit, self.data.max_rows)
+        return Unit(self.data.unit, self.data.max_rows, self.data.truncate is not None)
 
     @property
     def unit_kind(self) -> UnitKind:
@@ -294,7 +305,7 @@ class Plan(Section):
 _LATER = {
     "about": ("map",),
     "": ("derive", "about"),
-    "data": ("separator", "encoding", "sheet"),
+    "data": ("truncate", "separator", "encoding", "sheet"),
 }
 
 

@@ -41,6 +41,7 @@ class DataSection(Section):
     source: str
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
+    truncate: Literal["column order"] | None = None
     resume: str | None = None
     separator: str | None = None
     encoding: str | None = None

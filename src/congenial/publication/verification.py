@@ -18,6 +18,7 @@ from typing import Any
 
 from congenial.data.arguments import PATH, expect
 from congenial.data.csv_text import same_but_neutral
+from congenial.data.engines.checked_parquet import same_values
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check
 from congenial.kinds.registry import by_name
@@ -25,7 +26,6 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
     DIGEST,
-    FORMAT_WITH_FOLDERS,
     INDEX,
     UNNAMED,
     FilesOf,
@@ -184,6 +184,8 @@ def _content(folder: Path, index: Mapping[str, Any], part: str | None) -> list[C
         Check("the bundle lists its own files and no others", _own_files(index, release)),
         Check("it says when it was made, and nothing it need not say", _plain_index(index)),
     ]
+    if index["format"] > 1:
+        checks.append(Check("its files have the columns of its format", release.with_errors))
     if comparable(index):
         checks.append(
             Check("its documents are written as read", _documents(folder, index, release))
@@ -218,8 +220,12 @@ class _Files(FilesOf):
     """The files of a bundle, compared with what would be written now."""
 
     def same(self, name: str, now: bytes) -> bool:
-        """To the letter; CSV files of older software have texts without the apostrophe in front."""
+        """To the letter; Parquet files value by value, since their bytes depend on the library that
+        wrote them; CSV files of older software have texts without the apostrophe in front.
+        """
         found = self[name]
+        if name.endswith(".parquet"):
+            return same_values(name, found, now)
         if found == now or not name.endswith(".csv") or comparable(self.index):
             return found == now
         return same_but_neutral(found, now)
@@ -249,7 +255,7 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
         right = told.tzinfo == UTC and told.isoformat(timespec="seconds") == created
     except ValueError:
         right = False
-    folders = {"folders"} if index["format"] == FORMAT_WITH_FOLDERS else set()
+    folders = {"folders"} & set(index) if index["format"] > 1 else set()
     software = re.fullmatch(r"congenial [0-9][0-9a-z.+]*", str(index.get("software")))
     return right and software is not None and set(index) | {"kind"} == FIELDS | folders
 

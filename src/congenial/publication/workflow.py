@@ -27,7 +27,6 @@ from congenial.ledger.spent_and_left import Repricing
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.claim import begun
-from congenial.publication.drawing import ReleaseResult, carry_out, rehearse
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import (
     PUBLISHED,
@@ -39,6 +38,7 @@ from congenial.publication.plan_ledger import (
 
 if TYPE_CHECKING:
     from congenial.data.table import Table
+    from congenial.publication.drawing import ReleaseResult
     from congenial.publication.publish_preview import PublishPreview
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
@@ -277,6 +277,8 @@ def release(
 
     `who` writes to the ledger, by default the system's user.
     """
+    from congenial.publication.drawing import carry_out, rehearse
+
     section = plan.named(name)
     folder = plan.folder / "bundles" / name if folder is None else folder
     if not begun(folder):

@@ -6,13 +6,19 @@ Everything on the page is released or public.
 from __future__ import annotations
 
 from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease
+from congenial.privacy.guarantee import Guarantee
 from congenial.report.page import PageColumn, PageTable, table
 from congenial.report.release_page import release_page
 
 
-def render(release: EstimateRelease, promise: str) -> str:
-    """The report as one HTML document; `promise` is the paragraph printed at release time."""
-    return release_page("convex_estimate.html", release, promise, values=_values(release))
+def render(release: EstimateRelease, promise: str, persons: Guarantee | None = None) -> str:
+    """The report as one HTML document; `promise` is the paragraph printed at release time.
+
+    `persons`: what is promised whatever anybody believes, where `promise` leans on beliefs.
+    """
+    return release_page(
+        "convex_estimate.html", release, promise, values=_values(release), persons=persons
+    )
 
 
 def _values(release: EstimateRelease) -> PageTable:

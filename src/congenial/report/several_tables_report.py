@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.mechanisms.several_tables_release import LEVEL, TablesRelease
+from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.tables_files import file_name
 from congenial.report.error_bars import error_bars
 from congenial.report.interval_rows import IntervalRow, interval_rows
@@ -28,7 +29,7 @@ def render(release: TablesRelease, promise: str) -> str:
         picture=worst_errors(_worst(release)),
         measured=measured_tables(release, _worst(release)),
         whole=any(one is not None for one in release.counts),
-        level=f"{LEVEL:.0%}",
+        level=f"{FILE_LEVEL:.0%}",
         tables=[
             (
                 said(names),
@@ -116,10 +117,10 @@ def _values(release: TablesRelease, at: int) -> Picture | None:
     marked = " Hollow diamonds are exact: published figures tell them." if exact.any() else ""
     return Picture(
         interval_rows(rows),
-        f"Values of {said(release.tables[at])} with {LEVEL:.0%} intervals, {len(rows)} cells; the "
-        "numbers are in the table below.",
-        f"People: points are {what}, bars {LEVEL:.0%} intervals.{marked} The axis need not start "
-        "at zero.",
+        f"Values of {said(release.tables[at])} with {FILE_LEVEL:.0%} intervals, {len(rows)} cells; "
+        "the numbers are in the table below.",
+        f"People: points are {what}, bars {FILE_LEVEL:.0%} intervals.{marked} The axis need not "
+        "start at zero.",
     )
 
 
@@ -130,7 +131,7 @@ def _maps(release: TablesRelease, at: int) -> tuple[Picture, ...]:
     from congenial.report.map_section import maps_of
 
     values, low, high = _printed(release, at)
-    return maps_of(release.schema, release.tables[at], values, low, high, f"{LEVEL:.0%}")
+    return maps_of(release.schema, release.tables[at], values, low, high, f"{FILE_LEVEL:.0%}")
 
 
 def _printed(release: TablesRelease, at: int) -> tuple[Any, Any, Any]:
@@ -138,7 +139,7 @@ def _printed(release: TablesRelease, at: int) -> tuple[Any, Any, Any]:
     estimates, counts = release.estimates[at], release.counts[at]
     values = estimates if counts is None else counts
     exact = release.deviations[at] == 0
-    low, high = ends(estimates, release.deviations[at], LEVEL)
+    low, high = ends(estimates, release.deviations[at], FILE_LEVEL)
     return values, np.where(exact, values, low), np.where(exact, values, high)
 
 
@@ -163,7 +164,7 @@ def table_rows(
 ) -> PageTable:
     """One row per cell: labels, printed count if there is one, estimate and interval."""
     levels = [schema.shown_levels(name) for name in names]
-    low, high = ends(estimates, deviations, LEVEL)
+    low, high = ends(estimates, deviations, FILE_LEVEL)
     rows = []
     for cell in islice(np.ndindex(*estimates.shape), LARGEST_TABLE):
         labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]
@@ -174,6 +175,6 @@ def table_rows(
         *(PageColumn(schema.shown(name)) for name in names),
         *([] if counts is None else [PageColumn("count", number=True)]),
         PageColumn("estimate", number=True),
-        PageColumn(f"{LEVEL:.0%} interval", number=True),
+        PageColumn(f"{FILE_LEVEL:.0%} interval", number=True),
     ]
     return folded_table(columns, rows, estimates.size, file)

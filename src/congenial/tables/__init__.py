@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         design,
         design_for_accuracy,
     )
-    from congenial.tables.estimate import Estimates, estimate
+    from congenial.tables.linear_estimates import Estimates, estimate
     from congenial.tables.measurements import Measurements
     from congenial.tables.promise import joint_epsilon, joint_rho, law_and_promise
     from congenial.tables.whole_counts import WholeCounts, fit_whole_counts, rehearse

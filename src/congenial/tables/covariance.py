@@ -20,9 +20,9 @@ from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
-from congenial.tables.estimate import choose_inverse, in_order
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
+from congenial.tables.linear_estimates import choose_inverse, in_order
 from congenial.tables.low_rank_variances import LowRankVariances
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.noise_variance import Basis, Family, variance_basis

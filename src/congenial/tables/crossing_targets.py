@@ -22,9 +22,9 @@ from dataclasses import replace
 import numpy as np
 
 from congenial.data.workload import Ints, Margin
-from congenial.tables.estimate import Estimates, choose_inverse, finest
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
+from congenial.tables.linear_estimates import Estimates, choose_inverse, finest
 from congenial.tables.measurements import Floats, Measurements
 
 LARGEST = 1_000_000  # cells

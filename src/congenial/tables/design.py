@@ -231,7 +231,27 @@ def design_for_accuracy(
     limits: Mapping[int, float],
     law: Law = "gaussian",
 ) -> Design:
-    """The least promise that keeps the variance of tables (by number) below stated limits."""
+    """The least promise that keeps the variance of tables (by number) below stated limits.
+
+    Smallest rho (or epsilon) under which some precisions p with C p <= 2 rho have
+    V_b(p) <= limits[b] for every table b asked about, V_b the mean variance of its cells' best
+    estimates. Variances scale as V(t p) = V(p) / t, so one convex problem, max_b V_b / limits[b]
+    under C p <= 1, tells it. The promise is rounded up, so the limits hold. For geometric noise
+    that problem is not convex: the limits hold, and that no smaller epsilon would do is not proved.
+    Tables that the figures tell need nothing. PlanError for a limit that is not above 0, and where
+    the figures tell all tables asked about.
+
+    >>> from congenial import ReplaceOne, Schema
+    >>> from congenial.pairs.difference_types import difference_types
+    >>> from congenial.tables.information import Information
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 2]}})
+    >>> work = Workload.of(schema, [["sex", "age"], ["sex"]])
+    >>> types = difference_types(ReplaceOne(schema), work)
+    >>> model = Information.of(work, Invariants(schema))
+    >>> found = design_for_accuracy(work, types, model, {0: 4.0, 1: 1.0})
+    >>> all(a <= b for a, b in zip(found.variances, (4.0, 1.0))), found.feasible()
+    (True, True)
+    """
     factors = np.zeros(len(types.tables))
     for table, limit in limits.items():
         if not limit > 0:

@@ -20,7 +20,7 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.tables.covariance import Covariance, Deviations
-from congenial.tables.estimate import Estimates, estimate, finest, in_order
+from congenial.tables.linear_estimates import Estimates, estimate, finest, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.noise_variance import Family, noise_variance

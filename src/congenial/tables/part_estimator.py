@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.workload import Ints, Margin, Partition
-from congenial.tables.estimate import Estimates, in_order, measured_values
+from congenial.tables.linear_estimates import Estimates, in_order, measured_values
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder, order_along
 from congenial.tables.structure import Separation, separate_along

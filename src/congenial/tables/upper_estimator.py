@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.workload import Ints, Margin
-from congenial.tables.estimate import in_order, measured_values
+from congenial.tables.linear_estimates import in_order, measured_values
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder, order_along, with_bounds
 from congenial.tables.part_estimator import Above, Below

@@ -22,8 +22,8 @@ import scipy.sparse as sp
 from congenial.data.workload import Ints, Margin
 from congenial.errors import MandateError, StructureError
 from congenial.figures.statements import Statement
-from congenial.tables.estimate import Estimates, finest
 from congenial.tables.gradient_inverse import figure_matrix
+from congenial.tables.linear_estimates import Estimates, finest
 from congenial.tables.measurements import FigureRows, Floats, Measurements
 
 LARGEST = 5_000  # cells

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 import math
@@ -156,6 +158,15 @@ def test_payload_and_back(name):
     )
     assert again == release
     assert again.explain() == release.explain()
+    rows = list(csv.DictReader(io.StringIO(files["statistics.csv"].decode())))
+    assert list(rows[0]) == ["statistic", "value", "sd", "low", "high"]
+    for row in rows:
+        around = release.interval(row["statistic"], 0.9)
+        assert around.low - 1e-5 * abs(around.low) <= float(row["low"]) <= around.low
+        assert around.high <= float(row["high"]) <= around.high + 1e-5 * abs(around.high)
+    former = replace(release, with_errors=False)
+    text = former.payload()["statistics.csv"].decode()
+    assert text.startswith("statistic,value,standard_error\n")
     broken = files | {"statistics.csv": b"statistic,value,standard_error\nmean age,x,1\n"}
     with pytest.raises(BundleError, match="cannot be read"):
         StatisticsRelease.from_payload(

@@ -51,7 +51,7 @@ class Expected:
             raise self._refused("cannot be read") from None
 
     def _refused(self, why: str) -> BundleError:
-        return BundleError(f"{self.file} {why}.", remedy="Get a fresh copy of the bundle.")
+        return refused(self.file, why)
 
     def _check(self, content: bytes) -> None:
         """Footer and headers of pages; nothing is decoded."""
@@ -127,6 +127,41 @@ class Expected:
                 if (most or 0) > self.longest:
                     raise self._refused(f"has a longer text in column '{name}' than any label")
         return table.select(names).cast(pa.schema([self.schema.field(name) for name in names]))
+
+
+def same_values(file: str, content: bytes, ours: bytes) -> bool:
+    """Whether a stranger's file holds the columns, types, rows and values of ours, in its order.
+
+    Bytes depend on the version of the library that wrote them; a digest binds those. BundleError
+    for a file that says something else in its footer, or cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    if content == ours:
+        return True
+    table = pq.ParquetFile(io.BytesIO(ours)).read(use_threads=False)
+    texts = [one for one in table.columns if one.type == pa.string() and len(one)]
+    longest = max((pc.max(pc.binary_length(one)).as_py() or 0 for one in texts), default=0)
+    expected = Expected(file, table.schema, table.num_rows, longest)
+    return bool(expected.read(content).equals(table))
+
+
+def column_names(file: str, content: bytes) -> list[str]:
+    """The names of a file's columns, as its footer has them; BundleError if there is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(io.BytesIO(content)).names)
+    except (OSError, pa.ArrowException, MemoryError, OverflowError, ValueError):
+        raise refused(file, "cannot be read") from None
+
+
+def refused(file: str, why: str) -> BundleError:
+    """What is said of a file that is not ours."""
+    return BundleError(f"{file} {why}.", remedy="Get a fresh copy of the bundle.")
 
 
 def numbers(column: Any) -> Any:

@@ -30,7 +30,17 @@ SEED = 20260101  # public: everybody gets the same intervals
 
 @dataclass(frozen=True)
 class ScaledLaw:
-    """The law of `scale` times a sum's error, from the mechanism's own table of laws."""
+    """The law of `scale` times a sum's error, from the mechanism's own table of laws.
+
+    With E the error of the sum: P(|scale E| <= reach(level)) >= level, and the deviation is
+    |scale| sd(E). The law is public and the same whatever the data are; `basis` says whether it is
+    exact or a bound. A scale of 0 has reach 0.
+
+    >>> from congenial.sampling.sums import Pmf
+    >>> law = ScaledLaw(Pmf(-1, np.array([0.25, 0.5, 0.25]), 0.0), -2.0)
+    >>> round(law.deviation, 3), law.reach(0.5), law.reach(0.9)
+    (1.414, 0.0, 2.0)
+    """
 
     law: ErrorLaw
     scale: float
@@ -52,7 +62,21 @@ class ScaledLaw:
 
 @runtime_checkable
 class CellEstimates(Protocol):
-    """Unbiased estimates of a table's cells whose errors follow a public law."""
+    """Unbiased estimates of a table's cells whose errors follow a public law.
+
+    cells = x + E, where x are the true counts and E has mean 0 and a law that depends on public
+    numbers alone. Every interval and test of `estimate` rests on these members and on nothing else:
+    a kind of release of one's own that has them, or a method `cell_estimates()` that returns
+    something which has, can be asked like those that come with Congenial. Combinations that the
+    published figures tell are `known` and have errors of 0.
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
+    >>> isinstance(cell_estimates(release), CellEstimates), isinstance(release, CellEstimates)
+    (True, False)
+    """
 
     @property
     def name(self) -> str:
@@ -91,7 +115,22 @@ class CellEstimates(Protocol):
 
 
 def cell_estimates(release: Any) -> CellEstimates:
-    """The cells that a release estimates; refused in words where it has none."""
+    """The cells that a release estimates, with the law of their errors.
+
+    A table: its values as drawn, before anything made them nonnegative, because those are unbiased.
+    Several tables drawn together: their best linear combination. Anything with a method
+    `cell_estimates()`: what that returns. Noise that was simulated for a table is kept with it, so
+    that questions asked one after the other agree. InferenceError where a release has no table
+    whose errors have a public law (statistics, counts given public information).
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
+    >>> found = cell_estimates(release)
+    >>> found.axes, bool((found.cells == release.values.reshape(-1)).all())
+    (('sex',), True)
+    """
     if isinstance(release, Release | TablesRelease | PartedRelease):
         # Kept with the release, as a cached property would be: simulated noise is used again.
         if "_cell_estimates" not in vars(release):

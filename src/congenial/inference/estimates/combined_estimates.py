@@ -24,8 +24,8 @@ from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, ScaledLaw, Weights
-from congenial.tables.estimate import choose_inverse, estimate
 from congenial.tables.inverse import Inverse
+from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
 
 SAMPLED = 200  # cells of a table whose variance stands for all

@@ -29,6 +29,8 @@ FIELLER = "Fieller's, with the simulated law of the noise"
 MAY_BE_ZERO = "the denominator may be 0: nothing bounds the ratio"
 NOBODY = "nobody is there: a share or ratio of nothing"
 
+_ROUNDING = 1e-9  # by which a multiple may miss a whole number
+
 Operator = Literal["+", "-", "*", "/"]
 
 
@@ -101,8 +103,12 @@ class CellSums(Smooth):
 
     @cached_property
     def values(self) -> Floats:
-        """The sums of the estimated cells."""
-        return np.asarray(self.weights @ self.source.cells + self.constant)
+        """The sums of the estimated cells; whole people where published figures tell the sum."""
+        found = np.asarray(self.weights @ self.source.cells)
+        starts = self.weights.indptr
+        for i in np.flatnonzero((np.diff(starts) > 0) & self.known):
+            found[i] = _whole(self.weights.data[starts[i] : starts[i + 1]], found[i])
+        return found + self.constant
 
     @cached_property
     def known(self) -> Any:
@@ -302,6 +308,21 @@ def _of_ratios(operator: Operator, left: Ratio, right: Ratio) -> Quantity | None
     if operator in "+-":
         return Ratio(left.top.plus(right.top, 1.0 if operator == "+" else -1.0), left.bottom)
     return Ratio(left.top, right.top) if operator == "/" else None
+
+
+def _whole(weights: Any, total: float) -> float:
+    """A weighted sum of whole numbers, from one with rounding errors.
+
+    With weights that are multiples of the least of them, so is the sum; of others it is as it was.
+
+    >>> _whole(np.array([1.0, 2.0]), 655.9999999999999), _whole(np.array([1.0, 0.3]), 1.6)
+    (656.0, 1.6)
+    """
+    least = float(np.abs(weights).min())
+    multiples = weights / least
+    if np.abs(multiples - np.rint(multiples)).max() > _ROUNDING:
+        return float(total)
+    return least * round(total / least)
 
 
 def _plainly(basis: str) -> str:

@@ -49,7 +49,22 @@ class TableTest:
 
 @takes(InferenceError, row=TEXT, column=TEXT, where=TEXT)
 def independence_test(release: Any, row: str, column: str, where: str = "") -> TableTest:
-    """Test that two attributes are independent among people who meet a condition."""
+    """Test that two attributes are independent among people who meet a condition.
+
+    Statistic: sum over cells of (N_ij - N_i. p_j)^2 / V_ij, where p_j is the share of column j in
+    the noisy table and V_ij the variance under the null of people and noise together. Its law is
+    simulated (module): people of each row drawn with the shares p, plus the public noise. The level
+    is approximate as far as p is estimated; the noise is not taken for dependence, and none is
+    subtracted. InferenceError for one attribute twice, or where fewer than two rows have people.
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 2]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> table = Table(schema, ["sex", "age"], [[90, 110, 5], [100, 80, 70]])
+    >>> test = independence_test(mechanism.release(table, SeededRandomness(1)), "sex", "age")
+    >>> test.null, test.p_value
+    ('sex and age are independent', 0.0005)
+    """
     groups = _all(release)
     chosen = groups.selected(where)
     (first, rows), (second, columns) = groups.levels_of(row), groups.levels_of(column)
@@ -64,7 +79,20 @@ def independence_test(release: Any, row: str, column: str, where: str = "") -> T
 
 @takes(InferenceError, name=TEXT, one=TEXT, other=TEXT)
 def equality_test(release: Any, name: str, one: str, other: str) -> TableTest:
-    """Test that an attribute has the same shares in two areas (any two conditions)."""
+    """Test that an attribute has the same shares in two areas (any two conditions).
+
+    The statistic and its law are those of `independence_test` on the table with one row for each
+    condition. The conditions may leave people out; InferenceError where they have people in common,
+    since their counts would not be independent under the null.
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"area": {"levels": ["A", "B"]}, "age": {"integers": [0, 2]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> table = Table(schema, ["area", "age"], [[90, 110, 50], [92, 108, 50]])
+    >>> release = mechanism.release(table, SeededRandomness(1))
+    >>> equality_test(release, "age", "area = 'A'", "area = 'B'").p_value > 0.05
+    True
+    """
     groups = _all(release)
     level, count = groups.levels_of(name)
     inside = [groups.selected(condition) for condition in (one, other)]

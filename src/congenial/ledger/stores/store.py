@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 POSTGRES = ("postgresql://", "postgres://")
-VERSION = 4
-OLDEST = 2  # still read and written; 2 checks roles and not payloads, 3 knows no approval
+VERSION = 5
+OLDEST = 2  # still read and written: 2 checks roles and not payloads, 3 knows no approval, 4 keeps
+# the unit it was opened with
 START = "0" * 64  # stands for the digest before the first event
 
 First = Sequence[tuple[str, Mapping[str, Any]]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.mechanisms.record_release import FOLLOWS, RecordRelease
-from congenial.mechanisms.released import LEVEL, Interval, check_level
+from congenial.mechanisms.released import FILE_LEVEL, LEVEL, Interval, check_level
 from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.conversions import gaussian_delta
 from congenial.privacy.guarantee import Guarantee
@@ -26,7 +27,10 @@ from congenial.privacy.tradeoff import Approximate, Pure
 
 VALUES = "statistics.csv"
 PERSONS = "persons.json"
-COLUMNS = ("statistic", "value", "standard_error")
+COLUMNS = ("statistic", "value", "sd", "low", "high")
+COLUMNS_OF_FORMAT_1 = ("statistic", "value", "standard_error")
+DIGITS = 6  # to which half-widths are written, rounded up
+FROM_NOISE = "what persons are promised follows from the noise"
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
 
 
@@ -40,7 +44,7 @@ class StatisticsRelease(RecordRelease):
 
     kind: ClassVar[str] = "statistics"
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
-        (VALUES, "the statistics: name, value, standard deviation of the noise"),
+        (VALUES, "the statistics: name, value, standard deviation of the noise, 90 % interval"),
         (PERSONS, "what is promised to single persons; absent if nothing is"),
     )
     usage: ClassVar[tuple[str, ...]] = (
@@ -50,6 +54,7 @@ class StatisticsRelease(RecordRelease):
 
     values: tuple[float, ...]
     person_guarantee: Guarantee | None = None
+    with_errors: bool = True
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.statistics):
@@ -87,9 +92,12 @@ class StatisticsRelease(RecordRelease):
         expect(statistic, str, "the statistic", "Give its name.", InferenceError)
         check_level(level)
         at = self._at(statistic)
-        half = self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
-        value = self.values[at]
+        value, half = self.values[at], self._half(at, level)
         return Interval(value, value - half, value + half, level, half == 0, KNOWN_LAW)
+
+    def _half(self, at: int, level: float) -> float:
+        """Half of the width of an interval: of the noise, and of the grid values are rounded to."""
+        return self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
 
     def _at(self, statistic: str) -> int:
         if statistic not in self.statistics:
@@ -109,16 +117,12 @@ class StatisticsRelease(RecordRelease):
     def checks(self) -> dict[str, bool]:
         """What follows from the bundle alone, worked out again: for `congenial verify`."""
         from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
-        from congenial.mechanisms.distribution.persons import person_promise
         from congenial.mechanisms.distribution.rebuild_statistics import changes
 
         pairs: Any = self.guarantee.adjacency
-        told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
-        found = person_promise(self.noise, pairs.change)
-        follows = told == (None if found is None else found.to_dict())
         checks = {
             FOLLOWS: self.follows,
-            "what persons are promised follows from the noise": follows and changes(pairs),
+            FROM_NOISE: self.persons_follow and changes(pairs),
         }
         promised = self.guarantee.tradeoff
         if pairs.gaussian and self.noise.family != "laplace" and isinstance(promised, Approximate):
@@ -130,6 +134,16 @@ class StatisticsRelease(RecordRelease):
         if self.noise.family == "laplace":
             checks["the noise hides every pair of laws"] = self._wide_enough()
         return checks
+
+    @property
+    def persons_follow(self) -> bool:
+        """Whether persons are promised what the noise gives for the change of one record told."""
+        from congenial.mechanisms.distribution.persons import person_promise
+
+        pairs: Any = self.guarantee.adjacency
+        told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
+        found = person_promise(self.noise, pairs.change)
+        return bool(told == (None if found is None else found.to_dict()))
 
     @property
     def follows(self) -> bool:
@@ -189,18 +203,27 @@ class StatisticsRelease(RecordRelease):
         return bool(open_ <= 1e-9 * size and loss <= float(promised.eps) * (1 + 1e-9))
 
     def to_arrow(self) -> Any:
-        """One row per statistic: its name, its value, and the standard deviation of its noise."""
+        """One row per statistic: name, value, standard deviation of its noise, 90 % interval."""
         import pyarrow as pa
 
-        deviations = self.noise.total_covariance.diagonal() ** 0.5
-        columns = (self.statistics, self.values, deviations.tolist())
+        columns = zip(*self._rows(), strict=True)
         return pa.table(dict(zip(COLUMNS, map(pa.array, columns), strict=True)))
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        deviations = (self.noise.total_covariance.diagonal() ** 0.5).tolist()
+        halves = [_upwards(self._half(at, FILE_LEVEL)) for at in range(len(self.values))]
+        return [
+            (name, value, sd, value - half, value + half)
+            for name, value, sd, half in zip(
+                self.statistics, self.values, deviations, halves, strict=True
+            )
+        ]
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
-        deviations = self.noise.total_covariance.diagonal() ** 0.5
-        rows = zip(self.statistics, self.values, deviations.tolist(), strict=True)
-        files = {VALUES: rows_csv([COLUMNS, *rows]).encode()}
+        columns = COLUMNS if self.with_errors else COLUMNS_OF_FORMAT_1
+        rows = [row[: len(columns)] for row in self._rows()]
+        files = {VALUES: rows_csv([columns, *rows]).encode()}
         if self.person_guarantee is not None:
             files[PERSONS] = (json.dumps(self.person_guarantee.to_dict(), indent=1) + "\n").encode()
         return files
@@ -221,7 +244,8 @@ class StatisticsRelease(RecordRelease):
         if told:
             schema = common["description"].schema
             persons = Guarantee.from_dict(Invariants(schema), told)
-        made = cls(**common, values=values, person_guarantee=persons)
+        errors = not rows or "low" in rows[0]
+        made = cls(**common, values=values, person_guarantee=persons, with_errors=errors)
         with np.errstate(all="ignore"):
             known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
         if not (np.isfinite(known).all() and len(known) == len(values) == len(made.statistics)):
@@ -230,3 +254,14 @@ class StatisticsRelease(RecordRelease):
                 remedy="Ask for the bundle again.",
             )
         return made
+
+
+def _upwards(half: float) -> float:
+    """A half-width rounded up to few digits, so that every machine writes the same.
+
+    >>> _upwards(0.12345612), _upwards(2.0), _upwards(0.0)
+    (0.123457, 2.0, 0.0)
+    """
+    rounded = float(f"{half:.{DIGITS}g}")
+    step = 0.0 if half == 0 else 10.0 ** (math.floor(math.log10(half)) + 1 - DIGITS)
+    return rounded if rounded >= half else float(f"{rounded + step:.{DIGITS}g}")

@@ -61,7 +61,13 @@ def nearest(
 def nearest_in(
     values: npt.ArrayLike, conforming: ConformingTables, randomness: Randomness | None = None
 ) -> Ints:
-    """`nearest` for a set that has been made already; use it when many draws are projected."""
+    """`nearest` for a set that has been made already; use it when many draws are projected.
+
+    >>> from congenial.sampling.randomness import SeededRandomness
+    >>> same_sum = ConformingTables.of([[1, 1, 1]], [4])
+    >>> nearest_in([5, -1, 0], same_sum, SeededRandomness(1)).tolist()
+    [4, 0, 0]
+    """
     randomness = SystemRandomness() if randomness is None else randomness
     y = _whole(values, conforming.cells)
     levels = WaterLevels(conforming.atoms, y, conforming.lower, conforming.upper)
@@ -99,7 +105,16 @@ def rounded(
 def topdown(
     values: npt.ArrayLike, conforming: ConformingTables, randomness: Randomness | None = None
 ) -> Ints:
-    """TopDown's two stages: nonnegative least squares, then controlled rounding."""
+    """TopDown's two stages: nonnegative least squares, then controlled rounding.
+
+    Not the nearest whole table in general: `nearest_in` is. Kept to compare with what the 2020
+    Census did, and for `nonnegative = "two-stage"`.
+
+    >>> from congenial.sampling.randomness import SeededRandomness
+    >>> same_sum = ConformingTables.of([[1, 1, 1]], [4])
+    >>> int(topdown([5, -1, 1], same_sum, SeededRandomness(1)).sum())
+    4
+    """
     return rounded(least_squares(values, conforming), conforming, randomness)
 
 

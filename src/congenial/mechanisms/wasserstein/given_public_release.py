@@ -25,7 +25,7 @@ from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
 from congenial.mechanisms.wasserstein.l2_chain import L2Chain
-from congenial.mechanisms.wasserstein.secret_promise import person_promise
+from congenial.mechanisms.wasserstein.secret_promise import both_promises, person_promise
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.inversion import Ints
@@ -116,10 +116,12 @@ class ValuesRelease(RecordRelease):
 
     def explain(self) -> str:
         """Both promises; a basis says where the values were not drawn exactly."""
-        told = f"Given what is public. {self.guarantee.explain()}"
-        if self.persons is None:
-            return f"{told}\n\nWithout those beliefs this release promises nothing about persons."
-        return f"{told}\n\nWhatever anybody believes. {self.persons.explain()}"
+        if self.persons is not None:
+            return both_promises(self.guarantee, self.persons)
+        return (
+            f"Given what is public. {self.guarantee.explain()}\n\n"
+            "Without those beliefs this release promises nothing about persons."
+        )
 
     def estimate(self, condition: str) -> float:
         """The number of people who meet a condition, where published figures fix it."""

@@ -20,10 +20,12 @@ import numpy as np
 
 from congenial.data.argument_rules import EXACT, check_fields
 from congenial.data.csv_text import rows_csv
+from congenial.data.rational import fraction
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
+from congenial.mechanisms.wasserstein.secret_promise import both_promises, person_promise
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.scenarios.scenarios import IndependentRecords
 from congenial.pairs.secrets import SecretPairs
@@ -125,7 +127,8 @@ class EstimateRelease(RecordRelease):
 
     A draw on a public grid, near the value that fits these data best; `spec` says of what, and
     within which public bounds. It is about the data, not about a population they may be a sample
-    of, and has no interval: the law of its error depends on the data (`interval` refuses).
+    of, and has no interval (`interval` refuses): the law of its error depends on the data, but for
+    a mean given public information, whose noise is double geometric in units of the grid.
     """
 
     kind: ClassVar[str] = "estimate"
@@ -143,9 +146,29 @@ class EstimateRelease(RecordRelease):
 
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism, from what the bundle says of it."""
+        from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
+
         pairs, promised = self.guarantee.adjacency, self.guarantee.tradeoff
-        if isinstance(pairs, SemiAdjacent) and isinstance(promised, Pure):
+        if not isinstance(promised, Pure):
+            return
+        if isinstance(pairs, SemiAdjacent):
             yield GradientEstimate(pairs, self.spec, Fraction(promised.eps))
+        elif isinstance(pairs, SecretPairs):
+            people = self.description.law["people"]
+            yield MeanGivenPublic(pairs, self.spec, people, Fraction(promised.eps))
+
+    @cached_property
+    def persons(self) -> Guarantee | None:
+        """What is promised about single persons to anybody, whatever is believed."""
+        if isinstance(self.guarantee.adjacency, SecretPairs):
+            return person_promise(self.description, self.published)
+        return self.guarantee
+
+    def explain(self) -> str:
+        """Its promise; given public information, the one to anybody as well."""
+        if self.persons is None or self.persons is self.guarantee:
+            return self.guarantee.explain()
+        return both_promises(self.guarantee, self.persons)
 
     def checks(self) -> dict[str, bool]:
         """What must be so for a bundle to be what it says, and whether it is."""
@@ -153,6 +176,9 @@ class EstimateRelease(RecordRelease):
 
     @property
     def _on_grid(self) -> bool:
+        if "unit" in self.description.law:
+            unit = fraction(self.description.law["unit"])
+            return all(v == float(round(Fraction(v) / unit) * unit) for v in self.values)
         grid = self.description.law["grid"]
         axes = [
             np.linspace(low, high, grid["points"])

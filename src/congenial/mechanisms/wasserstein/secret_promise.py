@@ -115,6 +115,13 @@ def person_promise(description: RecordDescription, figures: Invariants) -> Guara
     return Guarantee(pairs, Pure(pairs.records * description.epsilon), basis, citation=CITATION)
 
 
+def both_promises(given: Guarantee, persons: Guarantee) -> str:
+    """What is promised given the public figures, and whatever anybody believes, in words."""
+    return (
+        f"Given what is public. {given.explain()}\n\nWhatever anybody believes. {persons.explain()}"
+    )
+
+
 def together(
     one: Promising,
     other: Promising,

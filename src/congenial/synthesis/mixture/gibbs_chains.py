@@ -95,7 +95,25 @@ class Diagnostics:
 
 @dataclass(frozen=True, eq=False)
 class MixtureFit:
-    """Draws of a weighted posterior, chain after chain. CONFIDENTIAL, and no exact sample."""
+    """Draws of a weighted posterior, chain after chain. CONFIDENTIAL, and no exact sample.
+
+    The density is proportional to prior(theta) prod_i p(y_i | x_i, theta)^alpha_i, with the weights
+    alpha_i of `MixtureRegression.fit`. What comes of it has no proved privacy: chains only come
+    near this law, and local mode gives an estimate of epsilon. `parameters` has one row per draw,
+    the draws of the first chain first; `occupied` counts components that hold a record. Components
+    may swap names between draws: functions that do not look at names are what `diagnostics` judges.
+    Chains that disagree are refused before there is a fit (`Run.r_hat`, `Run.effective`).
+
+    Source: pseudo-posterior, section 5 and Appendix B.
+
+    >>> from congenial.synthesis.mixture import MixtureRegression
+    >>> rng = np.random.default_rng(1)
+    >>> rows = np.column_stack([np.arange(40) % 2, rng.normal(size=40)])
+    >>> model = MixtureRegression(3, run=Run(chains=2, warmup=200, r_hat=1.5, effective=10))
+    >>> fit = model.fit(rows, np.ones(40), 400, rng)
+    >>> fit.chains, fit.occupied.shape, bool(fit.diagnostics.r_hat.max() <= 1.5)
+    (2, (400,), True)
+    """
 
     parameters: Parameters
     chains: int

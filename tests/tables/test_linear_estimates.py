@@ -14,8 +14,8 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import total
 from congenial.tables import structure
 from congenial.tables.covariance import Covariance
-from congenial.tables.estimate import choose_inverse, estimate
 from congenial.tables.gradient_inverse import GradientInverse
+from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, TREE, dense, measurements
 

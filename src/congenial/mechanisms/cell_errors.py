@@ -1,0 +1,88 @@
+"""How far each cell of one table may be off, for its files: standard deviation and interval ends.
+
+All of it follows from the values as drawn and the public law of the noise, so that `verify` works
+it out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from congenial.data.engines.checked_parquet import numbers
+from congenial.mechanisms.released import FILE_LEVEL
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.privacy.description import Description
+
+ERRORS = ("sd", "low", "high")
+AGAIN = 1e-6  # relative error of a standard deviation that is worked out again
+SIMULATED_AGAIN = 0.25  # the same of a simulated law, whose draws another numpy may make otherwise
+
+
+def number_columns(description: Description, errors: bool) -> list[str]:
+    """The columns of a table's files that are no labels.
+
+    Values that were projected come with those drawn. Counts drawn given their signs have an error
+    that depends on the data, and so no columns that say how large it is.
+    """
+    known = [*ERRORS] if errors and not description.nonnegative else []
+    drawn = ["count_as_drawn"] if description.post_processing == "project" else []
+    return ["count", *known, *drawn]
+
+
+def has_errors(description: Description, names: Sequence[str]) -> bool:
+    """Whether a file of these columns has those of errors; files of format 1 have not."""
+    known = number_columns(description, errors=True)
+    return list(names[-len(known) :]) == known
+
+
+@dataclass(frozen=True)
+class CellErrors:
+    """Standard deviation, and ends of the interval for the true count, of every cell in order."""
+
+    sd: Any
+    low: Any
+    high: Any
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, drawn: Any, level: float = FILE_LEVEL) -> CellErrors:
+        """From the law of the noise; ends as `Release.interval` has them."""
+        flat = drawn.reshape(-1)
+        laws, of_cell = mechanism.different_error_laws(
+            np.arange(flat.size).reshape(drawn.shape), flat.size
+        )
+        half = np.array([law.interval(level) for law in laws], dtype=flat.dtype)[of_cell]
+        sd = np.sqrt([float(law.variance) for law in laws])[of_cell]
+        return cls(sd, np.maximum(0, flat - half), np.maximum(0, flat) + half)
+
+    @classmethod
+    def read(cls, table: Any) -> CellErrors:
+        """The columns of a file."""
+        return cls(*(numbers(table[name]) for name in ERRORS))
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """The columns by name."""
+        return dict(zip(ERRORS, (self.sd, self.low, self.high), strict=True))
+
+    def follow_from(self, mechanism: Mechanism, drawn: Any) -> bool:
+        """Whether these are the errors of the law, worked out again.
+
+        Those of a simulated law need only be near: their draws may be others elsewhere.
+        """
+        again, flat = CellErrors.of(mechanism, drawn), drawn.reshape(-1)
+        laws, of_cell = mechanism.different_error_laws(
+            np.arange(flat.size).reshape(drawn.shape), flat.size
+        )
+        simulated = np.array([hasattr(law, "draws") for law in laws], dtype=bool)[of_cell]
+        reach = np.where(simulated, SIMULATED_AGAIN, AGAIN)
+        half = again.high - np.maximum(0, flat)
+        told = self.high - np.maximum(0, flat)
+        ends = np.abs(told - half) <= np.where(simulated, 1, AGAIN) + reach * half
+        low = np.isclose(self.low, np.maximum(0, flat - told), rtol=AGAIN, atol=AGAIN)
+        return bool(np.all(ends & low & (np.abs(self.sd - again.sd) <= reach * again.sd)))

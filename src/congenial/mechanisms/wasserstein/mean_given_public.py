@@ -1,0 +1,205 @@
+"""A mean with noise on a public grid, protected given what is believed of the records.
+
+p(y | x) ~ exp(-epsilon |y - mean(x)| / Delta_z) on the multiples of a public unit
+(partially-private-data, Theorem 9 and Example 1; the normaliser is constant, so c = 1). Records are
+independent, under any laws, or normal with public means. The number of records is public.
+
+The mean is rounded to the grid, which may move two values apart by one unit more, and its sum is
+rounded to a double: both are inside the promise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from congenial.data.argument_rules import COUNT, check_fields
+from congenial.errors import DataError, GuaranteeError
+from congenial.mechanisms.wasserstein.base_measure import naive
+from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
+from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
+from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease
+from congenial.mechanisms.wasserstein.secret_promise import promise, usable
+from congenial.pairs.scenarios.count_rules import ConditionalNormal
+from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.descriptions import RecordDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.numbers import above
+from congenial.sampling.inversion import Floats, Ints
+from congenial.sampling.randomness import Randomness
+from congenial.transport.delta_z import DistanceBound, delta_z
+
+FINE = 1000  # units in Delta_z, at least: rounding costs a thousandth of the noise
+LARGEST = 2**52  # grid points whose number is exact as a double
+CHOSEN = "the bounds of the records were chosen without the data"
+
+
+@dataclass(frozen=True, eq=False)
+class MeanGivenPublic:
+    """The mean of `people` records within public bounds, near the true one.
+
+    Formal guarantee: epsilon given the public figures for whoever holds one of the beliefs of
+    `pairs`; and, whatever is believed, `description.epsilon` for each replaced record. Edge cases:
+    beliefs under which no record moves the mean (Delta_z = 0) are refused.
+    """
+
+    pairs: SecretPairs
+    spec: EstimateSpec
+    people: int
+    epsilon: Fraction
+
+    name = "wasserstein_exponential"
+
+    def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, pairs=SecretPairs, spec=EstimateSpec, people=COUNT)
+        object.__setattr__(self, "epsilon", rational(self.epsilon))
+        if self.spec.what != "mean" or self.people < 1:
+            raise GuaranteeError(
+                f"scenarios are about the mean of 1 or more records, not about {self.people} and "
+                f"a {self.spec.what}.",
+                remedy="Estimate a mean, or leave scenarios out.",
+            )
+        for one in self.pairs.scenarios:
+            self._refuse_other(one)
+        self.spec.query(self.pairs.schema)  # refuses columns that are no numbers
+        if self._largest > LARGEST * self.unit:
+            raise GuaranteeError(
+                "the bounds are too far from zero for the noise that is asked for.",
+                remedy="Use narrower bounds, or a smaller epsilon.",
+            )
+        _ = self.on_grid  # refuses an epsilon that cannot be used
+
+    def _refuse_other(self, one: object) -> None:
+        """Refuse beliefs about other records than these."""
+        if isinstance(one, ConditionalNormal):
+            right = one.n == self.people and one.diameter == self.width
+        else:
+            right = isinstance(one, IndependentRecords) and one.secrets == "replace-one"
+            right = right and self.pairs.level == "database"
+        if not right:
+            raise GuaranteeError(
+                "the beliefs are not about the mean of these records within these bounds.",
+                remedy="Name independent records at level 'database', or normal records of this "
+                "number and width.",
+            )
+
+    @property
+    def _ends(self) -> tuple[Fraction, Fraction]:
+        assert self.spec.between is not None
+        low, high = self.spec.between
+        return Fraction(low), Fraction(high)
+
+    @property
+    def width(self) -> Fraction:
+        """How far two values of one record can be apart."""
+        return self._ends[1] - self._ends[0]
+
+    @property
+    def _largest(self) -> Fraction:
+        return max(map(abs, self._ends))
+
+    @cached_property
+    def bound(self) -> DistanceBound:
+        """Delta_z: of the mean, or in records where these are independent."""
+        return delta_z(self.pairs)
+
+    @property
+    def distance(self) -> Fraction:
+        """How far the law of the mean moves with one answer."""
+        one = usable(self.bound)
+        return one * self.width / self.people if self.bound.measure == "records" else one
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """The spacing of the grid: a power of ten, a thousandth of Delta_z or less."""
+        target = self.distance / FINE
+        unit = Fraction(10) ** math.floor(math.log10(target))
+        while unit > target:
+            unit /= 10
+        while 10 * unit <= target:
+            unit *= 10
+        return unit
+
+    def _reach(self, distance: Fraction) -> Fraction:
+        """How many units apart two means can be on the grid that are this far apart."""
+        rounded = self._largest * Fraction(1, 2**52)  # of two sums, half a unit in the last place
+        return (distance + rounded) / self.unit + 1
+
+    @cached_property
+    def on_grid(self) -> WassersteinExponential:
+        """The mechanism on whole numbers of units."""
+        ordinary = self._reach(self.width / self.people)
+        bound = self.bound
+        if bound.measure != "records":
+            bound = replace(bound, value=above(self._reach(usable(bound))))
+        return WassersteinExponential(
+            self.pairs, bound, naive(1), self.epsilon, "l1", ordinary=ordinary
+        )
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """epsilon given the public figures; rounding to the grid is inside it."""
+        records = self.bound.measure == "records"
+        in_units = "records" if records else "the mean's units"
+        told = (
+            f"Delta_z = {self.bound.value:g} in {in_units}, before rounding",
+            f"the number of records, {self.people}, is public, and the released mean is a multiple "
+            f"of {self.unit}",
+            CHOSEN,
+        )
+        ordinary = Fraction(1) if records else self.width / self.people
+        return promise(self.pairs, self.epsilon, self.bound, ordinary=ordinary, more=told)
+
+    @property
+    def description(self) -> RecordDescription:
+        """The law, and what one replaced record costs on any database."""
+        law = {
+            "estimate": self.spec.to_dict(),
+            "people": self.people,
+            "unit": str(self.unit),
+            "rate": str(self.on_grid.rate),
+            "delta_z": {"value": self.bound.value, "measure": self.bound.measure},
+        }
+        return replace(self.on_grid.description, law=law)
+
+    @property
+    def accuracy(self) -> str:
+        """The mean size of the noise."""
+        return f"the released mean is off by {float(self.unit / self.on_grid.rate):.3g} on average"
+
+    def rounded(self, numbers: Floats) -> Ints:
+        """The mean of the records as a number of units; refused for another number of records."""
+        if len(numbers) != self.people:
+            raise DataError(
+                f"scenarios are about {self.people} people, and the data have another number.",
+                remedy="Give the number that is public.",
+            )
+        low, high = map(float, self._ends)
+        total = math.fsum(np.clip(numbers, low, high).reshape(-1))
+        return np.array([round(Fraction(total) / self.people / self.unit)], dtype=np.int64)
+
+    def release(
+        self, numbers: Floats, randomness: Randomness | None = None, name: str = "release"
+    ) -> EstimateRelease:
+        """Draw once: the only call that spends privacy. `numbers`: each record's."""
+        drawn = self.on_grid.release(self.rounded(numbers), randomness, name)
+        return EstimateRelease(
+            name,
+            self.description,
+            self.guarantee,
+            drawn.randomness,
+            drawn.publishable,
+            on_unit(drawn.values, self.unit),
+        )
+
+
+def on_unit(units: Sequence[float], unit: Fraction) -> tuple[float, ...]:
+    """Whole numbers of units as numbers."""
+    return tuple(float(int(one) * unit) for one in units)
