@@ -24,6 +24,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
+from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.synthesis.utility_report import utility_report
 
@@ -101,7 +102,7 @@ def _quarter(table: Any, epsilon: Fraction, seed: int) -> dict[str, float]:
             told.names,
             epsilon=epsilon,
             weights={"income": Fraction(3)},
-            coarse={"income": "class"},
+            rules=ColumnRules.of(coarse={"income": "class"}),
         )
         start = time.perf_counter()
         release = made.release(source, SeededRandomness(seed))

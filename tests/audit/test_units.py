@@ -104,3 +104,22 @@ def test_planted_the_noise_of_one_row_times_the_rows() -> None:
     one_row = int(SemiAdjacent(pairs.published.of_rows).a_star.value)
     assert ROWS * one_row < pairs.records
     assert _worst(_priced_as(pairs, ROWS * one_row), "congenial", ["x"], pairs) > EPSILON
+
+
+def _moved(tables: Any, group: Any) -> Any:
+    """l1 distances of all pairs of a group."""
+    shown = tables[group].reshape(len(group), -1)
+    return np.abs(shown[:, None, :] - shown[None, :, :]).sum(axis=2)
+
+
+def test_rows_and_units_together_can_lose_as_much_as_one_by_one() -> None:
+    """Some pair moves both tables as far as any pair moves either: adding their losses is sharp."""
+    truth, group, pairs = _universe()
+    rows = _moved(truth.tables.reshape(-1, 2, 2, 2).sum(axis=(1, 2)), group)
+    units = _moved(truth.tables_of_units, group)
+    near = np.zeros_like(rows, dtype=bool)
+    for k, found in truth.look_alikes(group, pairs.units, pairs.slots, pairs.records):
+        near[k] = found
+    both = (rows + units)[near].max()
+    assert both == rows[near].max() + units[near].max()
+    assert 0 < rows[near].max() <= pairs.l1(["x"]).value

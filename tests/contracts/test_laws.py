@@ -175,5 +175,5 @@ def test_the_first_option_that_fits_is_taken_and_says_why():
 
 def test_what_no_law_can_draw_is_refused_as_elimination_says():
     part = TablePart(DoubleGeometric(Fraction(1, 80)), np.arange(60), one_way_margins(3, 4, 5))
-    with pytest.raises(StructureError, match="crossing groups tie 60 atom totals"):
+    with pytest.raises(StructureError, match="crossing figures tie the totals of 60 groups"):
         choose(part)

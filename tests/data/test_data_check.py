@@ -160,6 +160,9 @@ def test_tidy_data_fit(tmp_path: Path) -> None:
     [
         (["f", "m"], ["F", "M"], '{ tidy = "c", case = "lower" }'),
         (["f", "m"], [" f", "m "], '{ tidy = "c", trim = true }'),
+        (["Nord", "Süd"], ["NORD", " süd "], '{ tidy = "c", trim = true, case = "levels" }'),
+        (["f", "m"], ["F", "?"], '{ tidy = "c", trim = true, case = "levels" }'),
+        (["a", "A"], ["a "], '{ tidy = "c", trim = true }'),
         (["001", "020"], ["1", "20"], '{ tidy = "c", width = 3 }'),
         (["Bern", "Köln"], ["KÃ¶ln"], '{ recode = "c", to = { "KÃ¶ln" = "Köln" } }'),
         (["1", "2"], ["1.0"], '{ recode = "c", to = { "1.0" = "1" } }'),
@@ -171,6 +174,23 @@ def test_what_strangers_were_meant_to_be(
 ) -> None:
     suggestion = for_levels("c", levels, dict.fromkeys(strangers, 1))
     assert [one.value for one in suggestion.lines] == [line]
+
+
+def test_rows_of_separators_only(tmp_path: Path) -> None:
+    """They are told apart from records with gaps, and a line of the plan leaves them out."""
+    path = tmp_path / "people.csv"
+    path.write_text("id,sex\n1,f\n,\n2,\n,\n")
+    schema, unit = Schema.from_dict({"sex": {"levels": ["f", "m"], "missing": "?"}}), Unit("id")
+    check = check_data(source(path), schema, unit)
+    assert [(one.kind, one.rows) for one in check.problems] == [
+        ("blank rows", 2),
+        ("unit missing", 2),
+    ]
+    assert [str(one) for one in check.lines] == ["skip_blank_rows = true"]
+    mended = PlannedSource(path, FileFormat(skip_blank_rows=True))
+    assert check_data(mended, schema, unit).fits
+    with Microdata.open(mended, schema, unit) as data:
+        assert data.tabulate(["sex"]).counts.tolist() == [1, 0, 1]
 
 
 def test_no_guess_where_nothing_is_near() -> None:

@@ -120,6 +120,15 @@ def test_tidying(tmp_path: Path) -> None:
     assert counted(other, "name", {"levels": ["AB"]}, upper) == {"AB": 2}
 
 
+def test_texts_are_written_as_levels_are(tmp_path: Path) -> None:
+    path = people(tmp_path, id=list("12345"), region=["Nord", " NORD", "süd", "SÜD ", "x"])
+    spec = {"levels": ["Nord", "Süd"], "other": "other"}
+    step = Tidied("region", "region", trim=True, case="levels", levels=("Nord", "Süd"))
+    assert counted(path, "region", spec, step) == {"Nord": 2, "Süd": 2, "other": 1}
+    with pytest.raises(DataError, match="alike but for their case"):
+        Tidied("c", "c", case="levels", levels=("a", "A"))
+
+
 def test_numbers_with_other_marks(tmp_path: Path) -> None:
     path = people(tmp_path, income=["1.234,5", "12,0", "7"])
     step = NumberWritten("income", "income", decimal=",", thousands=".")

@@ -52,6 +52,18 @@ def test_truncated_units_are_no_further_apart(most: int) -> None:
     assert any(turned) == (most > 1)
 
 
+def test_whole_databases_differ_in_no_more_units_and_slots() -> None:
+    """All pairs of databases of 3 units with up to 3 rows of 2 kinds, cut to 2 rows."""
+    units = [c for n in range(4) for c in itertools.combinations_with_replacement(range(2), n)]
+    whole = np.array([[slots(Counter(x), Counter(y)) for y in units] for x in units])
+    kept = np.array([[slots(first(x, 2), first(y, 2)) for y in units] for x in units])
+    databases = np.array(list(itertools.product(range(len(units)), repeat=3)))
+    for one in databases:
+        before, after = whole[one, databases], kept[one, databases]
+        assert (after.sum(axis=1) <= before.sum(axis=1)).all()
+        assert ((after > 0).sum(axis=1) <= (before > 0).sum(axis=1)).all()
+
+
 def by_number(rows: Sequence[int], most: int) -> Counter[int]:
     """From either end, as their number is even or odd."""
     return Counter(sorted(rows, reverse=len(rows) % 2 == 0)[:most])

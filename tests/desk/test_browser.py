@@ -19,6 +19,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
+from congenial.data.advance import Advance
 from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.server import link, listen, server_of
 from congenial.errors import PlanError
@@ -316,7 +317,7 @@ def test_job_and_bundle_are_accessible(desk: Served, monkeypatch: pytest.MonkeyP
     page, go = desk.page, threading.Event()
 
     def slow(*_: object, progress: Callable[[str], None], **__: object) -> None:
-        progress("reading: 10 of 40 rows")
+        progress(Advance("reading", 0.25, "10 of 40 rows"))
         go.wait(WAIT / 1000)
         raise PlanError("the sea is rough.", remedy="Wait.")
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from congenial.desk.jobs import Job, Jobs
+from congenial.data.advance import Advance
+from congenial.desk.jobs import MOST_PAGES, Job, Jobs
 from congenial.desk.plan_editor import form_of
 from congenial.desk.rendering import render
 from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
+from congenial.publication.check_document import examine
 from congenial.publication.json_schema import plan_schema
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
@@ -261,12 +264,72 @@ def test_a_draft_for_a_data_file_shows_no_value(folder: Path) -> None:
 
 def test_progress_tells_shares_and_no_numbers_of_people() -> None:
     job = Job("x", "t", "p", "ann", "/")
-    job.tell("1,500 of 6,000 rows, 1.2 million a second")
+    job.tell(Advance("counting", 0.25, "1,500 of 6,000 rows"))
     assert job.document()["share"] == 25
     assert "1,500" not in str(job.document())
-    assert job.seconds_left is not None
+    assert job.document()["left"] is not None
     job.tell("group 17 is drawn")
     assert "17" not in job.stage
+
+
+def test_a_slow_page_shows_how_far_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is then shown itself, at the same address, worked out once and for one visitor only."""
+    go, asked = threading.Event(), []
+
+    def slow(*words: object, **more: object) -> dict[str, object]:
+        tell = more.get("progress", words[-1])
+        asked.append(tell)
+        tell(Advance("working out 'people'", 0.5))
+        go.wait(10)
+        return examine(*words, **more)
+
+    monkeypatch.setattr("congenial.desk.visit.PATIENCE", 0.2)
+    monkeypatch.setattr("congenial.desk.price_screen.examine", slow)
+    a_ledger(folder, "ann", bob="publisher")
+    team = Team(folder)
+    ann, bob = team.visitor("ann"), team.visitor("bob")
+    place = "/plan/plan.toml/price?level=90"
+    waiting = ann.get(place).text
+    assert 'value="50"' in waiting
+    assert "Running: working out &#39;people&#39;" in waiting
+    assert "s left in this step" in waiting
+    found = re.search(r'data-address="([^"]+)"', waiting)
+    assert found
+    assert ann.get(found[1]).json()["then"] == place
+    assert bob.get(found[1]).status_code == 404
+    ann.get(place)
+    assert len(asked) == 1
+    go.set()
+    monkeypatch.setattr("congenial.desk.visit.PATIENCE", 10.0)
+    assert "What the plan costs" in ann.get(place).text
+    assert len(asked) == 1
+    assert "What the plan costs" in ann.get(place).text  # once more, and worked out again
+    assert len(asked) == 2
+
+
+def test_a_page_from_before_a_change_is_not_shown() -> None:
+    jobs = Jobs()
+
+    def ended(place: str) -> Job:
+        job = jobs.page("p", "ann", place, lambda _: "page")
+        assert job.over.wait(10)
+        return job
+
+    first = ended("/a")
+    assert ended("/a") is first
+    assert ended("/b") is not first
+    assert jobs.page("p", "bob", "/a", lambda _: "page") is not first
+    jobs.changed()
+    assert ended("/a") is not first
+
+
+def test_pages_that_wait_are_limited() -> None:
+    jobs, go = Jobs(), threading.Event()
+    started = [jobs.page("p", "ann", f"/{at}", lambda _: go.wait(10)) for at in range(MOST_PAGES)]
+    with pytest.raises(PlanError, match="too many pages"):
+        jobs.page("p", "ann", "/more", lambda _: None)
+    go.set()
+    assert all(one.over.wait(10) for one in started)
 
 
 def test_one_job_per_plan() -> None:

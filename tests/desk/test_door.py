@@ -209,10 +209,18 @@ def test_a_slow_request_and_a_slow_page_end(folder: Path, monkeypatch: pytest.Mo
     answer = me.client.post("/plan/plan.toml/check", content=slow(), headers=kind)
     assert answer.status_code == 408
     go = threading.Event()
-    monkeypatch.setattr("congenial.desk.visit.SLOWEST_ANSWER", 0.2)
+    monkeypatch.setattr("congenial.desk.visit.PATIENCE", 0.1)
+    monkeypatch.setattr("congenial.desk.visit.SLOWEST_WORK", 0.3)
     monkeypatch.setattr("congenial.desk.price_screen.examine", lambda *_: go.wait(10))
-    assert me.get("/plan/plan.toml/price").status_code == 503
+    answers = [me.get("/plan/plan.toml/price").status_code for _ in range(5)]
+    assert (answers[0], answers[-1]) == (200, 503)  # how far it is, and then an end
     go.set()
+    other = threading.Event()
+    monkeypatch.setattr("congenial.desk.visit.SLOWEST_ANSWER", 0.2)
+    slow_deed = "congenial.desk.review_screen.plan_approval.require"
+    monkeypatch.setattr(slow_deed, lambda *_, **__: other.wait(10))
+    assert me.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 503
+    other.set()
 
 
 def test_an_unforeseen_error_says_only_its_type(

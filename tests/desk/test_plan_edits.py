@@ -53,6 +53,7 @@ DRAFT = draft("people.csv", None, {"person": "text", "sex": "text", "the age": "
 def test_a_draft_is_filled_in_by_the_form_alone() -> None:
     text = plan_edits.set_value(DRAFT, "data", "unit", "person")
     assert "person" not in plan_edits.read(text)["schema"]
+    assert plan_edits.read(text)["release"][0]["table"] == ["sex"]
     text = plan_edits.set_column(text, "sex", "levels", "f, m")
     text = plan_edits.set_column(text, "the age", "edges", "0, 18, 65")
     text = plan_edits.set_column(text, "county", "levels", "A, B")
@@ -70,6 +71,9 @@ def test_what_else_is_said_of_a_column_stays() -> None:
     line = 'sex = { levels = ["f", "m"], missing = "unknown", label = "Sex" }  # of the register'
     assert line in changed
     assert "missing" not in plan_edits.set_column(changed, "sex", "levels", "f, m")
+    other = plan_edits.set_column(text, "sex", "levels", "f, m", "", "other")
+    assert 'sex = { levels = ["f", "m"], other = "other", label = "Sex" }' in other
+    assert "other" not in plan_edits.set_column(other, "sex", "levels", "f, m")
 
 
 def test_a_line_is_added_to_its_section() -> None:

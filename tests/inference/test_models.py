@@ -25,6 +25,7 @@ from congenial.inference import (
     Poisson,
     infer,
 )
+from congenial.inference.observing import observe
 from tests.inference.exact import agrees, l1, mechanism, one_axis, release_of, tables, weighted_mean
 
 SEED = 13
@@ -94,6 +95,25 @@ def test_binomial_regression(free):
     model = Binomial(trials, prior=PRIOR, covariates={"z": Z})
     posterior = infer(free, model, draws=5000, seed=SEED, chain=MANY)
     assert agrees(posterior, "coefficient", mean_on(points, logs, lambda b: b))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Poisson(covariates={"z": Z}, exposure=EXPOSURE),
+        NegativeBinomial(covariates={"z": Z}, exposure=EXPOSURE),
+        Binomial(trials=200, covariates={"z": Z}),
+    ],
+)
+def test_scores_differ_from_likelihoods_by_a_constant_of_the_counts(free, model):
+    """Along parameters, tables held fixed; steps in the parameters rest on it."""
+    bound = model.bind(observe(free))
+    rng = np.random.default_rng(SEED)
+    theta = rng.normal(0, 0.7, (6, bound.size))
+    x = np.repeat(np.maximum(DRAWN, 0)[None], len(theta), axis=0)
+    scores, likelihoods = bound.score(x, theta), bound.log_likelihood(x, theta)
+    assert np.ptp(scores) > 1
+    assert np.ptp(scores - likelihoods) < 1e-9 * np.abs(likelihoods).max()
 
 
 def test_poisson_regression_given_a_public_total():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -50,6 +51,18 @@ def test_six_decisions_against_a_budget_of_one(tmp_path: Path, way: str) -> None
         with pytest.raises(BudgetError, match="counted as spent"):
             ledger.record(one)
     assert ledger.spent().epsilon == 6  # drawn is spent, whether it may be published or not
+
+
+def test_files_say_how_far_the_noisy_count_may_be_off() -> None:
+    table = Table(SCHEMA, PAIR, [[14, 6], [7, 33]])
+    drawn = mechanism([[14, 6], [7, 33]]).release(table, SeededRandomness(SEED))
+    told = json.loads(drawn.payload()["test.json"])
+    around = drawn.interval("smoker = 'yes' and ill = 'yes'", 0.9)
+    assert told["count_interval"] == [around.low, around.high]
+    law = drawn.counts.mechanism.error_law(np.array([[True, False], [False, False]]))
+    assert told["count_sd"] == pytest.approx(law.variance**0.5, rel=1e-5)
+    rows = dict(zip(*drawn.to_arrow().to_pydict().values(), strict=True))
+    assert rows["noisy count, low"] == str(around.low)
 
 
 # ---- the promise ---------------------------------------------------------------------------------

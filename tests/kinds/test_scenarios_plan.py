@@ -76,6 +76,24 @@ def test_from_a_plan_to_a_verified_bundle(tmp_path, scenarios, records, words):
     assert bundle.read(folder).counts.sum() == 40
 
 
+@pytest.mark.parametrize(
+    ("scenarios", "records"),
+    [
+        (CLOSE.replace("target = 0.25", "target = 0"), 2),
+        (DEPENDENT.replace("0.2, 0.4", "0, 0.4"), 40),  # from nobody to everybody
+        (DEPENDENT.replace("0.2, 0.4", "0, 1"), 40),
+    ],
+)
+def test_shares_may_be_zero_and_one(tmp_path, scenarios, records):
+    plan = write(tmp_path, scenarios, ill=5)
+    (told,) = examine(plan)["releases"]
+    assert told["delta_z"]["value"] == records
+    checker = jsonschema.Draft202012Validator(plan_schema())
+    assert list(checker.iter_errors(tomllib.loads(PLAN.replace("SCENARIOS", scenarios)))) == []
+    with pytest.raises(CongenialError, match="from 0 to 1"):
+        write(tmp_path, DEPENDENT.replace("0.4", "1.4"))
+
+
 def test_the_distance_of_dependent_answers_is_that_of_two_binomial_laws():
     """W_inf of Bin(39, 0.2) and 1 + Bin(39, 0.4): the largest gap of their quantiles."""
     k = np.arange(41)

@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 import congenial
 from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structural_zeros, total
 from congenial.errors import CongenialError, GuaranteeError, PlanError, StructureError
+from congenial.inference.estimates.asked_tests import carry_out_test
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
@@ -253,14 +254,16 @@ def test_pairs_by_coarser_names(tmp_path: Path) -> None:
 
 
 def test_estimates_come_from_the_measured_tables(bundle: Path) -> None:
-    """The table with the least noise that shows the columns; none, and it is refused."""
+    """From tables that show the columns, combined; no such table, and it is refused."""
     release = congenial.read(bundle)
     by_job = congenial.estimate(release, "count() by job", 0.9)
     job = next(one for one in release.measured if one.axes == ("job",))
     assert len(by_job) == 4
     best = release.tables_about(["job"])[0]
-    assert [one.value for one in by_job] == pytest.approx(best.margin("job").tolist())
     assert best.table == ("job",) or job.scale > best.description.scale
+    single = congenial.estimate(best, "count() by job", 0.9)
+    widths = [[one.high - one.low for one in each] for each in (by_job, single)]
+    assert sum(widths[0]) <= sum(widths[1])
     exact = release.estimate("count(sex = 'f') by region")
     assert all(one.low == one.value == one.high for one in exact)
     found = release.interval("job = 'a'", 0.9)
@@ -279,6 +282,41 @@ def test_estimates_come_from_the_measured_tables(bundle: Path) -> None:
         congenial.estimate(release, lambda table: table.sum())
     told = run("estimate", bundle, "--of", "count(income >= 60000)", "--json")
     assert len(told["estimates"]) == 1
+
+
+def test_tests_use_the_measured_table() -> None:
+    """Independent columns are not rejected, dependent ones are; unmeasured ones are refused."""
+    three = Schema.from_dict({**SCHEMA.to_dict(), "z": {"levels": ["u", "v"]}})
+    counts = np.zeros((2, 3, 2), dtype=np.int64)
+    counts[0, :, 0], counts[1, :, 1] = (300, 200, 100), (300, 200, 100)
+    pairs = SemiAdjacent(Invariants(three))
+    made = TableRecords.calibrate(pairs, three.names, Fraction(1))
+    release = made.release(Table(three, three.names, counts), SeededRandomness(SEED))
+    assert carry_out_test(release, "independent(x, y)").p_value > 1e-3
+    assert carry_out_test(release, "independent(x, z)").p_value < 1e-3
+    assert carry_out_test(release, "equal(y | x = 'p', x = 'q')").p_value > 1e-3
+    only = replace(release, measured=tuple(m for m in release.measured if len(m.axes) == 1))
+    with pytest.raises(CongenialError, match="together"):
+        carry_out_test(only, "independent(x, z)")
+
+
+def test_combined_intervals_are_narrower_and_cover() -> None:
+    """A pair and its columns: 80 % intervals of 100 releases; a third as wide ones must not do."""
+    table = Table(SCHEMA, ["x", "y"], [[50, 0, 20], [10, 30, 90]])
+    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1, 10))
+    covered = narrow = 0
+    for seed in range(100):
+        drawn = RecordsRun(made, *made.fetch(table), SeededRandomness(seed), lambda _: None)
+        for axes in made.scales:
+            drawn.measure(axes)
+        release = replace(made.made_up(200), measured=tuple(drawn.measured))
+        (one,) = congenial.estimate(release, "count(y = 2)", 0.8)
+        (alone,) = congenial.estimate(release.tables_about(["y"])[0], "count(y = 2)", 0.8)
+        covered += one.low <= 30 <= one.high
+        narrow += abs(one.value - 30) <= (one.high - one.value) / 3
+        assert one.sd < 0.95 * alone.sd
+    assert binomtest(covered, 100, 0.8, alternative="less").pvalue > ALPHA
+    assert binomtest(narrow, 100, 0.8, alternative="less").pvalue < ALPHA
 
 
 def test_intervals_from_measured_tables_cover() -> None:

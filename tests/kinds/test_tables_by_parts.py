@@ -349,6 +349,26 @@ def test_check_refuses_what_release_would(
         workflow.check(Plan.load(written(tmp_path, SECTION.replace(*change))))
 
 
+CROSSING = """
+[publish]
+"Population" = { total = true, by = ["block"] }
+"Female" = { count = "sex = 'f'", by = ["county"] }
+"Youngest" = { count = "age = 0", by = ["county"] }
+"Oldest" = { count = "age = 4", by = ["county"] }
+"""
+
+
+def test_check_refuses_figures_that_no_sampler_keeps(tmp_path: Path) -> None:
+    """The draw would have found out when the figures were public, and paid for."""
+    plan = written(tmp_path, publish=CROSSING)
+    apart = refused(plan)
+    assert "the table over block, sex, age cannot be drawn" in apart
+    whole = refused(written(tmp_path, SECTION.replace('parts = "state"', ""), CROSSING))
+    assert "the table over block, sex, age cannot be drawn" in whole
+    by_block = CROSSING.replace('by = ["county"]', 'by = ["block"]')  # the remedy
+    run("check", written(tmp_path, publish=by_block))
+
+
 def test_check_refuses_a_child_with_two_parents_and_a_figure_across_parts(tmp_path: Path) -> None:
     plan = written(tmp_path)
     areas = (tmp_path / "areas.csv").read_text()

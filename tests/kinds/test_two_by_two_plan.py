@@ -119,6 +119,8 @@ CHANGES: dict[str, Any] = {
     "power": lambda old: [dict(one, power=0.999) for one in old],
     "uniform": lambda old: 1 - old,
     "count": lambda old: old + 1,
+    "count_sd": lambda old: old / 2,
+    "count_interval": lambda old: [old[0] + 1, old[1]],
     "margins": lambda old: {"rows": [101, 199], "columns": old["columns"]},
     "hypothesis": lambda old: "smoking is harmless",
     "question": lambda old: old | {"null_value": "2"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.errors import CongenialError, LedgerError
+from congenial.errors import CongenialError, LedgerError, MandateError
 from congenial.figures.invariants import Invariants
-from congenial.figures.statements import margin, total
+from congenial.figures.statements import margin, of_units, total
 from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.ledger import Ledger
@@ -158,6 +159,24 @@ def test_only_an_owner_changes_the_unit(place: str, tmp_path: Path) -> None:
     Ledger.open(where, SCHEMA, max_rows=2, who="ann").grant("bob", "publisher")
     with pytest.raises(LedgerError, match="needs the role owner"):
         Ledger.open(where, who="bob").change_unit("several rows", 2)
+
+
+def test_figures_that_no_such_units_have_are_refused(place: str) -> None:
+    schema = Schema.from_dict(
+        {"tenure": {"levels": ["own", "rent"], "of": "unit"}, "ill": {"levels": ["0", "1"]}}
+    )
+    ledger = Ledger.open(place, schema, adjacency="several rows", max_rows=2)
+    planned = Invariants.of(schema, (total(), of_units(total())))
+    assert planned.of_units is not None
+
+    def told(rows: int, units: int) -> Invariants:
+        about = replace(planned.of_units, values=(np.asarray(units),))
+        return replace(planned, values=(np.asarray(rows),), of_units=about)
+
+    for rows, units in ((3, 4), (9, 4)):
+        with pytest.raises(MandateError, match="no units with 1 to 2 rows"):
+            ledger.publish(told(rows, units))
+    ledger.publish(told(7, 4))
 
 
 def test_figures_without_a_proof_for_units_are_named(place: str) -> None:

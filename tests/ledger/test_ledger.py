@@ -62,7 +62,7 @@ def test_unit_add_remove_prices_rows_and_refuses_mandates(place: str) -> None:
         Ledger.open(place, adjacency="replace-one")
     spend(ledger, described("county", "sex"))
     assert ledger.spent() == Loss(epsilon=Fraction(3, 2))
-    with pytest.raises(LedgerError, match="replace-one"):
+    with pytest.raises(LedgerError, match="congenial ledger unit"):
         ledger.publish(COUNTIES)
     with pytest.raises(GuaranteeError):
         ledger.reserve(described(support=COUNTIES), promise(ledger), "given counties")

@@ -146,6 +146,7 @@ def test_items_on_real_data_run_and_say_what_they_are(shared, name):
         assert LABEL in text
         assert "improper" in text
         assert "at the record that attains it the chains have at least" in text
+        assert "Its distribution function has at least" in text
 
 
 def test_chains_that_did_not_converge_make_no_figure(shared, monkeypatch):

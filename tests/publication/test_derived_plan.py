@@ -115,6 +115,7 @@ def test_never_in_a_bundle(tmp_path: Path) -> None:
         ('{ join = ["a"] }', "two or more"),
         ('{ recode = "a" }', "needs either"),
         ('{ tidy = "a" }', "trim, case or width"),
+        ('{ tidy = "a", case = "levels", width = 2 }', "leave out width"),
         ('{ number = "a", decimal = ",", thousands = "," }', "different marks"),
         ('{ yeer = "a" }', "Did you mean 'year'"),
         ('{ recode = "a", to_file = "none.csv" }', "cannot be read"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.errors import CongenialError, MandateError
+from congenial.errors import CongenialError, DataError, MandateError
 from congenial.kinds.figure_costs import figure_costs
 from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.several_rows import SeveralRows
@@ -144,3 +144,57 @@ def test_households_by_size(tmp_path: Path) -> None:
         int(blocks[0][:2].sum()),
         int(blocks[0][2]),
     ]
+    for least in (1, 2, 3):  # households with at least so many people: sums of what was drawn
+        found = congenial.estimate(release, f"count(size >= {least}) by county").estimates
+        expected = np.asarray(release.values)[:, least - 1 :].sum(axis=1)
+        np.testing.assert_allclose([one.value for one in found], np.maximum(expected, 0))
+
+
+def test_households_and_people_from_two_files(tmp_path: Path) -> None:
+    """The same figures and the same law as from one file; a household without people is refused."""
+    one = written(tmp_path, UNITS)
+    lines = [line.split(",") for line in (tmp_path / "people.csv").read_text().splitlines()]
+    homes = dict.fromkeys(f"{home},{block},{tenure}" for home, block, tenure, _ in lines)
+    (tmp_path / "homes.csv").write_text("\n".join(homes) + "\n")
+    (tmp_path / "rows.csv").write_text("".join(f"{row[0]},{row[3]}\n" for row in lines))
+    text = UNITS.replace('source = "people.csv"', 'source = "rows.csv"\nunit_source = "homes.csv"')
+    two = Plan.parse(text.replace("[budget]", '[budget]\nledger = "two.sqlite"'), tmp_path)
+    from_one, from_two = workflow.preview(one).figures, workflow.preview(two).figures
+    assert from_one == from_two
+    (tmp_path / "homes.csv").write_text("\n".join([*homes, "empty,1,own"]) + "\n")
+    with pytest.raises(DataError, match="has units without rows"):
+        workflow.publish(two)
+
+
+SEVERAL = UNITS.replace(
+    'table = ["block", "tenure"]',
+    'tables = [["block", "tenure"], ["county", "size"], ["tenure"]]',
+).replace("age = {", 'size = { integers = [1, 3], of = "unit size" }\nage = {')
+
+
+def test_several_tables_of_units_are_one_promise(tmp_path: Path) -> None:
+    """The joint supremum over the units that differ, beside a table of rows in the ledger."""
+    plan = written(tmp_path, SEVERAL)
+    workflow.publish(plan)
+    for name in ("ages", "tenure"):
+        workflow.release(plan, name)
+    bundle = tmp_path / "bundles" / "tenure"
+    assert [check.what for check in verification.verify(bundle) if not check.holds] == []
+    release = congenial.read(bundle)
+    pairs = release.guarantee.adjacency
+    assert isinstance(pairs, TablesOfUnits)
+    assert release.description.units
+    together = joint_loss([release.description], pairs).rho
+    apart = [
+        pairs.l2_squared(law.table).value / law.variance / 2 for law in release.description.laws
+    ]
+    assert float(together) == pytest.approx(0.5)
+    assert together <= sum(apart)
+    ledger = open_ledger(plan, create=False)
+    assert ledger is not None
+    assert float(ledger.spent().rho) == pytest.approx(1.0)
+
+
+def test_several_tables_of_units_show_no_attribute_of_rows(tmp_path: Path) -> None:
+    with pytest.raises(CongenialError, match="cannot show 'age'"):
+        workflow.check(written(tmp_path, SEVERAL.replace('["tenure"]]', '["tenure", "age"]]')))

@@ -13,8 +13,11 @@ from congenial import read
 from congenial.data.about import About
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError
+from congenial.exports.export_formats import FORMATS
+from congenial.exports.exported_tables import exported_bundle
 from congenial.publication.plan import Plan
 from congenial.report import pictures
+from congenial.synthesis.records_from_models_release import dictionary, dictionary_rows
 from tests.commands import run, write_plan
 from tests.plain_reports import plain_reports
 
@@ -86,7 +89,9 @@ def test_what_readers_see(released: Path, name: str) -> None:
 def test_files_have_labels_beside_codes(released: Path) -> None:
     with (released / "bundles" / "single" / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["area", "area label", "sex", "Sex & gender", "count"]
+    assert list(rows[0]) == [
+        *("area", "area label", "sex", "Sex & gender", "count", "sd", "low", "high")
+    ]
     assert [rows[0][key] for key in ("area", "area label", "sex", "Sex & gender")] == [
         "01",
         "Adams",
@@ -97,7 +102,31 @@ def test_files_have_labels_beside_codes(released: Path) -> None:
     with (released / "bundles" / "several" / "table-2-state-sex.csv").open() as file:
         assert [row["state label"] for row in csv.DictReader(file)] == ["North"] * 2 + ["S"] * 2
     release = read(released / "bundles" / "single")
-    assert release.to_arrow().column_names == ["area", "sex", "count"]  # codes, for programs
+    names = release.to_arrow().column_names
+    assert names[:3] == ["area", "sex", "count"]  # codes, for programs
+
+
+def test_estimates_and_exports_have_labels_beside_codes(released: Path) -> None:
+    folder = released / "bundles" / "single"
+    found = read(folder).estimate("count() by area").to_arrow()
+    assert found["area"].to_pylist() == ["01", "02", "03"]
+    assert found["area label"].to_pylist() == ["Adams", "Bern", "03"]
+    bundle = exported_bundle(read(folder), {}, "", 0.9)
+    names = [column.name for column in bundle.tables[0].columns]
+    assert names[names.index("area") + 1] == "area label"
+    assert names[names.index("sex") + 1] == "Sex & gender"
+    structure = FORMATS["sdmx"].files(bundle)["structure.xml"].decode()
+    assert all(f">{word}</common:Name>" in structure for word in ("Adams", "women", "men"))
+
+
+def test_the_dictionary_of_records_has_labels() -> None:
+    coded = {"levels": ["1", "2"], "labels": {"1": "women", "2": "men"}}
+    schema = Schema.from_dict({"sex": coded, "age": {"edges": [0, 18], "top": "18+"}})
+    written = dictionary(dictionary_rows(schema, ["sex", "age"]), schema).decode()
+    rows = list(csv.DictReader(written.splitlines()))
+    assert [row["label"] for row in rows] == ["women", "men", "0-17", "18+"]
+    plain = dictionary(dictionary_rows(schema, ["age"]), schema).decode().splitlines()[0]
+    assert plain == "column,type,level,from,below,written_as"
 
 
 def test_a_changed_label_is_noticed(released: Path, tmp_path: Path) -> None:

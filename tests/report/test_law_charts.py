@@ -122,3 +122,23 @@ def test_axes_are_titled_in_words() -> None:
     told = {"title": "t", "columns": ["a_b", "c_d"], "rows": [[1.5, 2.0]]}
     plain = chart(told | {"chart": {"kind": "points", "x": "a_b", "y": "c_d"}}).to_dict()
     assert [plain["encoding"][axis]["title"] for axis in "xy"] == ["a b", "c d"]
+
+
+def test_violins_at_one_place_stand_side_by_side() -> None:
+    """Three mechanisms at one setting: none hides another, and each keeps to its share."""
+    rows = [
+        [place, by, v, h]
+        for place, mechanisms in (("alone", ("a",)), ("three", ("a", "b", "c")))
+        for by in mechanisms
+        for v, h in ((0.0, 0.5), (1.0, 2.0), (2.0, 0.1))
+    ]
+    shown = result("violin") | {"rows": rows}
+    drawn = [v for v in values(chart(shown).to_dict()) if "of" in v]
+    reach: dict[str, tuple[float, float]] = {}
+    for one in drawn:
+        low, high = reach.get(one["of"], (9.0, -9.0))
+        reach[one["of"]] = (min(low, one["x"]), max(high, one["x2"]))
+    alone, *three = sorted(reach.values())
+    assert alone == pytest.approx((-0.44, 0.44))
+    assert [b for _, b in three[:2]] == pytest.approx([a for a, _ in three[1:]])
+    assert (three[0][0], three[2][1]) == pytest.approx((0.56, 1.44))

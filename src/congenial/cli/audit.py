@@ -72,9 +72,10 @@ def audit(
         broken = any(one["violated"] for one in document["attacks"])
     else:
         from congenial.cli import audit_tables
+        from congenial.publication.table_audit import AuditEffort
 
-        settings = audit_tables.Settings(draws, pairs, delta, seed)
-        document = audit_tables.attack(source, tuple(name or ()), settings, out)
+        effort = AuditEffort(draws, pairs, delta, seed)
+        document = audit_tables.attack(source, tuple(name or ()), effort, out)
         emit(document) if as_json else audit_tables.show(document)
         broken = any(one["violated"] for one in document["audits"])
     if broken:

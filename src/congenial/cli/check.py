@@ -58,14 +58,15 @@ def check(
     """Say what a plan promises and how accurate it is. Reads no data, except modelling data of a
     release with `statistics`; spends nothing.
     """
-    with working("checking the plan"):
+    with working("checking the plan") as tell:
         from congenial.publication import workflow
         from congenial.publication.check_document import of_check
         from congenial.publication.check_words import show_brief
         from congenial.publication.plan import Plan
 
-        result = workflow.check(Plan.load(plan), want, again=bool(suppose or html))
-        document = of_check(result, want, suppose or [])
+        again = bool(suppose or html)
+        result = workflow.check(Plan.load(plan), want, again=again, progress=tell)
+        document = of_check(result, want, suppose or [], tell)
         if html is not None:
             from congenial.publication.review_page import write_review
 

@@ -32,11 +32,11 @@ def compare(
     """Set two plans side by side: exact figures, promise, budget, errors per table. Reads no data,
     except modelling data; spends nothing.
     """
-    with working("checking both plans"):
+    with working("checking both plans") as tell:
         from congenial.publication.plan import Plan
         from congenial.publication.plan_comparison import compare_plans
 
-        found = compare_plans(Plan.load(first), Plan.load(second))
+        found = compare_plans(Plan.load(first), Plan.load(second), tell)
     if as_json:
         emit(found.to_dict())
         return

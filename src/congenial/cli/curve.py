@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from congenial.cli import compared
 from congenial.cli.command_options import Json, PlanFile, SyntheticName, examples
-from congenial.cli.output import Document, console, emit, heading, line, paragraph, table, warn
-from congenial.data.rational import fraction
+from congenial.cli.output import (
+    Document,
+    console,
+    emit,
+    heading,
+    line,
+    paragraph,
+    table,
+    warn,
+    working,
+)
 from congenial.errors import DataError, PlanError
 
 if TYPE_CHECKING:
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from congenial.synthesis.risk_utility import Measure
 
 BOUNDS = "0.25,0.5,1,2"
+TIMES = "0.25,1,4"
 COLUMNS = ("mechanism", "setting", "epsilon", "basis", "mean error", "root mean square")
 NOTES = (
     "CONFIDENTIAL: these errors are measured against the confidential records. They stay with the "
@@ -38,6 +49,7 @@ def add_to(app: typer.Typer) -> None:
             "congenial curve plan.toml --name people",
             "congenial curve plan.toml --bounds 0.5,1,2 --measure income@0.9 --measure region",
             "congenial curve plan.toml --local 1,0 --local 0.5,0 --replicates 50",
+            "congenial curve plan.toml --name workers --times 0.5,1,2 --replicates 5",
         )
     )(curve)
 
@@ -59,6 +71,10 @@ def curve(
             "income@0.9; repeatable [default: every column]."
         ),
     ] = None,
+    times: Annotated[
+        str,
+        typer.Option(help="For records from tables: so many times the plan's promise."),
+    ] = TIMES,
     replicates: Annotated[int, typer.Option(min=1, help="Draws for each point.")] = 20,
     out: Annotated[
         Path | None,
@@ -68,18 +84,35 @@ def curve(
 ) -> None:
     """Show utility against epsilon. Reads CONFIDENTIAL data, for the curator alone; spends nothing.
 
-    Finished points are kept in the folder: the same command goes on after an interruption.
+    Finished points are kept in the folder: the same command goes on after an interruption. Records
+    from tables are shown beside other ways to make records, at the same promise.
     """
     from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
+    if (from_tables := compared.tables_section(loaded, name)) is not None:
+        folder = loaded.folder / "curve" / from_tables.name if out is None else out
+        for note in compared.NOTES if as_json else ():
+            warn(note)
+        with working("comparing"):
+            beside = compared.examine(
+                loaded, from_tables, compared.positive_numbers("--times", times), replicates, folder
+            )
+        emit(beside) if as_json else compared.show(beside)
+        return
     section = section_of(loaded, name)
     measures = [_measure(section, one) for one in (measure or list(section.model))]
     folder = loaded.folder / "curve" / section.name if out is None else out
     for note in NOTES if as_json else ():  # people find them at the end of what they read
         warn(note)
     document = examine(
-        loaded, section, measures, _bounds(bounds), _local(local or ["1,0"]), replicates, folder
+        loaded,
+        section,
+        measures,
+        compared.positive_numbers("--bounds", bounds),
+        _local(local or ["1,0"]),
+        replicates,
+        folder,
     )
     emit(document) if as_json else show(document)
 
@@ -126,16 +159,6 @@ def _measure(section: ModelRecordsSection, text: str) -> Measure:
             f"--measure {text!r} is not a synthesised column, or a quantile of one.",
             remedy=f"Columns: {', '.join(section.model)}; a quantile is written as in income@0.9.",
         )
-    return found
-
-
-def _bounds(text: str) -> list[Fraction]:
-    try:
-        found = [fraction(one.strip()) for one in text.split(",") if one.strip()]
-    except (ValueError, ZeroDivisionError):
-        found = []
-    if not found or min(found) <= 0:
-        raise PlanError(f"--bounds {text!r} is no list of positive numbers.", remedy="As in 0.5,1.")
     return found
 
 

@@ -85,11 +85,14 @@ def estimate(
             )
         tests = []
         if test:
+            from congenial.inference.estimates.asked_columns import has_parts
             from congenial.inference.estimates.asked_tests import carry_out_test
             from congenial.inference.estimates.combined_estimates import combined
             from congenial.inference.estimates.estimating import tables_of
 
-            together = combined(tables_of(releases), same_population)
+            together = releases[0]
+            if len(releases) > 1 or not has_parts(releases):
+                together = combined(tables_of(releases), same_population)
             tests = [carry_out_test(together, one).to_dict() for one in test]
     document: Document = {
         "bundles": [str(one) for one in bundles],

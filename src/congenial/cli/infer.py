@@ -116,6 +116,7 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
 
     Where no spinner is shown, a line every minute says how far a long run is.
     """
+    from congenial.data.advance import Advance
     from congenial.kinds.shared_words import duration
 
     told: float | None = None
@@ -129,7 +130,7 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
             warn(f"this will take about {duration(minutes)} or more{because}.")
         left = f", about {duration(minutes)} left" if minutes > 1 else ""
         words = f"inferring: step {done:,} of {of:,}{left}"
-        progress(words)
+        progress(Advance("inferring", done / of, f"step {done:,} of {of:,}"))
         if told is not None and now - told > EVERY and not sys.stderr.isatty():
             told = now
             complain(words, lead="")

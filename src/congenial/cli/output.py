@@ -115,9 +115,20 @@ def warn(text: str) -> None:
 
 @contextmanager
 def working(text: str) -> Iterator[Callable[[str], None]]:
-    """A spinner on standard error, on a terminal only; call what it gives to change the text."""
+    """A spinner on standard error, on a terminal only; call what it gives to change the text.
+
+    Told an `Advance`, it shows the share that is done and about how long the rest takes.
+    """
     if not sys.stderr.isatty():
         yield lambda _: None
         return
+    from congenial.data.advance import StepClock
+
+    clock = StepClock(text)
     with console(stderr=True).status(text) as status:
-        yield lambda now: status.update(now)
+
+        def tell(now: str) -> None:
+            clock.take(now)
+            status.update(str(clock))
+
+        yield tell

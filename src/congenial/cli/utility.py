@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from congenial.cli import compared
 from congenial.cli.command_options import Json, SyntheticName, examples
 from congenial.cli.curve import section_of
 from congenial.cli.output import (
@@ -23,7 +25,11 @@ from congenial.cli.output import (
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
+    from congenial.kinds.records_from_tables import TableRecordsSection
+    from congenial.publication.plan import Plan
     from congenial.publication.synthetic_utility import Regression
+
+REPLICATES = 5  # draws of every way that released records stand beside
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,6 +69,9 @@ def utility(
     from congenial.synthesis.records_from_models_release import SyntheticRelease
 
     loaded = Plan.load(plan)
+    if (from_tables := compared.tables_section(loaded, name)) is not None:
+        _compare(loaded, from_tables, bundle, out, as_json=as_json)
+        return
     section = section_of(loaded, name)
     model = None if regression is None else _regression(regression)
     where = loaded.folder / "bundles" / section.name if bundle is None else bundle
@@ -77,6 +86,30 @@ def utility(
         files = synthetic_utility.write(document, folder)
     document["files"] = [str(path) for path in files]
     emit(document) if as_json else show(document)
+
+
+def _compare(
+    plan: Plan,
+    section: TableRecordsSection,
+    bundle: Path | None,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Released records from tables beside other ways to make records at the same promise."""
+    from congenial.publication.bundle import read
+    from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
+
+    where = plan.folder / "bundles" / section.name if bundle is None else bundle
+    release = read(where)
+    if not isinstance(release, TableRecordsRelease):
+        raise PlanError(f"'{where}' holds no records from tables.", remedy="Name another bundle.")
+    folder = plan.folder / "utility" / section.name if out is None else out
+    for note in compared.NOTES if as_json else ():
+        warn(note)
+    with working("comparing"):
+        document = compared.examine(plan, section, [Fraction(1)], REPLICATES, folder, release)
+    emit(document) if as_json else compared.show(document)
 
 
 def _regression(told: str) -> Regression:

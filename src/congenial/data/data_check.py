@@ -10,11 +10,13 @@ meant for anybody but the curator, and nothing reaches a bundle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from congenial.data.advance import Advance
 from congenial.data.data_problems import DataCheck, DataProblem, Example, PlanLine
 from congenial.data.derive import DatePart, derived, needed, used
 from congenial.data.engines.duckdb_source import DuckDBSource, open_files
@@ -27,6 +29,7 @@ from congenial.data.tabulate import check_type
 from congenial.data.value_problems import (
     ROW,
     OpenedRecords,
+    blank_rows,
     count_refusals,
     refused_values,
     undated,
@@ -60,6 +63,8 @@ def check_data(
 
 def _look(source: PlannedSource, raw: Sequence[str], examples: int) -> FilesFound:
     """What is in the files, or which columns a database has of those that are needed."""
+    if source.units is not None:
+        return _look_at_both(source, raw)
     if isinstance(source.address, Path):
         return look_at_files(source.address, source.file_format, raw, examples)
     there = []
@@ -73,6 +78,16 @@ def _look(source: PlannedSource, raw: Sequence[str], examples: int) -> FilesFoun
         else:
             there.append(name)
     return FilesFound(tuple(there), FileFormat())
+
+
+def _look_at_both(source: PlannedSource, raw: Sequence[str]) -> FilesFound:
+    """A file of rows and one of units: whether they can be joined, or what is in the way."""
+    try:
+        open_source(replace(source, derivations=()), raw).close()
+    except DataError as error:
+        problem = DataProblem("file", "", None, error.what, error.remedy)
+        return FilesFound(None, FileFormat(), (problem,))
+    return FilesFound(tuple(raw), FileFormat())
 
 
 class _Check:
@@ -151,6 +166,8 @@ class _Check:
 
     def _open(self, columns: Sequence[str], files: FilesFound, even: bool) -> Source:
         address = self.planned.address
+        if self.planned.units is not None:
+            return open_source(replace(self.planned, derivations=()), columns)
         if isinstance(address, Path):
             return open_files(
                 address, columns, files.file_format, keep_rejects=True, even_line_ends=even
@@ -171,23 +188,33 @@ class _Check:
         steps = used(readable, self.planned.derivations)
         records = plain.under(steps)
         names = [name for name in self.schema.names if name in readable]
-        self.progress("reading the records")
-        rows, counts = count_refusals(records, self.schema, names)
+        with self._telling(records, "reading the records"):
+            rows, counts = count_refusals(records, self.schema, names)
         for name in names:
             for reason in Refusal:
                 count = counts[name, reason]
                 if count:
-                    self.progress(f"looking at column {name!r}")
-                    self._add(
-                        *refused_values(records, self.schema, name, reason, count, self.examples)
-                    )
+                    with self._telling(records, f"looking at column {name!r}"):
+                        found = refused_values(
+                            records, self.schema, name, reason, count, self.examples
+                        )
+                    self._add(*found)
         for at, step in enumerate(steps):
             if isinstance(step, DatePart):
                 self._add(*undated(plain.under(steps[:at]), step, self.examples))
+        if isinstance(self.planned.address, Path):
+            self._add(*blank_rows(plain, list(plain.types)))
         if self.unit.column in readable:
-            self.progress("counting the rows of each unit")
-            self.problems += unit_problems(records, self.unit, self.examples)
+            with self._telling(records, "counting the rows of each unit"):
+                self.problems += unit_problems(records, self.unit, self.examples)
         return rows, readable
+
+    @contextmanager
+    def _telling(self, records: OpenedRecords, step: str) -> Iterator[None]:
+        """Tell how much of a step over all records is done."""
+        self.progress(step)
+        with records.source.watched(lambda share: self.progress(Advance(step, share))):
+            yield
 
     def _add(self, problem: DataProblem | None, lines: tuple[PlanLine, ...]) -> None:
         self.problems += [] if problem is None else [problem]

@@ -26,7 +26,7 @@ from congenial.errors import DataError
 
 NO_DATE = "no date"
 Part = Literal["year", "month", "age"]
-Case = Literal["lower", "upper"]
+Case = Literal["lower", "upper", "levels"]
 
 
 @dataclass(frozen=True)
@@ -149,17 +149,33 @@ class Recoded(OfOneColumn):
 
 @dataclass(frozen=True)
 class Tidied(OfOneColumn):
-    """A text without blanks around it, in one case, or with zeros in front up to a width."""
+    """A text without blanks around it, in one case, or with zeros in front up to a width.
+
+    case = "levels": a text that is one of `levels` but for its case is written as that level is.
+    """
 
     trim: bool = False
     case: Case | None = None
     width: int | None = None
+    levels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.case == "levels" and len({one.lower() for one in self.levels}) < len(self.levels):
+            raise DataError(
+                f"derive.{self.name}: two levels of {self.name!r} are alike but for their case.",
+                remedy="Use recode, which says which value is which level.",
+            )
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
         """A text; missing where only blanks were left."""
         text = _text(self.column, types, dialect)
         if self.trim:
             text = f"NULLIF(TRIM({text}), '')"
+        if self.case == "levels":
+            rows = dialect.recoding_rows(self.levels, self.levels)
+            join = f"LEFT JOIN ({rows}) AS spelled ON LOWER(spelled.label) = LOWER({text})"
+            written = f"COALESCE(spelled.target, {text})"
+            return DerivedColumn(written, _text_like([types[self.column]]), join)
         if self.case is not None:
             text = f"{self.case.upper()}({text})"
         if self.width is not None:

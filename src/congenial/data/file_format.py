@@ -20,11 +20,14 @@ class FileFormat:
     """How files are written: the separator and the encoding of CSV, the sheet of a workbook.
 
     None is the default: a comma, semicolon, tab or bar as the header shows, UTF-8, the only sheet.
+    `skip_blank_rows` leaves out rows in which every column that is used is empty: of such a row
+    only separators are left, and it is nobody's record.
     """
 
     separator: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    skip_blank_rows: bool = False
 
     def __post_init__(self) -> None:
         mark = self.separator
@@ -59,9 +62,22 @@ def codec(encoding: str) -> str | None:
 
 
 @dataclass(frozen=True)
+class UnitFile:
+    """A file with a row for each unit, joined to the rows by `key`.
+
+    `never_empty`: a unit without rows is refused.
+    """
+
+    address: Path
+    key: str
+    never_empty: bool = False
+
+
+@dataclass(frozen=True)
 class PlannedSource:
     """Records at an address, read and derived as a plan says; `Microdata.open` takes it."""
 
     address: str | Path
     file_format: FileFormat = FileFormat()
     derivations: tuple[Derivation, ...] = ()
+    units: UnitFile | None = None

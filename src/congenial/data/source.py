@@ -11,10 +11,11 @@ from __future__ import annotations
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Self, TypeVar
 
-from congenial.data.file_format import FileFormat, PlannedSource
+from congenial.data.file_format import FileFormat, PlannedSource, UnitFile
 from congenial.data.schema import closest
 from congenial.data.sql import ColumnType, Dialect
 from congenial.errors import DataError
@@ -49,6 +50,13 @@ class Source(ABC):
     @abstractmethod
     def under(self, name: str, types: Mapping[str, ColumnType]) -> Self:
         """The same records under another name: a query over them, with other columns."""
+
+    def spill(self) -> None:  # noqa: B027 - other engines have settings of their own
+        """Let queries from here on take little memory, and disk beyond it: for many groups."""
+
+    def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """While queries run, `tell` which share (0 to 1) is read, where that can be known."""
+        return nullcontext()
 
     def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:  # noqa: ARG002
         """Write the result of a query to Parquet files in folders named by a column of it.
@@ -114,16 +122,29 @@ def _open_planned(source: PlannedSource, columns: Sequence[str]) -> Source:
 
 
 def _open_read(source: PlannedSource, columns: Sequence[str]) -> Source:
+    if source.units is not None:
+        return _open_joined(source, source.units, columns)
     if source.file_format == FileFormat():
         return open_source(source.address, columns)
     if not isinstance(source.address, Path):
         raise DataError(
-            "a separator, an encoding and a sheet are for files, not for databases.",
+            "separator, encoding, sheet and skip_blank_rows are for files, not for databases.",
             remedy="Leave them out of [data].",
         )
     from congenial.data.engines.duckdb_source import open_files
 
     return open_files(source.address, columns, source.file_format)
+
+
+def _open_joined(source: PlannedSource, units: UnitFile, columns: Sequence[str]) -> Source:
+    if not isinstance(source.address, Path):
+        raise DataError(
+            "a file of units is joined to a file of rows, not to a database.",
+            remedy="Join both in the database, as a view, and name that.",
+        )
+    from congenial.data.engines.joined_files import open_joined
+
+    return open_joined(source.address, units, columns, source.file_format)
 
 
 def resolve(source: str, folder: Path) -> str | Path:

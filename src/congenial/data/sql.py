@@ -236,28 +236,31 @@ def coded(
     return f"SELECT {', '.join(select)} FROM {source} AS src {' '.join(joins)}"
 
 
+_MISSING = "COALESCE(SUM(CASE WHEN u IS NULL THEN k ELSE 0 END), 0) AS missing"
+_LARGEST = "COALESCE(MAX(k), 0) AS largest"
+
+
 def rows_per_unit(column: str, source: str, dialect: Dialect = DUCKDB) -> str:
     """One row: how many rows lack the unit, and the largest number of rows of one unit."""
     unit = dialect.identifier(column)
     grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {source} AS src GROUP BY {unit}"
-    return (
-        "SELECT COALESCE(SUM(CASE WHEN u IS NULL THEN k ELSE 0 END), 0) AS missing, "
-        f"COALESCE(MAX(k), 0) AS largest FROM ({grouped}) AS units"
-    )
+    return f"SELECT {_MISSING}, {_LARGEST} FROM ({grouped}) AS units"
 
 
 def units_per_class(column: str, keys: int, rows: str, dialect: Dialect = DUCKDB) -> str:
     """Count the units of `rows` (c0, c1, ... beside the unit) per combination of codes: c0, c1,
-    ..., d0, d1, ..., n, where d0 > 0 says that c0 differs between rows of some unit.
+    ..., d0, d1, ..., n, where d0 > 0 says that c0 differs between rows of some unit; and beside
+    them what `rows_per_unit` tells, so that one pass does for both.
     """
     unit = dialect.identifier(column)
     own = "".join(f", MIN(c{at}) AS c{at}, MAX(c{at}) AS h{at}" for at in range(keys))
-    grouped = f"SELECT {unit} AS u{own} FROM ({rows}) AS coded GROUP BY {unit}"
+    grouped = f"SELECT {unit} AS u, COUNT(*) AS k{own} FROM ({rows}) AS coded GROUP BY {unit}"
+    told = f"COUNT(*) AS n, {_MISSING}, {_LARGEST}"
     if not keys:
-        return f"SELECT COUNT(*) AS n FROM ({grouped}) AS units"
+        return f"SELECT {told} FROM ({grouped}) AS units"
     codes = ", ".join(f"c{at}" for at in range(keys))
     apart = ", ".join(f"MAX(h{at} - c{at}) AS d{at}" for at in range(keys))
-    return f"SELECT {codes}, {apart}, COUNT(*) AS n FROM ({grouped}) AS units GROUP BY {codes}"
+    return f"SELECT {codes}, {apart}, {told} FROM ({grouped}) AS units GROUP BY {codes}"
 
 
 def rule_code(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> int:

@@ -46,6 +46,9 @@ def for_levels(column: str, levels: Sequence[str], strangers: Mapping[str, int])
     meant = {value: level for value in strangers if (level := _nearest(value, levels)) is not None}
     if not meant:
         return Suggestion("", {})
+    spelled = _spelled(column, levels, strangers)
+    if spelled is not None and len(spelled.meant) == len(meant):
+        return spelled  # it quotes no value
     pairs = ", ".join(f"{quoted(value)} = {quoted(level)}" for value, level in meant.items())
     line = PlanLine(
         "derive", _key(column), f"{{ recode = {quoted(column)}, to = {{ {pairs} }} }}", True
@@ -91,6 +94,24 @@ def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str
             )
         )
     return found
+
+
+def _spelled(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -> Suggestion | None:
+    """Values that are levels but for blanks and case; None where that does not tell levels apart.
+
+    >>> _spelled("region", ["Nord", "Ost"], {"NORD": 3, " ost": 1, "?": 1}).lines[0].value
+    '{ tidy = "region", trim = true, case = "levels" }'
+    """
+    written = {level.lower(): level for level in levels}
+    if len(written) < len(levels):
+        return None
+    folded = {value: value.strip().lower() for value in strangers}
+    meant = {value: written[key] for value, key in folded.items() if key in written}
+    some = "" if len(meant) == len(strangers) else f"{len(meant)} of them are "
+    line = PlanLine(
+        "derive", _key(column), f'{{ tidy = {quoted(column)}, trim = true, case = "levels" }}'
+    )
+    return Suggestion(f"{some}levels but for blanks around them and their case", meant, (line,))
 
 
 def _nearest(value: str, levels: Sequence[str]) -> str | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from congenial.data.engines.parquet_count import Counted, ParquetCount, Progress
 
 MAX_CELLS = 2**30
+UnitClasses = tuple[tuple[str, ...], tuple[Any, ...], NDArray[np.int64]]
 _UNREADABLE = "the records cannot be read to the end."
 _REREAD = "Check that every file is complete."
 
@@ -47,7 +48,7 @@ class Microdata:
     Use `Microdata.open`; as a context manager it lets go of the source at the end.
     """
 
-    __slots__ = ("_source", "_unit_is_checked", "_whole", "schema", "unit")
+    __slots__ = ("_classes", "_source", "_unit_is_checked", "_whole", "schema", "unit")
 
     def __init__(self, source: Source, schema: Schema, unit: Unit) -> None:
         self._whole = source  # also what units with too many rows leave out
@@ -57,6 +58,8 @@ class Microdata:
 
             self._source = truncated(source, schema, str(unit.column), unit.rows)
         self._unit_is_checked = False
+        # attributes that units share, combinations of their levels, and how many units have each
+        self._classes: UnitClasses = ((), (), np.zeros(0, dtype=np.int64))
         self.schema = schema
         self.unit = unit
 
@@ -209,27 +212,37 @@ class Microdata:
         return counted.counts
 
     def check_unit(self) -> None:
-        """Check the unit of protection; without a unit column there is nothing to check."""
+        """Check the unit of protection; without a unit column there is nothing to check.
+
+        Where all rows of a unit share attributes, the pass that checks them counts the units, too.
+        """
         if self.unit.column is None or self._unit_is_checked:
             return
+        self._whole.spill()  # as many groups as units
+        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
+        if shared and self.unit.rows > 1:
+            axes = self.schema.axes(shared)
+            self._classes = (tuple(shared), *self._coded_units(axes, self._whole))
+        else:
+            source = self._whole
+            query = rows_per_unit(self.unit.column, source.name, source.dialect)
+            self._refuse_rows_of_units(source.run(query))
+        self._unit_is_checked = True
+
+    def _refuse_rows_of_units(self, found: Any) -> None:
+        """DataError for rows without a unit, and for units with more rows than they may have."""
         column, limit = self.unit.column, self.unit.rows
-        source = self.source
-        rows = source.run(rows_per_unit(column, source.name, source.dialect))
-        if int(rows["missing"][0].as_py()) > 0:
+        if found["missing"].to_numpy().any():
             raise DataError(
                 f"unit column {column!r} has missing values.",
                 remedy="Give every record its unit.",
             )
-        if int(rows["largest"][0].as_py()) > limit:
+        if not self.unit.truncate and (found["largest"].to_numpy() > limit).any():
             raise DataError(
                 f"a value of unit column {column!r} has more than {limit} "
                 f"row{'s' if limit > 1 else ''}.",
                 remedy=self.unit.remedy,
             )
-        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
-        if shared and limit > 1:
-            self._coded_units(self.schema.axes(shared), self._whole)
-        self._unit_is_checked = True
 
     def tabulate_units(self, names: Sequence[str] = ()) -> Table:
         """Count the units, not their rows, over axes that all rows of a unit share.
@@ -240,10 +253,20 @@ class Microdata:
         self._refuse_axes_of_rows(axes)
         self.check_unit()
         shape = tuple(axis.size for axis in axes)
-        codes, units = self._coded_units(axes, self.source_for(axes))
+        codes, units = self._counted_units(axes)
         flat = np.zeros(math.prod(shape), dtype=np.int64)
-        flat[np.ravel_multi_index(codes, shape) if axes else slice(None)] = units
+        if axes:
+            np.add.at(flat, np.ravel_multi_index(codes, shape), units)
+        else:
+            flat[:] = units.sum()
         return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
+
+    def _counted_units(self, axes: Sequence[Axis]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+        """CONFIDENTIAL: combinations of levels and their units, as the check counted them."""
+        known, codes, units = self._classes
+        if not known or not {axis.base for axis in axes} <= set(known):
+            return self._coded_units(axes, self.source_for(axes))
+        return tuple(axis.of_base[codes[known.index(axis.base)]] for axis in axes), units
 
     def _refuse_axes_of_rows(self, axes: Sequence[Axis]) -> None:
         if self.unit.column is None:
@@ -266,6 +289,7 @@ class Microdata:
         own = f"src.{source.dialect.identifier(column)}"
         rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
         found = source.run(units_per_class(column, len(axes), rows, source.dialect))
+        self._refuse_rows_of_units(found)
         codes = tuple(found[f"c{at}"].to_numpy() for at in range(len(axes)))
         for at, axis in enumerate(axes):
             refuse(axis, codes[at], self.schema)

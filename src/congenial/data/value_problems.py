@@ -195,6 +195,20 @@ def undated(
     return problem, ()
 
 
+def blank_rows(
+    records: OpenedRecords, columns: Sequence[str]
+) -> tuple[DataProblem | None, tuple[PlanLine, ...]]:
+    """Rows in which every column that is used is empty."""
+    blank = " AND ".join(f"{records.column(one)} IS NULL" for one in columns)
+    count = records.count(f"SELECT 1 AS n FROM {records.name} AS src WHERE {blank}")
+    if not count:
+        return None, ()
+    words = "rows that are empty throughout"
+    remedy = "Delete them in the file, or leave them out: skip_blank_rows = true in [data]."
+    line = PlanLine("data", "skip_blank_rows", "true")
+    return DataProblem("blank rows", "", count, words, remedy), (line,)
+
+
 def unit_problems(records: OpenedRecords, unit: Unit, examples: int) -> list[DataProblem]:
     """Rows without a unit, and units with more rows than they may have."""
     assert unit.column is not None

@@ -19,7 +19,12 @@ from congenial.desk.visit import Visit
 from congenial.desk.workspace import save, text_digest
 from congenial.publication import data_report
 
-WORDS = {"not in the schema": "values that the plan does not name"}
+WORDS = {
+    "not in the schema": "values that the plan does not name",
+    "unit missing": "rows that do not say whose they are",
+    "unit repeated": "more rows of one person than the plan allows",
+    "blank rows": "some rows are empty throughout",
+}
 
 
 def show_data(visit: Visit) -> Response:

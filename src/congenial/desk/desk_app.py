@@ -40,6 +40,7 @@ SCREENS = (
     DeskPage("/plan/{plan}/data/mend", "POST", data_screen.mend_plan, "propose"),
     DeskPage("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
     DeskPage("/plan/{plan}/review", "GET", review_screen.show_review, "read"),
+    DeskPage("/plan/{plan}/audit", "POST", review_screen.audit_plan, "read"),
     DeskPage("/plan/{plan}/propose", "POST", review_screen.propose_plan, "propose"),
     DeskPage("/plan/{plan}/approve", "POST", review_screen.approve_plan, "approve"),
     DeskPage("/plan/{plan}/refuse", "POST", review_screen.refuse_plan, "refuse"),

@@ -10,7 +10,9 @@ from congenial.errors import PlanError
 
 LARGEST_REQUEST = 2 * 2**20  # bytes
 SLOWEST_REQUEST = 15.0  # seconds for a request to arrive
-SLOWEST_ANSWER = 90.0  # seconds for a page
+SLOWEST_ANSWER = 90.0  # seconds for an answer to a form
+SLOWEST_WORK = 900.0  # seconds for the work behind a page
+PATIENCE = 2.0  # seconds after which a page shows how far its work is
 AT_ONCE = 4  # pages that are worked out at the same time
 SHORTEST_SECRET = 24  # characters
 

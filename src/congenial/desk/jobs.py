@@ -1,4 +1,4 @@
-"""Work that takes longer than a page may: publishing and releasing, in threads, with progress.
+"""Work that takes longer than a page may: publishing, releasing and slow pages, in threads.
 
 Progress tells a share and a time left, never a number of people.
 """
@@ -13,13 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from congenial.data.advance import StepClock
 from congenial.errors import CongenialError, PlanError, SpentNote
 
 Tell = Callable[[str], Any]
 Work = Callable[[Tell], Any]
 State = Literal["running", "done", "failed"]
 KEPT = 50  # finished jobs that are remembered
-_ROWS = re.compile(r"([\d,]+) of ([\d,]+) rows")
+MOST_PAGES = 20  # slow pages that are worked out, or wait for it, at the same time
+FRESH = 30.0  # seconds for which a page that was worked out is handed out
 
 
 @dataclass
@@ -31,56 +33,65 @@ class Job:
     plan: str
     who: str
     then: str  # the page to go to when it is done
+    page: bool = False  # whether it works out that page
+    version: int = 0  # of what the desk has changed, when it began
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     state: State = "running"
-    stage: str = "starting"
-    share: float | None = None
+    clock: StepClock = field(default_factory=lambda: StepClock("starting"))
     error: str = ""
+    result: Any = None
+    over: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def tell(self, words: str) -> None:
         """Take down how far it is."""
-        found = _ROWS.search(words)
-        self.share = None
-        if found:
-            done, of = (int(one.replace(",", "")) for one in found.groups())
-            self.share = min(1.0, done / of) if of else None
-            self.stage = "counting"
-        else:
-            self.stage = re.sub(r"\d", "", words)
+        self.clock.take(words)
+
+    @property
+    def stage(self) -> str:
+        """What is being done, without any number, which might be one of people."""
+        return re.sub(r"\d", "", self.clock.step)
 
     @property
     def seconds(self) -> float:
         """How long it has run."""
         return (self.ended or time.monotonic()) - self.started
 
-    @property
-    def seconds_left(self) -> float | None:
-        """How long this stage may still take, where that can be told."""
-        if not self.share or self.state != "running":
-            return None
-        return self.seconds * (1 - self.share) / self.share
-
     def document(self) -> dict[str, Any]:
         """What a page shows of it."""
-        left = self.seconds_left
+        share = self.clock.share if self.state == "running" else None
+        left = None if share is None else self.clock.seconds_left
         return {
             "state": self.state,
             "stage": self.stage,
-            "share": None if self.share is None else round(100 * self.share),
+            "share": None if share is None else round(100 * share),
             "seconds": round(self.seconds),
             "left": None if left is None else round(left),
             "error": self.error,
             "then": self.then,
         }
 
+    def run(self, work: Work) -> None:
+        """Do the work, and note how it ended."""
+        try:
+            self.result = work(self.tell)
+        except CongenialError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001 - its text stays out: it may quote a record
+            notes = [one for one in getattr(error, "__notes__", ()) if isinstance(one, SpentNote)]
+            self.error = " ".join([f"unexpected error: {type(error).__name__}.", *notes])
+        self.ended = time.monotonic()
+        self.state = "failed" if self.error else "done"
+        self.over.set()
+
 
 class Jobs:
-    """The jobs of one desk; a plan has one at a time."""
+    """The jobs of one desk; a plan has one at a time, besides pages that are worked out."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
+        self._version = 0
 
     def start(
         self,
@@ -92,30 +103,53 @@ class Jobs:
     ) -> Job:
         """Run `work` in a thread; it is given a function to tell its progress with."""
         with self._lock:
-            if any(one.plan == plan and one.state == "running" for one in self._jobs.values()):
+            if any(one.plan == plan for one in self._running(page=False)):
                 raise PlanError(
                     "something is running for this plan already.", remedy="Wait until it has ended."
                 )
-            job = Job(secrets.token_urlsafe(16), title, plan, who, then)
-            finished = [key for key, one in self._jobs.items() if one.state != "running"]
-            for key in finished[: max(0, len(finished) - KEPT)]:
-                del self._jobs[key]
-            self._jobs[job.id] = job
-        threading.Thread(target=_run, args=(job, work), name="desk job").start()
-        return job
+            return self._begin(Job(secrets.token_urlsafe(16), title, plan, who, then), work)
+
+    def page(self, plan: str, who: str, place: str, work: Work) -> Job:
+        """The work behind the page at an address: what runs for it already, or has just ended."""
+        with self._lock:
+            running = self._running(page=True)
+            for one in self._jobs.values():
+                same = (one.who, one.then, one.version) == (who, place, self._version)
+                if one.page and same and self._holds(one):
+                    return one
+            if len(running) >= MOST_PAGES:
+                raise PlanError(
+                    "too many pages are being worked out.", remedy="Try again in a minute."
+                )
+            title = "Working it out"
+            key = secrets.token_urlsafe(16)
+            job = Job(key, title, plan, who, place, page=True, version=self._version)
+            return self._begin(job, work)
+
+    def changed(self) -> None:
+        """Something may have changed: no page from before is handed out any more."""
+        self._version += 1
 
     def find(self, key: str) -> Job | None:
         """The job with this id."""
         return self._jobs.get(key)
 
+    def forget(self, job: Job) -> None:
+        """Drop a page that was handed out: the next visit works it out again."""
+        with self._lock:
+            self._jobs.pop(job.id, None)
 
-def _run(job: Job, work: Work) -> None:
-    try:
-        work(job.tell)
-    except CongenialError as error:
-        job.error = str(error)
-    except Exception as error:  # noqa: BLE001 - its text stays out: it may quote a record
-        notes = [one for one in getattr(error, "__notes__", ()) if isinstance(one, SpentNote)]
-        job.error = " ".join([f"unexpected error: {type(error).__name__}.", *notes])
-    job.ended = time.monotonic()
-    job.state = "failed" if job.error else "done"
+    def _running(self, *, page: bool) -> list[Job]:
+        return [one for one in self._jobs.values() if one.page == page and one.state == "running"]
+
+    @staticmethod
+    def _holds(job: Job) -> bool:
+        return job.ended is None or time.monotonic() - job.ended < FRESH
+
+    def _begin(self, job: Job, work: Work) -> Job:
+        finished = [key for key, one in self._jobs.items() if one.state != "running"]
+        for key in finished[: max(0, len(finished) - KEPT)]:
+            del self._jobs[key]
+        self._jobs[job.id] = job
+        threading.Thread(target=job.run, args=(work,), name="desk job", daemon=job.page).start()
+        return job

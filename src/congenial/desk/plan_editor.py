@@ -22,7 +22,7 @@ EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...]]] = {
     "set": (plan_edits.set_value, ("section", "field", "value")),
     "parameter": (plan_edits.set_parameter, ("release", "value")),
     "table": (plan_edits.set_table, ("release", "value")),
-    "set-column": (plan_edits.set_column, ("column", "kind", "listed", "blank")),
+    "set-column": (plan_edits.set_column, ("column", "kind", "listed", "blank", "other")),
     "remove-column": (plan_edits.remove_column, ("column",)),
     "add-figure": (plan_edits.add_figure, ("label", "by", "because", "condition")),
     "remove-figure": (plan_edits.remove_figure, ("label",)),
@@ -90,6 +90,7 @@ def _column(name: str, entry: Any) -> dict[str, Any]:
         "listed": "" if listed == [plan_edits.PLACEHOLDER] else _joined(listed, ", "),
         "size": len(listed),
         "blank": str(said.get("missing", "")),
+        "other": str(said.get("other", "")),
         "editable": plan_edits.can_set(said),
     }
 

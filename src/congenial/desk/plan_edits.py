@@ -21,8 +21,8 @@ Values = dict[str, Any]
 PARAMETERS = ("epsilon", "rho", "mu")
 MOST_VALUES = 60  # of a column that a form shows
 PLACEHOLDER = "..."  # of a draft
-_KEPT_KEYS = ("whole", "other", "label")
-_COLUMN_KEYS = {"levels", "edges", "top", "missing", *_KEPT_KEYS}
+_KEPT_KEYS = ("whole", "label")
+_COLUMN_KEYS = {"levels", "edges", "top", "missing", "other", *_KEPT_KEYS}
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_]+)\s*\]\]?\s*(#.*)?$")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -43,17 +43,26 @@ def _section_values(text: str, section: str) -> Values:
 def set_value(text: str, section: str, key: str, value: str) -> str:
     """Set a key of [data] or [budget]; numbers are written as such in [budget].
 
-    A column that is said to name the person is no column of a draft's schema any more.
+    A column that is said to name the person is no column of a draft's schema and table any more.
     """
     if key == "unit":
         text = _without_note(text, "# unit =")
         if _section_values(text, "schema").get(value) == {"levels": [PLACEHOLDER]}:
-            text = remove_column(text, value)
+            text = _without_column(remove_column(text, value), value)
     written = _number(value) if section == "budget" and key != "ledger" else _text(value)
     wanted = _changed(text, lambda plan: plan[section].__setitem__(key, _value(written)))
     lines = text.splitlines()
     start, end = _section(lines, section)
     return _checked(_set_line(lines, start, end, key, written), wanted)
+
+
+def _without_column(text: str, column: str) -> str:
+    """The tables of a draft without a column; one that shows nothing else stays as it is."""
+    for one in read(text).get("release", []):
+        rest = [name for name in one.get("table", []) if name != column]
+        if rest and rest != one["table"]:
+            text = set_table(text, one["name"], ", ".join(rest))
+    return text
 
 
 def set_parameter(text: str, release: str, value: str) -> str:
@@ -139,9 +148,12 @@ def can_set(entry: Values) -> bool:
     return len(listed) <= MOST_VALUES and not set(entry) - _COLUMN_KEYS
 
 
-def set_column(text: str, column: str, kind: str, values: str, missing: str = "") -> str:
+def set_column(
+    text: str, column: str, kind: str, values: str, missing: str = "", other: str = ""
+) -> str:
     """Say which values a column may have: categories, or numbers from each edge on, the last edge
-    beginning the open group at the top; and the level of those who have none, where it is allowed.
+    beginning the open group at the top; and the level of those who have none (`missing`) or
+    another one (`other`), where that is allowed.
     What else the plan says of the column stays.
     """
     before = _section_values(text, "schema").get(column, {})
@@ -149,6 +161,7 @@ def set_column(text: str, column: str, kind: str, values: str, missing: str = ""
         raise _not_here()
     entry = _values_of(kind, _names(values))
     entry |= {"missing": missing} if missing else {}
+    entry |= {"other": other} if other else {}
     entry |= {key: before[key] for key in _KEPT_KEYS if key in before}
     wanted = _changed(text, lambda plan: plan.setdefault("schema", {}).__setitem__(column, entry))
     line = f"{_key(column)} = {_inline(entry)}"

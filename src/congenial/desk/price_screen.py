@@ -26,14 +26,16 @@ def show_price(visit: Visit) -> Response:
     without = [one for one in visit.query.getlist("without") if one in visit.plan.publish]
     columns = []
     try:
-        columns.append(_column("As planned", visit.plan, examine(visit.plan, want, suppose)))
+        columns.append(
+            _column("As planned", visit.plan, examine(visit.plan, want, suppose, visit.tell))
+        )
     except CongenialError as error:
         problem = str(error)
     if without and not problem:
-        columns.append(_changed(f"Without {', '.join(without)}", _less(visit.plan, without)))
+        columns.append(_changed(visit, f"Without {', '.join(without)}", _less(visit.plan, without)))
     beside = visit.query.get("beside", "")
     if beside and not problem:
-        columns.append(_changed(f"Plan {beside}", _other(visit, beside)))
+        columns.append(_changed(visit, f"Plan {beside}", _other(visit, beside)))
     return visit.page(
         "price.html",
         columns=columns,
@@ -97,9 +99,9 @@ def _other(visit: Visit, key: str) -> Plan:
     return plan
 
 
-def _changed(title: str, plan: Plan) -> dict[str, Any]:
+def _changed(visit: Visit, title: str, plan: Plan) -> dict[str, Any]:
     try:
-        return _column(title, plan, examine(plan))
+        return _column(title, plan, examine(plan, progress=visit.tell))
     except CongenialError as error:
         return {"title": title, "problem": str(error), "releases": [], "document": None}
 

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from congenial.desk.jobs import Tell
+from congenial.desk.publication_screen import start_job
+from congenial.desk.rendering import address
 from congenial.desk.visit import Visit
 from congenial.errors import CongenialError, LedgerError
-from congenial.publication import plan_approval
+from congenial.publication import plan_approval, table_audit
 from congenial.publication.check_document import examine
+
+USUAL = 200_000  # draws of each pair of neighbours
+EFFORTS = {
+    "40000": "quickly: 40,000 draws of each pair",
+    str(USUAL): "as usual: 200,000 draws",
+    "1000000": "as the command does: 1,000,000 draws",
+}
 
 
 def show_review(visit: Visit) -> Response:
@@ -18,7 +28,7 @@ def show_review(visit: Visit) -> Response:
     before = None if known is None else known.last_approved(but=stands.digest)
     problem, document = "", None
     try:
-        document = examine(visit.plan)
+        document = examine(visit.plan, progress=visit.tell)
     except CongenialError as error:
         problem = str(error)
     me = visit.name if ledger is None else ledger.who
@@ -39,6 +49,9 @@ def show_review(visit: Visit) -> Response:
         in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
         shown=visit.plan.schema.shown,
         role=visit.role,
+        audits=table_audit.audit_results(visit.plan),
+        may_audit=_may_audit(visit) and bool(table_audit.attacked(visit.plan)),
+        efforts=EFFORTS,
         team=visit.desk.settings.for_a_team,
     )
 
@@ -50,6 +63,33 @@ def _same_plan(visit: Visit) -> None:
             "the plan, or a file it names, was changed since this page was opened.",
             remedy="Open the review again and look at what changed; nothing was recorded.",
         )
+
+
+def _may_audit(visit: Visit) -> bool:
+    """Whoever has a word on the plan: its reviewers, and those who may propose it."""
+    return visit.may("approve") or visit.may("propose")
+
+
+def audit_plan(visit: Visit) -> Response:
+    """Attack what the plan would release, and keep the result beside it for its reviewers."""
+    if not _may_audit(visit):
+        raise LedgerError(
+            f"'{visit.name}' is a {visit.role} of this ledger: an attack is for those who review "
+            "or propose plans.",
+            remedy="Ask an owner of the ledger for a role.",
+        )
+    _same_plan(visit)
+    plan, folder = visit.plan, visit.path.parent / table_audit.AUDITS
+    draws = visit.form.get("draws", "")
+    effort = table_audit.AuditEffort(int(draws) if draws in EFFORTS else USUAL)
+
+    def work(tell: Tell) -> None:
+        tell("looking for neighbours to attack")
+        for one in table_audit.attack_plan(plan, effort, progress=tell):
+            table_audit.write_audit(one, folder)
+
+    then = address("plan", visit.key, "review")
+    return start_job(visit, "Trying to break the promise", work, then)
 
 
 def propose_plan(visit: Visit) -> Response:

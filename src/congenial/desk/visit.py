@@ -19,13 +19,25 @@ from typing import Any, Literal
 from anyio import to_thread
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 
 from congenial.desk.access import Session
-from congenial.desk.desk_settings import AT_ONCE, SLOWEST_ANSWER, DeskSettings
-from congenial.desk.jobs import Jobs
+from congenial.desk.desk_settings import (
+    AT_ONCE,
+    PATIENCE,
+    SLOWEST_ANSWER,
+    SLOWEST_WORK,
+    DeskSettings,
+)
+from congenial.desk.jobs import Jobs, Tell
 from congenial.desk.plan_places import refuse_outside
-from congenial.desk.rendering import address, render
+from congenial.desk.rendering import address, render, sentence
 from congenial.desk.workspace import PlanConflictError, Workspace
 from congenial.errors import CongenialError, LedgerError, PlanError
 from congenial.ledger.ledger import Ledger
@@ -74,6 +86,7 @@ class Visit:
     route: Mapping[str, Any]
     query: QueryParams
     form: dict[str, str]
+    tell: Tell = lambda _: None  # how far a slow page is
 
     @property
     def who(self) -> str | None:
@@ -159,14 +172,42 @@ class DeskPage:
             request.query_params,
             await _form(request),
         )
+        if self.method == "GET" and self.needs != "nothing":
+            place = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return await self._in_time(visit, place)
+        if self.method == "POST":
+            desk.jobs.changed()
         try:
             async with asyncio.timeout(SLOWEST_ANSWER):
                 return await to_thread.run_sync(self._answer, visit, abandon_on_cancel=True)
         except TimeoutError:
             return _too_slow(visit)
 
+    async def _in_time(self, visit: Visit, place: str) -> Response:
+        """The page; if that takes longer, a page that shows how far it is and then goes there."""
+
+        def work(tell: Tell) -> Response:
+            visit.tell = tell
+            return self._answer(visit)
+
+        try:
+            job = visit.desk.jobs.page(visit.key, visit.name, place, work)
+        except PlanError as error:
+            return visit.page("error.html", 503, what=error.what, remedy=error.remedy)
+        await to_thread.run_sync(job.over.wait, PATIENCE, abandon_on_cancel=True)
+        if job.over.is_set():
+            visit.desk.jobs.forget(job)
+            if job.result is None:
+                return PlainTextResponse(f"{sentence(job.error)}\n", 500)
+            answer: Response = job.result
+            return answer
+        if job.seconds > SLOWEST_WORK:
+            return _too_slow(visit)
+        return visit.page("job.html", job=job, told=job.document())
+
     def _answer(self, visit: Visit) -> Response:
         """In a thread, and with a seat until it really ends, also when nobody waits any more."""
+        visit.tell("waiting for other pages")
         if not visit.desk.seats.acquire(timeout=SLOWEST_ANSWER):
             return _too_slow(visit)
         try:

@@ -20,7 +20,7 @@ from congenial.errors import PlanError
 
 DEPTH = 2  # folders below the desk's own that are looked into
 MOST_FILES = 2000
-RESULTS = ("bundles", "published", "data-check")  # folders that the program writes
+RESULTS = ("bundles", "published", "data-check", "audits")  # folders that the program writes
 NOT_PLANS = ("pyproject.toml", "mkdocs.toml")
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
-from congenial.mechanisms.cell_labels import label_names
+from congenial.mechanisms.cell_labels import label_names, words_name
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.tables.intervals import ends
 
-Meaning = Literal["label", "coarser label", "number"]
+Meaning = Literal["label", "coarser label", "words", "number"]
 
 NUMBERS = ("count", "estimate", "sd", "low", "high")
 COUNT = "count as published; sums of many cells are better taken from `estimate`"
@@ -29,7 +29,10 @@ DEVIATION = "standard deviation of the error of `estimate`"
 
 @dataclass(frozen=True)
 class ExportedColumn:
-    """A column: its name, its values, what they mean, and the levels that labels can have."""
+    """A column: its name, its values, what they mean, and the levels that labels can have.
+
+    `meaning` is "words" for what readers call the codes of the column before it.
+    """
 
     name: str
     values: Any = field(repr=False)
@@ -187,6 +190,11 @@ def _all_labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[Exp
             for coarse, parents in attribute.coarser.items():
                 found.append(_labelled(coarse, parents, places[at], "coarser label", axis.name))
         found.append(_labelled(axis.name, axis.levels, places[at], "label", ""))
+        shown = schema.shown_levels(axis.name)
+        if shown != axis.levels:
+            name, words = words_name(schema, axis.name), [shown[i] for i in places[at].tolist()]
+            told = f"level of {axis.name} in words"
+            found.append(ExportedColumn(name, words, "words", told, tuple(dict.fromkeys(shown))))
     return found
 
 

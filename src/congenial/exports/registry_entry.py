@@ -61,7 +61,10 @@ def _entry(bundle: ExportedBundle) -> dict[str, Any]:
 
 
 def _basic(bundle: ExportedBundle) -> dict[str, Any]:
-    tables = "; ".join(", ".join(c.name for c in t.columns if c.is_label) for t in bundle.tables)
+    coded = ("label", "coarser label")
+    tables = "; ".join(
+        ", ".join(c.name for c in t.columns if c.meaning in coded) for t in bundle.tables
+    )
     return {
         "name": bundle.name,
         "data_curators": [f"{FILL_IN}: who publishes the data"],

@@ -45,7 +45,7 @@ class Flow:
     """A table as a dataflow: identifiers for axes and levels."""
 
     def __init__(self, table: ExportedTable) -> None:
-        self.name = table.name
+        self.name, self.columns = table.name, table.columns
         self.id = identifier(table.name)
         self.axes = [one for one in table.columns if one.meaning == "label"]
         self.numbers = [one for one in table.columns if not one.is_label]
@@ -66,6 +66,14 @@ class Flow:
         numbers = [one.values for one in self.numbers]
         for row in zip(*coded, *numbers, strict=True):
             yield [flow, *row]
+
+    def names_of(self, axis: ExportedColumn) -> tuple[str, ...]:
+        """What readers call the codes of an axis: the column of words after it, or its levels."""
+        after = self.columns[self.columns.index(axis) + 1]
+        if after.meaning != "words":
+            return axis.levels
+        told = dict(zip(axis.values, after.values, strict=True))
+        return tuple(told[level] for level in axis.levels)
 
 
 def _coded(column: ExportedColumn, codes: list[str]) -> list[str]:
@@ -132,7 +140,7 @@ def _dataflow(flow: Flow) -> Iterator[str]:
 def _code_lists(flow: Flow) -> Iterator[str]:
     for axis, name, codes in zip(flow.axes, flow.dimensions, flow.codes, strict=True):
         yield _maintained("Codelist", f"CL_{flow.id}_{name}", axis.name)
-        for code, label in zip(codes, axis.levels, strict=True):
+        for code, label in zip(codes, flow.names_of(axis), strict=True):
             yield f"<structure:Code id={quoteattr(code)}>{_named(label)}</structure:Code>"
         yield "</structure:Codelist>"
 

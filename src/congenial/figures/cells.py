@@ -69,7 +69,7 @@ class Cells:
 
     def column(self, statement: Statement, cells: Ints | None = None) -> tuple[Ints, Ints]:
         """For each cell, or each of some: the row of the statement it is in, and its weight."""
-        at = None if cells is None else dict(zip(self.bases, self._places(cells), strict=True))
+        at = None if cells is None else dict(zip(self.bases, self.places(cells), strict=True))
         size = self.size if cells is None else len(cells)
         row, weight = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         for name in statement.by:
@@ -85,9 +85,13 @@ class Cells:
                 weight += factor * mask[tuple(at[name] for name in names)]
         return row, weight
 
-    def _places(self, cells: Ints) -> tuple[Ints, ...]:
+    def places(self, cells: Ints) -> tuple[Ints, ...]:
         """Levels of some cells, one array for each attribute."""
         return np.unravel_index(cells, self.shape) if self.shape else ()
+
+    def told_apart(self, statements: Sequence[Statement]) -> Ints:
+        """One cell for each combination of levels that the statements tell apart."""
+        return self._alike(statements).first
 
     def touched(self, statements: Sequence[Statement]) -> Any:
         """Which cells some statement gives a weight."""

@@ -52,13 +52,19 @@ def _feasible(figures: Invariants, statements: Sequence[Statement]) -> bool:
     free = ~cells.touched([s for s in statements if s.relation == "zero"])
     classes = cells.classes(counted)[free]
     kept = np.flatnonzero(free)[np.unique(classes, return_index=True)[1]]
+    limits = [limits_of(figures, statement) for statement in counted]
     low, high = [np.zeros(0)], [np.zeros(0)]
-    for statement in counted:
-        told = _values_or_bound(figures, statement)
-        low.append(np.full(len(told), -np.inf) if statement.relation == "<=" else told)
-        high.append(np.full(len(told), np.inf) if statement.relation == ">=" else told)
+    low += [least for least, _ in limits]
+    high += [most for _, most in limits]
     matrix = cells.matrix(counted, kept)
     return lattice.feasible(matrix, np.concatenate(low), np.concatenate(high))
+
+
+def limits_of(figures: Invariants, statement: Statement) -> tuple[Any, Any]:
+    """The least and the largest number that a figure or bound allows, for each of its rows."""
+    told = _values_or_bound(figures, statement)
+    low = np.full(len(told), -np.inf) if statement.relation == "<=" else told
+    return low, np.full(len(told), np.inf) if statement.relation == ">=" else told
 
 
 def _values_or_bound(figures: Invariants, statement: Statement) -> Any:

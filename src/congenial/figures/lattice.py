@@ -19,6 +19,9 @@ from congenial.figures.integers import Ints as Ints  # named from here by those 
 from congenial.figures.integers import echelon, rational_kernel, rational_solution
 
 LARGEST_INVERSE = 2_000_000  # entries of a matrix that solves the figures of one kind of part
+_MOST_SUMS = 2_000  # that are fitted one after the other
+_ROUNDS = 30
+_FITTED = 1e-9  # of the largest sum: nearer than a linear programme is solved
 
 
 def laminar(matrix: sp.csr_matrix) -> tuple[Ints, Ints] | None:
@@ -270,12 +273,40 @@ def kernel_rows(matrix: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
-    """Whether some real x >= 0 has low <= matrix @ x <= high, by linear programming."""
-    from scipy.optimize import LinearConstraint, milp
+    """Whether some real x >= 0 has low <= matrix @ x <= high, by linear programming.
 
+    Plain sums that cross a little are fitted at once; the solver takes long to load.
+    """
     if 0 in matrix.shape:
         return bool(np.all(low <= 0) and np.all(high >= 0))
+    if np.array_equal(low, high) and fitted(matrix, high):
+        return True
+    from scipy.optimize import LinearConstraint, milp
+
     found = milp(
         np.zeros(matrix.shape[1]), constraints=LinearConstraint(matrix.astype(float), low, high)
     )
     return bool(found.status != 2)  # 2: proved infeasible
+
+
+def fitted(matrix: sp.csr_matrix, sums: Any) -> bool:
+    """Whether a few rounds of proportional fitting find x >= 0 with these sums of cells.
+
+    False says nothing: there may be too many sums, weights, or slow progress.
+
+    >>> crossing = sp.csr_matrix([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])
+    >>> fitted(crossing, np.array([5, 7, 6])), fitted(crossing, np.array([5, 7, 13]))
+    (True, False)
+    """
+    if matrix.shape[0] > _MOST_SUMS or np.any(matrix.data != 1) or np.any(sums < 0):
+        return False
+    x = np.ones(matrix.shape[1])
+    rows = np.split(matrix.indices, matrix.indptr[1:-1])
+    for _ in range(_ROUNDS):
+        for row, total in zip(rows, sums, strict=True):
+            now = x[row].sum()
+            if now > 0:
+                x[row] *= total / now
+        if np.abs(matrix @ x - sums).max() <= _FITTED * (1 + sums.max()):
+            return True
+    return False

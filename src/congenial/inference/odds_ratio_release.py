@@ -242,8 +242,10 @@ class OddsRatioRelease(Released):
     def found(self) -> dict[str, Any]:
         """What follows from the draw, as printed."""
         low, high = self.odds_interval()
-        power = power_of(self.test, self.question)
+        power, errors = power_of(self.test, self.question), self.counts.errors
         return {
+            "count_sd": rounded(float(errors.sd[0])),
+            "count_interval": [int(errors.low[0]), int(errors.high[0])],
             "p_value": rounded(self.p_value()),
             "rejected": self.rejected,
             "interval": [rounded(low), rounded(high)],
@@ -279,6 +281,9 @@ class OddsRatioRelease(Released):
         yield "hypothesis", asked.hypothesis
         yield "alpha", shown(asked.alpha)
         yield "noisy count", self.count
+        yield "noisy count, sd", found["count_sd"]
+        for which, count in zip(("low", "high"), found["count_interval"], strict=True):
+            yield f"noisy count, {which}", count
         yield "uniform", self.uniform
         yield "p-value", found["p_value"]
         yield "rejected", "yes" if found["rejected"] else "no"

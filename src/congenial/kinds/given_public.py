@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -47,12 +48,13 @@ def _form(required: dict[str, Any], **more: Any) -> dict[str, Any]:
 _TEXT, _COUNT = {"type": "string"}, {"type": "integer", "minimum": 1}
 _NUMBER = {"type": "number", "exclusiveMinimum": 0}
 _PEOPLE = {"of": _TEXT, "people": _COUNT}
-_PAIR = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_PAIR = {"type": "array", "items": _SHARE, "minItems": 2, "maxItems": 2}
 FORMS = [
     _form({"believe": {"const": INDEPENDENT}}, because=_TEXT),
     _form({"distance": _NUMBER}, because=_TEXT),
     _form({"believe": {"const": ANSWERS}, **_PEOPLE, "k_anonymity": _COUNT}),
-    _form({"believe": {"const": ANSWERS}, **_PEOPLE, "t_closeness": _NUMBER, "target": _NUMBER}),
+    _form({"believe": {"const": ANSWERS}, **_PEOPLE, "t_closeness": _NUMBER, "target": _SHARE}),
     _form({"believe": {"const": DEPENDENT}, **_PEOPLE, "chances": _PAIR}),
     _form({"believe": {"const": LISTED}, "file": _TEXT}),
 ]
@@ -135,12 +137,21 @@ def _of_answers(told: dict[str, Any]) -> AnyBelief | None:
         chances = told.get("chances")
         if keys != _RULE | {"chances"} or not isinstance(chances, list) or len(chances) != 2:
             return None
-        return DependentBelieved(*who, exact(chances[0]), exact(chances[1]))
+        return DependentBelieved(*who, _share(chances[0]), _share(chances[1]))
     if keys == _RULE | {"k_anonymity"} and _count(told["k_anonymity"]):
         return RuleBelieved(*who, k=told["k_anonymity"])
     if keys == _RULE | {"t_closeness", "target"}:
-        return RuleBelieved(*who, t=exact(told["t_closeness"]), target=exact(told["target"]))
+        return RuleBelieved(*who, t=exact(told["t_closeness"]), target=_share(told["target"]))
     return None
+
+
+def _share(value: Any) -> Fraction:
+    """A number from 0 to 1, exactly."""
+    none = isinstance(value, int | Decimal) and not isinstance(value, bool) and value == 0
+    found: Fraction = Fraction(0) if none else exact(value)
+    if found > 1:
+        raise ValueError("target and chances are shares, from 0 to 1")
+    return found
 
 
 def _count(value: Any) -> bool:

@@ -27,6 +27,7 @@ from pydantic import (
     model_validator,
 )
 
+from congenial.data.advance import Advance
 from congenial.data.rational import fraction
 from congenial.errors import BundleError, CongenialError
 from congenial.privacy.numbers import LIMITED, absurd
@@ -109,8 +110,8 @@ class NamedSection(Section):
 
 
 Document = dict[str, Any]  # plain data, as `--json` prints them
+Tell = Callable[[str], Any]  # tells the curator how far it is: words, or an `Advance`
 S = TypeVar("S", bound=NamedSection)
-Tell = Callable[[str], Any]  # tells the curator how far it is
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
@@ -417,11 +418,19 @@ def refuse_other_units(figures: Invariants, data: Microdata) -> None:
         figures.of_units.refuse_other_data(data.tabulate_units(figures.of_units.bases))
 
 
+def refuse_other_rows(plan: Setting, figures: Invariants, data: Microdata, progress: Tell) -> None:
+    """MandateError, without a number, where the rows do not agree with what is published."""
+    rows = tabulate(plan, data, figures.bases, progress)
+    figures.of_rows.refuse_other_data(rows)
+
+
 def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
+    step = "counting the records"
 
     def tell(now: Any) -> None:
-        speed = now.rows_per_second / 1e6
-        progress(f"{now.rows:,} of {now.total:,} rows, {speed:.1f} million a second")
+        detail = f"{now.rows:,} of {now.total:,} rows"
+        progress(Advance(step, now.rows / now.total if now.total else 0, detail))
 
-    return data.tabulate(names, progress=tell, resume=plan.resume)
+    with data.source.watched(lambda share: progress(Advance(step, share))):
+        return data.tabulate(names, progress=tell, resume=plan.resume)

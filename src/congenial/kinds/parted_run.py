@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import Advance
 from congenial.data.engines.part_counts import count_parts
 from congenial.data.source import SPARK_SCHEME, on_spark
 from congenial.data.table import Table
@@ -108,12 +108,11 @@ class NationRun:
             run_each(step, tasks, self._processes, self._told(what))
 
     def _told(self, what: str) -> Callable[[int], None]:
-        """Tell how many parts are done and how long the rest takes."""
-        total, start = len(self.made.parts.labels), time.monotonic()
+        """Tell how many parts are done."""
+        total = len(self.made.parts.labels)
 
         def tell(done: int) -> None:
-            left = (time.monotonic() - start) / done * (total - done)
-            self.progress(f"{what}: {done:,} of {total:,} parts, about {left:,.0f} s left")
+            self.progress(Advance(what, done / total, f"{done:,} of {total:,} parts"))
 
         return tell
 

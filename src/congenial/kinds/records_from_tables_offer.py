@@ -8,14 +8,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from congenial.data.tabulate import Microdata
-from congenial.errors import GuaranteeError, StructureError
+from congenial.errors import GuaranteeError, SchemaError, StructureError
+from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.records_from_tables import TableRecordsSection
 from congenial.ledger.ledger import Ledger
+from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
+from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.records_from_tables_report import render
 from congenial.sampling.randomness import Randomness
+from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.tables.promise import law_and_promise
 
@@ -27,6 +32,7 @@ class RecordsCheck:
     section: TableRecordsSection
     mechanism: TableRecords
     guarantee: Guarantee
+    counted: str
 
     @property
     def pure_is_better(self) -> bool:
@@ -44,26 +50,45 @@ class RecordsCheck:
         )
 
 
+def pairs_of(
+    plan: Setting, section: TableRecordsSection, figures: Invariants
+) -> Adjacency | SensitiveValues:
+    """What must look alike: the plan's pairs; where figures are about public columns only, one
+    person's other values.
+    """
+    about = Cells(plan.schema, (*figures.equalities, *figures.bounds)).bases
+    if not section.public or plan.unit.max_rows is not None or set(about) & set(section.synthesise):
+        return plan.adjacency(figures)
+    known = {*section.public, *about}
+    return SensitiveValues(figures, tuple(name for name in plan.schema.names if name in known))
+
+
 def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> TableRecords:
     """The mechanism of one section over the databases that agree with `figures`."""
     law, amount = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
-    for name in section.synthesise:
+    names = [*section.synthesise, *section.public]
+    for name in names:
         plan.schema.attribute(name)  # raises when it is unknown
+    refuse_unpublished(figures, tuple(section.public))
     try:
-        adjacency = plan.adjacency(figures)
         made = TableRecords.calibrate(
-            adjacency,
-            section.synthesise,
+            pairs_of(plan, section, figures),
+            names,
             amount if law == "gaussian" else None,
             section.rounds,
             epsilon=amount if law == "geometric" else None,
             weights=section.weights,
-            coarse=section.coarse,
+            rules=_rules(section),
         )
         return replace(made, copies=section.copies, records=section.records)
-    except (GuaranteeError, StructureError) as reason:
+    except (GuaranteeError, SchemaError, StructureError) as reason:
         what = f"release '{section.name}': {reason.what}"
         raise type(reason)(what, remedy=reason.remedy) from None
+
+
+def _rules(section: TableRecordsSection) -> ColumnRules:
+    tails = {name: one.model_dump(exclude_none=True) for name, one in section.tails.items()}
+    return ColumnRules.of(section.coarse, section.quantiles, section.spikes, tails, section.made_up)
 
 
 def check(plan: Setting, section: TableRecordsSection, figures: Invariants) -> RecordsCheck:
@@ -71,7 +96,8 @@ def check(plan: Setting, section: TableRecordsSection, figures: Invariants) -> R
     made = build(plan, section, figures)
     for name in made.names:
         made.law((name,))  # refused here is what no exact sampler draws
-    return RecordsCheck(section, made, planned(made.guarantee, plan, section.delta))
+    counted = joint_loss([made.description], plan.adjacency(figures)).tradeoff.words
+    return RecordsCheck(section, made, planned(made.guarantee, plan, section.delta), counted)
 
 
 @contextmanager

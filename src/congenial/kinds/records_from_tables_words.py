@@ -38,6 +38,10 @@ def examine(one: RecordsCheck) -> Document:
         "pure_is_better": one.pure_is_better,
         "kept": [statement.label for statement in made.kept.statements],
         "not_kept": made.not_kept,
+        "public": one.section.public,
+        "quantiles": {cut.name: cut.to_dict() for cut in made.rules.quantiles},
+        "made_up": [column.name for column in made.rules.made_up],
+        "counted": one.counted,
         "mechanism": made.name,
         "per_person": one.guarantee.tradeoff.words,
         "guarantee": one.guarantee.to_dict(),
@@ -58,11 +62,28 @@ def show(one: Document, screen: Screen) -> None:
     )
     if one["not_kept"]:
         told["Not in the records"] = "; ".join(one["not_kept"]) + " (they cost, and keep nothing)"
+    if one["quantiles"]:
+        told["Bins drawn first"] = _quantiles(one)
+    if one["made_up"]:
+        told["Made up"] = ", ".join(one["made_up"]) + " (they say nothing about anybody)"
+    if one["public"]:
+        told["Public"] = ", ".join(one["public"]) + " (their table is kept, and not protected)"
+        told["In the ledger"] = f"{one['counted']}, for a person's whole record"
     screen.facts(told)
     _show_errors(one, screen)
     for text in (one["promise"], one["belief"], *_advice(one)):
         screen.paragraph("")
         screen.paragraph(text)
+
+
+def _quantiles(one: Document) -> str:
+    """Which columns are cut at private quantiles."""
+    each = [
+        f"{name} at private quantiles, {told['bins']} bins"
+        + (f" ({told['in_pairs']} in pairs)" if told["in_pairs"] != told["bins"] else "")
+        for name, told in one["quantiles"].items()
+    ]
+    return "; ".join(each) + "; the noise below is for so many"
 
 
 def _show_errors(one: Document, screen: Screen) -> None:

@@ -29,6 +29,7 @@ class TablesSection(NamedSection):
     accuracy: list[str] | None = Field(default=None, min_length=1)
     find: Literal["rho", "epsilon"] | None = None
     keep: list[str] = []
+    units: bool = False
 
     @model_validator(mode="after")
     def _one_promise(self) -> TablesSection:

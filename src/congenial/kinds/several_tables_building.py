@@ -8,6 +8,7 @@ from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, SchemaError, StructureError
 from congenial.figures.invariants import Invariants
+from congenial.kinds.counted_pairs import pairs_of
 from congenial.kinds.kind import Setting
 from congenial.kinds.several_tables import TablesSection
 from congenial.kinds.several_tables_accuracy import finds_pure, limits_of, refuse_beyond
@@ -26,7 +27,7 @@ def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTa
     """The mechanism of one section over the databases that agree with `figures`."""
     refuse_section(section)
     tables = named_tables(plan.schema, section)
-    adjacency = plan.adjacency(figures, section.reading)
+    adjacency = pairs_of(plan, section, figures)
     try:
         asked = TablesProblem(adjacency, tables)
         made = asked.mechanism(designed(section, asked), aim_words(section), section.keep)

@@ -16,6 +16,7 @@ from congenial.kinds.kind import (
     Setting,
     Tell,
     planned,
+    refuse_other_rows,
     refuse_other_units,
     tabulate,
 )
@@ -101,13 +102,21 @@ def counted(plan: Setting, data: Microdata, mechanism: JointTables, progress: Te
     shown = [schema.axes(one.description.table) for one in mechanism.mechanisms]
     bases = [{axis.base for axis in axes} for axes in shown]
     everything = in_order(plan, {*figures}.union(*bases))
-    refuse_other_units(mechanism.adjacency.figures, data)
+    refuse_other_units(mechanism.adjacency.everything, data)
+
+    def count(names: set[str]) -> Table:
+        if mechanism.adjacency.counts_units:
+            return data.tabulate_units(in_order(plan, names))
+        return tabulate(plan, data, in_order(plan, names), progress)
+
+    if mechanism.adjacency.counts_units:
+        refuse_other_rows(plan, mechanism.adjacency.everything, data, progress)
     if schema.size(everything) <= TOGETHER:
-        table = tabulate(plan, data, everything, progress)
+        table = count({*everything})
         mechanism.check(table)
         return [table] * len(bases)
-    mechanism.check(tabulate(plan, data, in_order(plan, {*figures}), progress))
-    return [tabulate(plan, data, in_order(plan, names), progress) for names in bases]
+    mechanism.check(count({*figures}))
+    return [count(names) for names in bases]
 
 
 def in_order(plan: Setting, names: set[str]) -> list[str]:

@@ -9,6 +9,7 @@ from congenial.kinds.kind import Document, Screen
 from congenial.kinds.shared_words import (
     examine_inference,
     inference_words,
+    per_unit,
     show_promise,
     show_want,
 )
@@ -101,7 +102,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     screen.facts(
         {
             "Noise": f"{one['law']}, table by table, given the figures that each shows",
-            "Per person": one["per_person"],
+            per_unit(one): one["per_person"],
             "Priced over": f"{_types(len(types['maximal']))} between look-alikes "
             f"({types['footing']}, by {types['method']}): {types['reason']}",
             "Aim": one["aim"],

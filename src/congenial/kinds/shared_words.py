@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS
 from congenial.privacy.numbers import number
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ def duration(minutes: float) -> str:
     return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.0f} hours"
 
 
+def per_unit(one: Document) -> str:
+    """Whom a promise is for: a person, or a unit that owns several rows."""
+    metric = one["guarantee"]["adjacency"]["metric"]
+    return "Per unit" if metric in (ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS) else "Per person"
+
+
 def show_want(one: Document, screen: Screen, want: str | None) -> None:
     """What a wished accuracy needs, where one was asked for."""
     if want is not None:
@@ -58,5 +65,6 @@ def show_want(one: Document, screen: Screen, want: str | None) -> None:
             needs = f"no answer for '{one['name']}': {one['unanswered'].rstrip('.')}"
         for parameter, value in (one["wanted"] or {}).items():
             exact = "published exactly"
-            needs = f"needs {parameter} = {number(value)} per person" if value else exact
+            needs = f"needs {parameter} = {number(value)} {per_unit(one).lower()}"
+            needs = needs if value else exact
         screen.paragraph(f"{want}: {needs}.", style="bold")

@@ -23,12 +23,14 @@ from congenial.errors import (
 )
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import Support, support
+from congenial.kinds.counted_pairs import pairs_of
 from congenial.kinds.group_refusals import refuse_groups
 from congenial.kinds.kind import (
     Offer,
     Setting,
     Tell,
     planned,
+    refuse_other_rows,
     refuse_other_units,
     tabulate,
 )
@@ -42,7 +44,7 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
 from congenial.mechanisms.projection.projection import project, rehearse
 from congenial.mechanisms.single_table_release import Release
-from congenial.pairs.adjacency import Adjacency, Supremum
+from congenial.pairs.adjacency import Supremum
 from congenial.privacy.composition import largest_change
 from congenial.privacy.description import Fit
 from congenial.privacy.guarantee import Guarantee
@@ -60,7 +62,7 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             "promise; it is for studies only.",
             remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
         )
-    target = section.target(_pairs(plan, section, figures))
+    target = section.target(pairs_of(plan, section, figures))
     mechanism = _calibrated(section, target)
     figures = mechanism.adjacency.figures
     if figures.equalities and not mechanism.conditions:
@@ -90,22 +92,6 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     return mechanism
-
-
-def _pairs(plan: Setting, section: ReleaseSection, figures: Invariants) -> Adjacency:
-    """The pairs of a table of rows, or, for units that own several rows, of a table of units."""
-    pairs = plan.adjacency(figures, section.reading)
-    if not section.units:
-        return pairs
-    from congenial.pairs.several_rows import SeveralRows
-
-    if not isinstance(pairs, SeveralRows):
-        raise PlanError(
-            f"release '{section.name}': units = true is for units that own several rows, under "
-            "exact figures.",
-            remedy="Give data.unit, data.max_rows and a figure with units = true, or leave it out.",
-        )
-    return pairs.tables_of_units
 
 
 def _by_group(plan: Setting, section: ReleaseSection) -> bool:
@@ -271,8 +257,7 @@ def _ready(
     everything = mechanism.adjacency.everything
     refuse_other_units(everything, data)
     if section.units:
-        rows = tabulate(plan, data, everything.bases, progress)
-        everything.of_rows.refuse_other_data(rows)
+        refuse_other_rows(plan, everything, data, progress)
         units = data.tabulate_units(everything.schema.of_units)
         return lambda: mechanism.release(units, randomness, section.name)
     if _by_group(plan, section):

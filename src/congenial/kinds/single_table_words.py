@@ -6,7 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from congenial.kinds.kind import Document, Screen
-from congenial.kinds.shared_words import examine_inference, inference_words, show_promise, show_want
+from congenial.kinds.shared_words import (
+    examine_inference,
+    inference_words,
+    per_unit,
+    show_promise,
+    show_want,
+)
 
 if TYPE_CHECKING:
     from congenial.kinds.single_table_offer import ReleaseCheck
@@ -201,7 +207,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             "Mechanism": f"{one['mechanism']}: {one['law']}",
             "Drawn by": one["sampler"],
             **scale,
-            "Per person": one["per_person"],
+            per_unit(one): one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),
             "Inference": inference_words(one["inference"]),

@@ -51,6 +51,7 @@ def build(plan: Setting, section: PartsSection, figures: Invariants) -> PartedTa
         asked = TablesProblem(adjacency, named_tables(plan.schema, section))
         made = asked.parted(designed(section, asked), aim_words(section), section.parts)
         _refuse_unknown_level(section, made)
+        made.refuse_undrawable()
         return made
     except StructureError as reason:
         what = f"release '{section.name}': {reason.what}"

@@ -242,10 +242,10 @@ class Ledger(LedgerReading):
                     "there.",
                     remedy=state.unit.way_to(keeps).replace("LEDGER", self.where),
                 )
-            check_figures(invariants)
+            check_figures(invariants, state.unit)
             refuse_figures(state, invariants, accept_weaker)
             joined = join_figures(state.figures, invariants)
-            check_figures(joined)
+            check_figures(joined, state.unit)
             new = replace(state, figures=joined)
             repricing = reprice(state, new)
             if not set(invariants.told) <= set(state.figures.told):

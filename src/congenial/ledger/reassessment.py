@@ -23,16 +23,13 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.figures.support import FROZEN, Support, support
 from congenial.ledger.reservation import Promised
-from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import AnyDescription, RecordDescription
-from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
 
-COUNTS_ONLY = "the mechanism sees counts only, not who is in which record"
 LARGEST_PROJECTION = 2_000  # cells
 
 
@@ -44,32 +41,6 @@ def by_distance(promise: Tradeoff, records: int) -> Tradeoff:
     'rho = 10.24 (zero-concentrated)'
     """
     return promise.group(records) if records else Pure(0)
-
-
-def given_figures(
-    promise: Guarantee, published: Invariants, reading: Reading = "robust"
-) -> Guarantee:
-    """What a mechanism designed without figures promises once figures are published (Prop 15).
-
-    f composed a* times over the conforming databases; in the existential reading as often as the
-    selected table is moves away, if the mechanism sees counts only.
-    """
-    before = promise.adjacency
-    if not isinstance(before, SemiAdjacent) or before.figures.statements or before.records != 1:
-        raise GuaranteeError(
-            "only a promise for one replaced record, on all datasets, carries over to published "
-            f"figures; this one takes {before.words}.",
-            remedy="Price the mechanism's description over the new figures: reassess().",
-        )
-    after = SemiAdjacent(published, reading)
-    told = (COUNTS_ONLY,) if reading == "existential" else ()
-    return replace(
-        promise,
-        adjacency=after,
-        tradeoff=by_distance(promise.tradeoff, after.records),
-        assumptions=tuple(dict.fromkeys(promise.assumptions + told)),
-        citation="; ".join(filter(None, (promise.citation, "semi-dp, Proposition 15"))),
-    )
 
 
 @dataclass(frozen=True)

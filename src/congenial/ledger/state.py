@@ -213,8 +213,8 @@ def join_figures(known: Invariants, new: Invariants) -> Invariants:
     return joined
 
 
-def check_figures(figures: Invariants) -> None:
-    """MandateError when no table agrees with the published figures.
+def check_figures(figures: Invariants, unit: CountedUnit) -> None:
+    """MandateError when no dataset of such units agrees with the published figures.
 
     Beside an empty universe every release would cost nothing.
     """
@@ -227,6 +227,10 @@ def check_figures(figures: Invariants) -> None:
             f"no dataset agrees with all published figures ({labels}).",
             remedy="Compute them from one dataset; a new population needs a new ledger.",
         )
+    if unit.max_rows is not None:
+        from congenial.figures.unit_clash import refuse_unmet
+
+        refuse_unmet(figures, unit.max_rows)
 
 
 # Whatever reading a payload that somebody made up can raise.

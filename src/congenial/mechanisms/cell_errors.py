@@ -6,9 +6,10 @@ it out again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from congenial.data.engines.checked_parquet import numbers
 from congenial.mechanisms.released import FILE_LEVEL
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
     from congenial.privacy.description import Description
 
 ERRORS = ("sd", "low", "high")
@@ -52,10 +53,10 @@ class CellErrors:
     @classmethod
     def of(cls, mechanism: Mechanism, drawn: Any, level: float = FILE_LEVEL) -> CellErrors:
         """From the law of the noise; ends as `Release.interval` has them."""
-        flat = drawn.reshape(-1)
-        laws, of_cell = mechanism.different_error_laws(
-            np.arange(flat.size).reshape(drawn.shape), flat.size
-        )
+        return cls._of_laws(*_laws_of_cells(mechanism), drawn.reshape(-1), level)
+
+    @classmethod
+    def _of_laws(cls, laws: Sequence[ErrorLaw], of_cell: Any, flat: Any, level: float) -> Self:
         half = np.array([law.interval(level) for law in laws], dtype=flat.dtype)[of_cell]
         sd = np.sqrt([float(law.variance) for law in laws])[of_cell]
         return cls(sd, np.maximum(0, flat - half), np.maximum(0, flat) + half)
@@ -75,10 +76,8 @@ class CellErrors:
 
         Those of a simulated law need only be near: their draws may be others elsewhere.
         """
-        again, flat = CellErrors.of(mechanism, drawn), drawn.reshape(-1)
-        laws, of_cell = mechanism.different_error_laws(
-            np.arange(flat.size).reshape(drawn.shape), flat.size
-        )
+        flat, (laws, of_cell) = drawn.reshape(-1), _laws_of_cells(mechanism)
+        again = CellErrors._of_laws(laws, of_cell, flat, FILE_LEVEL)
         simulated = np.array([hasattr(law, "draws") for law in laws], dtype=bool)[of_cell]
         reach = np.where(simulated, SIMULATED_AGAIN, AGAIN)
         half = again.high - np.maximum(0, flat)
@@ -86,3 +85,9 @@ class CellErrors:
         ends = np.abs(told - half) <= np.where(simulated, 1, AGAIN) + reach * half
         low = np.isclose(self.low, np.maximum(0, flat - told), rtol=AGAIN, atol=AGAIN)
         return bool(np.all(ends & low & (np.abs(self.sd - again.sd) <= reach * again.sd)))
+
+
+def _laws_of_cells(mechanism: Mechanism) -> tuple[list[ErrorLaw], Any]:
+    """The different laws of single cells, and the number of each cell's."""
+    cells = math.prod(mechanism.shape)
+    return mechanism.different_error_laws(np.arange(cells).reshape(mechanism.shape), cells)

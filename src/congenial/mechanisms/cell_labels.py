@@ -52,10 +52,24 @@ def with_words(table: Any, schema: Schema, names: Sequence[str]) -> Any:
     return table
 
 
-def _unused(table: Any, schema: Schema, name: str) -> str:
-    """A name for a column of labels that no column has."""
+def words_name(schema: Schema, name: str) -> str:
+    """What a column of an axis's labels is called: like the attribute's own label, if it has one.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["1", "2"], "labels": {"1": "women"}}})
+    >>> words_name(schema, "sex")
+    'sex label'
+    """
     shown = schema.shown(name)
     found = shown if shown != name else f"{name} label"
+    axes = {*schema.names, *(x for n in schema.names for x in schema.attribute(n).coarser)}
+    while found in axes:
+        found += " (label)"
+    return found
+
+
+def _unused(table: Any, schema: Schema, name: str) -> str:
+    """A name for a column of labels that no column has."""
+    found = words_name(schema, name)
     while found in table.column_names:
         found += " (label)"
     return found

@@ -9,7 +9,7 @@ draw and the figures alone, so they cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -68,6 +68,7 @@ class JointTables:
         for names, scale in zip(tables, scales, strict=True):
             if scale is not None:
                 told = described(adjacency.figures, tuple(names), family, scale)
+                told = replace(told, units=adjacency.counts_units)
                 laws.append(_drawable(told, adjacency).priced)
         told_together = TablesDescription(tuple(laws), tuple(tables), tuple(keep), design or {})
         return cls(adjacency, told_together)

@@ -14,7 +14,6 @@ there is not done twice, and a draw that is repeated takes the same words (`keye
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import uuid
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.table import Table
 from congenial.mechanisms.parted_tables import Names, Share
 from congenial.mechanisms.tables_files import TableFile, file_name
@@ -149,7 +149,7 @@ def finish_part(task: PartTask, above: Above) -> None:
         names = share.tables[at]
         given = (settled.fitted.table(names), settled.deviations(names), settled.counts(names))
         columns = numbers(*given, values[at])
-        content = parquet(table_file(task, at).table(columns))
+        content = as_parquet(table_file(task, at).table(columns))
         name = f"{part_folder(share.tables, at)}/{part_name(task.number)}"
         _write(task.folder / "parts" / name, lambda file, text=content: file.write(text))
         worst = float(columns["sd"].max(initial=0.0))
@@ -187,15 +187,6 @@ def numbers(estimates: Any, deviations: Any, counts: Any, drawn: Any) -> dict[st
     found = {"count": counts, "estimate": estimates, "sd": deviations}
     found |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}
     return found if drawn is None else found | {"count_as_drawn": drawn}
-
-
-def parquet(table: Any) -> bytes:
-    """An Arrow table as the file that is published."""
-    import pyarrow.parquet as pq
-
-    out = io.BytesIO()
-    pq.write_table(table, out)
-    return out.getvalue()
 
 
 def make_folders(folder: Path, tables: Sequence[Names], below: Sequence[int]) -> None:

@@ -96,12 +96,22 @@ class Share:
         """The tables with precisions."""
         return measurements(self.figures, self.tables, self.scales, self.family)
 
-    def draw(self, at: int, truth: Any, randomness: Randomness) -> Ints:
-        """CONFIDENTIAL truth in, one table with its noise out."""
+    def law(self, at: int) -> ConditionedNoise:
+        """The law of a table's noise; StructureError, by the table's name, if none can be drawn."""
         scale, names = self.scales[at], self.tables[at]
         assert scale is not None
-        law = ConditionedNoise(cell_law(self.family, scale), support(self.figures, names))
-        return np.asarray(truth + law.draw_many(randomness, 1)[0].reshape(np.shape(truth)))
+        try:
+            return ConditionedNoise(cell_law(self.family, scale), support(self.figures, names))
+        except StructureError as reason:
+            raise StructureError(
+                f"the table over {', '.join(names)} cannot be drawn: {reason.what}",
+                remedy=reason.remedy,
+            ) from None
+
+    def draw(self, at: int, truth: Any, randomness: Randomness) -> Ints:
+        """CONFIDENTIAL truth in, one table with its noise out."""
+        drawn = self.law(at).draw_many(randomness, 1)[0]
+        return np.asarray(truth + drawn.reshape(np.shape(truth)))
 
     def check(self, counts: Table) -> None:
         """Refuse counts that do not agree with the figures."""
@@ -205,6 +215,19 @@ class PartedTables:
                 f"no measured table shows {base!r} with all of {', '.join(sorted(shown))}.",
                 remedy="Name it among the tables: parts are drawn and estimated from it down.",
             )
+
+    def refuse_undrawable(self) -> None:
+        """StructureError where figures cross so that no sampler draws a part, or what lies above.
+
+        Figures by one kind of area tie nothing beyond an area: one part then stands for all.
+        """
+        if self.figures.structure in ("none", "laminar"):
+            return
+        areas = {self.parts.geographic(one.by) for one in self.figures.equalities}
+        parts = range(1 if len(areas) == 1 else len(self.parts.labels))
+        for share in (*map(self.part, parts), self.upper):
+            for at in share.drawn:
+                share.law(at)
 
     # ---- what is public ----------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ import numpy as np
 
 from congenial._notebook import MOST_ROWS, intervals_picture
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected, column_names, numbers
+from congenial.data.engines.checked_parquet import Expected, as_parquet, column_names, numbers
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
@@ -272,11 +271,7 @@ class Release(Released):
 
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the table."""
-        import pyarrow.parquet as pq
-
-        parquet = io.BytesIO()
-        pq.write_table(self.as_in_file(), parquet)
-        return {"table.parquet": parquet.getvalue(), "table.csv": self.as_csv()}
+        return {"table.parquet": as_parquet(self.as_in_file()), "table.csv": self.as_csv()}
 
     def as_csv(self) -> bytes:
         """The table as a CSV file for readers: codes, and labels beside them where there are."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected, numbers
+from congenial.data.engines.checked_parquet import Expected, as_parquet, numbers
 from congenial.data.schema import Schema
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 
@@ -90,12 +89,9 @@ class TableFile:
 
     def written(self, columns: Mapping[str, Any]) -> dict[str, bytes]:
         """Both files."""
-        import pyarrow.parquet as pq
-
-        table, parquet = self.table(columns), io.BytesIO()
-        pq.write_table(table, parquet)
+        table = self.table(columns)
         shown = with_words(table, self.schema, self.tables[self.at])
-        return {f"{self.name}.parquet": parquet.getvalue(), f"{self.name}.csv": table_csv(shown)}
+        return {f"{self.name}.parquet": as_parquet(table), f"{self.name}.csv": table_csv(shown)}
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
         """Its numbers, shaped by its axes; BundleError if the file is another."""

@@ -213,7 +213,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         least = int(self.reach.star.value)
         if self.within is not None and self.within < least:
             raise StructureError(
-                f"within = {self.within} is below a* = {least}. "
+                f"within = {self.within} is below {least}, the records that look-alikes may differ "
+                f"in (a* in the papers). "
                 f"{left_out(self.reach, self.within)}",
                 remedy=f"Use {least} or more, or leave it out.",
             )

@@ -145,7 +145,7 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
 
 def _of_units(description: AnyDescription) -> bool:
     """Whether a release counts units that own several rows."""
-    return isinstance(description, Description) and description.units
+    return not isinstance(description, RecordDescription) and description.units
 
 
 def _for_units(adjacency: Adjacency) -> Adjacency:

@@ -157,6 +157,11 @@ class TablesDescription:
         return self.measured[0].support
 
     @property
+    def units(self) -> bool:
+        """Whether the tables count units that own several rows."""
+        return self.measured[0].units
+
+    @property
     def family(self) -> Family:
         """The family of the noise of every measured table."""
         return self.measured[0].family

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from congenial.data.advance import Advance
 from congenial.errors import GuaranteeError
-from congenial.kinds.kind import Document
+from congenial.kinds.kind import Document, Tell
 from congenial.publication import workflow
 
 if TYPE_CHECKING:
@@ -15,14 +16,24 @@ if TYPE_CHECKING:
     from congenial.publication.workflow import PlanCheck
 
 
-def examine(plan: Plan, want: str | None = None, suppose: Sequence[str] = ()) -> Document:
+def examine(
+    plan: Plan,
+    want: str | None = None,
+    suppose: Sequence[str] = (),
+    progress: Tell = lambda _: None,
+) -> Document:
     """The check of a plan as plain data."""
-    return of_check(workflow.check(plan, want, again=bool(suppose)), want, suppose)
+    result = workflow.check(plan, want, again=bool(suppose), progress=progress)
+    return of_check(result, want, suppose, progress)
 
 
-def of_check(result: PlanCheck, want: str | None, suppose: Sequence[str]) -> Document:
+def of_check(
+    result: PlanCheck,
+    want: str | None,
+    suppose: Sequence[str],
+    progress: Tell = lambda _: None,
+) -> Document:
     """The result of a check as plain data."""
-    from congenial.kinds.registry import of_section
     from congenial.privacy.semantics import neighbourhood
 
     plan, figures = result.plan, result.figures
@@ -52,11 +63,21 @@ def of_check(result: PlanCheck, want: str | None, suppose: Sequence[str]) -> Doc
         "published": result.published,
         "basis": result.basis,
         "want": want,
-        "releases": [of_section(one.section).examine(one) for one in result.releases],
+        "releases": list(_releases(result, progress)),
         "supposed": _supposed(result, suppose) if suppose else None,
         "already_released": list(result.made),
         "budget": _budget(result),
     }
+
+
+def _releases(result: PlanCheck, progress: Tell) -> Iterator[Document]:
+    """Each release, and what each figure costs it."""
+    from congenial.kinds.registry import of_section
+
+    for at, one in enumerate(result.releases):
+        step = f"working out what figures cost '{one.section.name}'"
+        progress(Advance(step, at / len(result.releases)))
+        yield of_section(one.section).examine(one)
 
 
 def _apart(adjacency: Adjacency) -> int:

@@ -101,7 +101,7 @@ def _say_done(document: Document, screen: Screen) -> None:
 
 def _show_supposed(supposed: Document, screen: Screen) -> None:
     screen.heading(f"Supposing that these counts are known: {'; '.join(supposed['known'])}")
-    screen.paragraph(f"Records that differ between look-alikes: at most {supposed['records']} (a*)")
+    screen.paragraph(f"Records that differ between look-alikes: at most {supposed['records']}")
     rows = [tuple(one.values()) for one in supposed["releases"]]
     screen.table(("release", "promise as planned", "promise then"), rows)
 
@@ -134,7 +134,7 @@ def _show_figures(document: Document, screen: Screen) -> None:
         ]
         screen.table(("figure", "by", "numbers", "because", "note"), rows, numbers="numbers")
     screen.paragraph("")
-    apart = f"at most {adjacency['records']} between look-alikes (a*, {adjacency['metric']})"
+    apart = f"at most {adjacency['records']} between look-alikes (a* in the papers)"
     screen.facts(
         {
             "Structure": STRUCTURES[document["structure"]],

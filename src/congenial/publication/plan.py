@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
-from congenial.data.file_format import PlannedSource
+from congenial.data.file_format import PlannedSource, UnitFile
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
 from congenial.errors import PlanError, StructureError
@@ -102,6 +102,8 @@ class Plan(Section):
             raise ValueError("two releases have the same name")
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that names the person")
+        if self.data.unit_source is not None and self.data.max_rows is None:
+            raise ValueError("unit_source is joined by data.unit: it needs that, and max_rows")
         if self.data.truncate is not None and self.data.max_rows is None:
             raise ValueError("truncate needs data.max_rows, the rows that a unit keeps")
         if self.data.max_rows is None and any(entry.units for entry in self.publish.values()):
@@ -196,6 +198,10 @@ class Plan(Section):
         """The figures without values; contradictory ones are refused."""
         planned = Invariants.of(self.schema, self.statements)
         planned.refuse_clash()
+        if self.data.max_rows is not None and planned.of_units is not None:
+            from congenial.figures.unit_clash import refuse_unmet
+
+            refuse_unmet(planned, self.data.max_rows)
         return planned
 
     @property
@@ -233,7 +239,12 @@ class Plan(Section):
     @property
     def source(self) -> PlannedSource:
         """Where the confidential records are, how they are read, and what is derived from them."""
-        return self.place("data.source", self.data.source)
+        rows = self.place("data.source", self.data.source)
+        if self.data.unit_source is None or self.data.unit is None:
+            return rows
+        counted = any(entry.units for entry in self.publish.values())
+        units = UnitFile(self.folder / self.data.unit_source, self.data.unit, counted)
+        return replace(rows, units=units)
 
     def place(self, key: str, address: str) -> PlannedSource:
         """The records that `key` of this plan names, read as its own: a path, or an address
@@ -246,7 +257,9 @@ class Plan(Section):
     @cached_property
     def derivations(self) -> tuple[Derivation, ...]:
         """The columns that are made from columns of the data, in the order of the file."""
-        return tuple(one.derivation(name, self.folder) for name, one in self.derive.items())
+        return tuple(
+            one.derivation(name, self.folder, self.schema) for name, one in self.derive.items()
+        )
 
     @property
     def resume(self) -> Path | None:
@@ -305,7 +318,7 @@ class Plan(Section):
 _LATER = {
     "about": ("map",),
     "": ("derive", "about"),
-    "data": ("truncate", "separator", "encoding", "sheet"),
+    "data": ("unit_source", "truncate", "separator", "encoding", "sheet", "skip_blank_rows"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from congenial.kinds.kind import Document
+from congenial.kinds.kind import Document, Tell
 from congenial.publication import workflow
 from congenial.publication.check_document import of_check
 from congenial.publication.check_words import expected_errors
@@ -61,10 +61,10 @@ class PlanComparison:
         return plain
 
 
-def compare_plans(first: Plan, second: Plan) -> PlanComparison:
+def compare_plans(first: Plan, second: Plan, progress: Tell = lambda _: None) -> PlanComparison:
     """Check both plans and set them side by side. Reads no data; spends nothing."""
-    checked = (workflow.check(plan, again=True) for plan in (first, second))
-    return compare_documents(*(of_check(one, None, ()) for one in checked))
+    checked = (workflow.check(plan, again=True, progress=progress) for plan in (first, second))
+    return compare_documents(*(of_check(one, None, (), progress) for one in checked))
 
 
 def compare_documents(first: Document, second: Document) -> PlanComparison:

@@ -33,6 +33,7 @@ from congenial.ledger.budget import Budget
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
+    from congenial.data.schema import Schema
 
 
 class DataSection(Section):
@@ -41,16 +42,18 @@ class DataSection(Section):
     source: str
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
+    unit_source: str | None = None
     truncate: Literal["column order"] | None = None
     resume: str | None = None
     separator: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    skip_blank_rows: bool = False
 
     @model_validator(mode="after")
     def _readable(self) -> DataSection:
         try:
-            FileFormat(self.separator, self.encoding, self.sheet)
+            _ = self.file_format
         except DataError as error:
             raise ValueError(str(error).rstrip(".")) from None
         return self
@@ -58,7 +61,7 @@ class DataSection(Section):
     @property
     def file_format(self) -> FileFormat:
         """How the files are written."""
-        return FileFormat(self.separator, self.encoding, self.sheet)
+        return FileFormat(self.separator, self.encoding, self.sheet, self.skip_blank_rows)
 
 
 class MapEntry(Section):
@@ -187,7 +190,7 @@ class DeriveEntry(Section):
     to: dict[str, str] | None = None
     to_file: str | None = None
     trim: bool = False
-    case: Literal["lower", "upper"] | None = None
+    case: Literal["lower", "upper", "levels"] | None = None
     width: int | None = Field(default=None, ge=1, le=64)
     decimal: str = Field(default=".", min_length=1, max_length=1)
     thousands: str = Field(default="", max_length=1)
@@ -216,11 +219,13 @@ class DeriveEntry(Section):
             return "recode needs either to, a table, or to_file, a CSV file with two columns"
         if kind == "tidy" and not (self.trim or self.case or self.width):
             return "tidy needs trim, case or width"
+        if self.case == "levels" and self.width:
+            return "case = 'levels' writes values as the levels are: leave out width"
         if kind == "number" and self.decimal == self.thousands:
             return "decimal and thousands must be different marks"
         return ""
 
-    def derivation(self, name: str, folder: Path) -> Derivation:
+    def derivation(self, name: str, folder: Path, schema: Schema) -> Derivation:
         """The derived column called `name`; a file of recodings is relative to `folder`."""
         from congenial.data.derive import DatePart, Joined, NumberWritten, Recoded, Tidied
 
@@ -230,13 +235,26 @@ class DeriveEntry(Section):
                 return DatePart(name, column, part, self.at, self.format)
         makers: dict[str, Callable[[str], Derivation]] = {
             "recode": lambda column: Recoded(name, column, self._recoding(name, folder)),
-            "tidy": lambda column: Tidied(name, column, self.trim, self.case, self.width),
+            "tidy": lambda column: Tidied(
+                name, column, self.trim, self.case, self.width, self._spelled(name, schema)
+            ),
             "number": lambda column: NumberWritten(name, column, self.decimal, self.thousands),
         }
         for kind, make in makers.items():
             if getattr(self, kind) is not None:
                 return make(getattr(self, kind))
         return Joined(name, tuple(self.join or ()), self.between)
+
+    def _spelled(self, name: str, schema: Schema) -> tuple[str, ...]:
+        """The levels that case = "levels" writes values as."""
+        if self.case != "levels":
+            return ()
+        if name not in schema.names or schema.attribute(name).kind != "categorical":
+            raise PlanError(
+                f"derive.{name}: case = 'levels' needs levels of '{name}' in [schema].",
+                remedy="Give the derived column the name of an attribute that has levels.",
+            )
+        return schema.attribute(name).levels
 
     def _recoding(self, name: str, folder: Path) -> dict[str, str]:
         return self.to if self.to is not None else _from_file(name, self.to_file or "", folder)

@@ -14,6 +14,7 @@ from pathlib import Path
 from congenial.kinds.kind import Document
 from congenial.publication.check_words import expected_errors, half_width, show
 from congenial.publication.plan import Plan
+from congenial.publication.table_audit import audit_results
 from congenial.report.page import PageColumn, PageTable, table
 from congenial.report.page_screen import PageScreen, PageSection
 from congenial.report.render import page
@@ -46,6 +47,7 @@ class ReviewContent:
     releases: tuple[ReleaseInShort, ...]
     budget: Facts
     questions: tuple[str, ...]
+    attacks: Facts
     sections: tuple[PageSection, ...]
     identity: Facts
     text: str
@@ -69,6 +71,7 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
         tuple(_in_short(plan, one) for one in document["releases"]),
         (("Asks for", asked), ("Spent so far", budget["spent"]), ("Left then", left)),
         tuple(questions(plan, document)),
+        tuple((one.name, one.told) for one in audit_results(plan)),
         tuple(screen.sections),
         (("File", name), ("Digest", plan.digest), *plan.file_digests.items()),
         text,

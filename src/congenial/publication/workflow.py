@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from congenial.data.advance import Advance
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, MandateError, PlanError, StructureError
@@ -72,7 +73,13 @@ class PlanCheck:
         return "bounds valid for every value the exact figures may take"
 
 
-def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCheck:
+def check(
+    plan: Plan,
+    want: str | None = None,
+    *,
+    again: bool = False,
+    progress: Callable[[str], Any] = lambda _: None,
+) -> PlanCheck:
     """Structure, adjacency, sensitivity, guarantee and expected error, without the data.
 
     What was drawn already is named and not worked out, unless `again`.
@@ -80,10 +87,13 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
     ledger = open_ledger(plan, create=False)
     figures = exact_figures(plan, ledger)
     published = bool(plan.statements) and figures.values is not None
-    wish = None if want is None else _wish(want, plan)
+    wish = None if want is None else _wish(want, plan, progress)
     done = () if again or wish is not None else _made(plan, ledger)
     open_sections = [one for one in plan.release if one.name not in done]
-    rows = [of_section(one).check(plan, one, figures, wish) for one in open_sections]
+    rows = []
+    for at, one in enumerate(open_sections):
+        progress(Advance(f"working out '{one.name}'", at / len(open_sections)))
+        rows.append(of_section(one).check(plan, one, figures, wish))
     if wish is not None and not any(of_section(one.section).answers(one) for one in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows that.",
@@ -92,11 +102,11 @@ def check(plan: Plan, want: str | None = None, *, again: bool = False) -> PlanCh
     return PlanCheck(plan, figures, published, rows, ledger, done)
 
 
-def _wish(text: str, plan: Plan) -> Want:
+def _wish(text: str, plan: Plan, progress: Callable[[str], Any]) -> Want:
     """An accuracy that is asked for; a condition in it that cannot be read says so itself."""
     from congenial.report.accuracy import Want
 
-    wish = Want.parse(text)
+    wish = Want.parse(text, progress)
     if wish.condition:
         parse(wish.condition, plan.schema)
     return wish

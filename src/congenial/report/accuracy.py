@@ -7,15 +7,16 @@ cell depends on confidential counts and is therefore never computed here.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from congenial.data.advance import Advance
 from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, PlanError
 from congenial.privacy.numbers import LARGEST_PARAMETER
@@ -60,7 +61,7 @@ def cell_deviation(mechanism: Mechanism) -> float | None:
 
 def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> ErrorRow:
     schema = mechanism.adjacency.schema
-    sums = prod(len(axis.levels) for axis in schema.axes(margin))
+    sums = math.prod(len(axis.levels) for axis in schema.axes(margin))
     index = cell_index(schema, mechanism.description.table, margin)
     shown = np.broadcast_to(index, mechanism.shape)
     laws, _ = mechanism.different_error_laws(shown, sums)
@@ -82,7 +83,7 @@ def less_noise(mechanism: Mechanism) -> tuple[str, float] | None:
     from congenial.mechanisms.knorm import KNorm
 
     description = mechanism.description
-    if description.mechanism != Congenial.name or prod(mechanism.shape) > 25:
+    if description.mechanism != Congenial.name or math.prod(mechanism.shape) > 25:
         return None
     try:
         other = KNorm.calibrate(mechanism.guarantee, description.table)
@@ -103,9 +104,10 @@ class Want:
     condition: str
     within: float
     level: float
+    progress: Callable[[str], Any] = field(default=lambda _: None, compare=False, repr=False)
 
     @classmethod
-    def parse(cls, text: str) -> Want:
+    def parse(cls, text: str, progress: Callable[[str], Any] = lambda _: None) -> Want:
         """Read a wish; what it asks for is `total`, `margin('a', 'b')` or `count("condition")`."""
         match = re.fullmatch(
             r"\s*(?P<what>total(?:\(\))?|margin\((?P<names>[^()]*)\)|count\((?P<quote>['\"])"
@@ -128,7 +130,8 @@ class Want:
             margin = tuple(part.strip().strip("'\"") for part in names.split(",") if part.strip())
         elif match["condition"] is None:
             margin = ()
-        return cls(text, margin, match["condition"] or "", float(match["within"]), level)
+        within = float(match["within"])
+        return cls(text, margin, match["condition"] or "", within, level, progress)
 
     def error(self, mechanism: Mechanism) -> float:
         """The half-width that holds at the wanted level, for the worst sum asked about."""
@@ -145,6 +148,9 @@ def smallest(want: Want, build: Callable[[Fraction], Mechanism]) -> Fraction:
     Zero when what is asked about is published exactly.
     """
     return least(want, lambda parameter: want.error(build(parameter)))
+
+
+CLOSE = Fraction(1, 2000)  # how near, in proportion, the least parameter is looked for
 
 
 def least(want: Want, error: Callable[[Fraction], float]) -> Fraction:
@@ -164,7 +170,9 @@ def least(want: Want, error: Callable[[Fraction], float]) -> Fraction:
     low = high / 2
     while low > Fraction(1, 1000) and error(low) <= want.within:
         low, high = low / 2, low
-    while (high - low) / high > Fraction(1, 2000):
+    while (high - low) / high > CLOSE:
+        done = math.log(float((high - low) / high)) / math.log(CLOSE)
+        want.progress(Advance("looking for the least budget", done))
         middle = (low + high) / 2
         if error(middle) <= want.within:
             high = middle

@@ -63,14 +63,14 @@ def _hues(spec: dict[str, Any], points: Points) -> dict[str, Any]:
 def violins(spec: dict[str, Any], points: Points) -> Any:
     """Mirrored densities: column y the value, `low` its density, one violin for each x (and `by`).
 
-    Each violin is as wide as its room; violins of several colours at one x overlap.
+    Each violin is as wide as its room; violins of several colours at one x stand side by side.
     """
     alt = pictures.altair()
-    names, largest = seen(points, "x"), _largest(points)
+    names, largest, places = seen(points, "x"), _largest(points), _places(points)
     drawn = [
         {
-            "x": names.index(p["x"]) - HALF * p["low"] / largest[_key(p)],
-            "x2": names.index(p["x"]) + HALF * p["low"] / largest[_key(p)],
+            "x": places[_key(p)][0] - places[_key(p)][1] * p["low"] / largest[_key(p)],
+            "x2": places[_key(p)][0] + places[_key(p)][1] * p["low"] / largest[_key(p)],
             "y": p["y"],
             "of": str(_key(p)),
             **{k: p[k] for k in ("by", "facet") if k in p},
@@ -100,6 +100,18 @@ def violins(spec: dict[str, Any], points: Points) -> Any:
 
 def _key(point: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(point.get(k) for k in ("facet", "x", "by"))
+
+
+def _places(points: Points) -> dict[tuple[Any, ...], tuple[float, float]]:
+    """Centre and half the width of each violin: those of one x share its room."""
+    names, beside = seen(points, "x"), dict[tuple[Any, ...], list[Any]]()
+    for key in dict.fromkeys(_key(p) for p in points):
+        beside.setdefault(key[:2], []).append(key)
+    return {
+        key: (names.index(x) + HALF * ((2 * at + 1) / len(keys) - 1), HALF / len(keys))
+        for (_, x), keys in beside.items()
+        for at, key in enumerate(keys)
+    }
 
 
 def _largest(points: Points) -> dict[tuple[Any, ...], float]:

@@ -5,7 +5,9 @@ Everything on the page is public: what was measured, and the records made of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
+from typing import Any
 
 from congenial.privacy.numbers import number
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
@@ -14,7 +16,7 @@ from congenial.synthesis.from_tables.records_from_tables_release import (
     MEASUREMENTS,
     TableRecordsRelease,
 )
-from congenial.synthesis.records_from_models_release import DICTIONARY, dictionary_rows
+from congenial.synthesis.records_from_models_release import DICTIONARY
 
 
 def render(release: TableRecordsRelease, promise: str) -> str:
@@ -24,6 +26,7 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         release.guarantee,
         ("Per replaced record, all tables", _per_record(release)),
         ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
+        *_cuts(law),
         ("Numerics", "none to add: choices and noise are drawn exactly"),
     )
     return release_page(
@@ -37,6 +40,15 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         moved=counted(release.moved, "record"),
         columns=_columns(release),
     )
+
+
+def _cuts(law: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What drawing the bins of columns costs, where some were drawn."""
+    if "quantile_steps" not in law:
+        return []
+    steps, columns = law["quantile_steps"], ", ".join(law["quantiles"])
+    told = f"{steps} steps with epsilon = {law['quantile_epsilon']} each"
+    return [(f"Private quantiles of {columns}, per record", told)]
 
 
 def _per_record(release: TableRecordsRelease) -> str:
@@ -79,7 +91,7 @@ def _pairs(release: TableRecordsRelease) -> PageTable:
 
 
 def _columns(release: TableRecordsRelease) -> PageTable:
-    rows = dictionary_rows(release.schema, release.names)
+    rows = release.dictionary_rows
     columns = [
         PageColumn(title) for title in ("column", "type", "level", "from", "below", "written")
     ]

@@ -32,7 +32,7 @@ def render(release: TablesRelease, promise: str) -> str:
         level=f"{FILE_LEVEL:.0%}",
         tables=[
             (
-                said(names),
+                table_words(release.schema, names),
                 release.counts[at] is not None,
                 _values(release, at),
                 _maps(release, at),
@@ -46,9 +46,9 @@ def render(release: TablesRelease, promise: str) -> str:
 MOST_ROWS = 40  # cells of a table that are drawn
 
 
-def said(names: tuple[str, ...]) -> str:
-    """A table in words."""
-    return " × ".join(names) if names else "total"
+def table_words(schema: Schema, names: Sequence[str]) -> str:
+    """A table in words: the labels of its columns, or their names where they have none."""
+    return " × ".join(map(schema.shown, names)) or "total"
 
 
 def _design(release: TablesRelease) -> Facts:
@@ -97,7 +97,7 @@ def measured_tables(
 
 def _worst(release: TablesRelease) -> list[tuple[str, float]]:
     return [
-        (said(names), float(np.max(one, initial=0.0)))
+        (table_words(release.schema, names), float(np.max(one, initial=0.0)))
         for names, one in zip(release.tables, release.deviations, strict=True)
     ]
 
@@ -117,8 +117,8 @@ def _values(release: TablesRelease, at: int) -> Picture | None:
     marked = " Hollow diamonds are exact: published figures tell them." if exact.any() else ""
     return Picture(
         interval_rows(rows),
-        f"Values of {said(release.tables[at])} with {FILE_LEVEL:.0%} intervals, {len(rows)} cells; "
-        "the numbers are in the table below.",
+        f"Values of {table_words(release.schema, release.tables[at])} with {FILE_LEVEL:.0%} "
+        f"intervals, {len(rows)} cells; the numbers are in the table below.",
         f"People: points are {what}, bars {FILE_LEVEL:.0%} intervals.{marked} The axis need not "
         "start at zero.",
     )

@@ -225,7 +225,7 @@ def _parameters(release: Release) -> Facts:
 def _arithmetic(release: Release) -> str:
     """From the parameters of l1 noise to the promise, one product for each level of sums."""
     description, adjacency = release.description, release.adjacency
-    products, total = [], Fraction(0)
+    products, total, who = [], Fraction(0), f"per {adjacency.unit_noun}"
     for names, eps in description.terms:
         most = adjacency.l1(names).value
         what = "cell" if names == release.table else f"sum by {', '.join(names) or 'nothing'}"
@@ -236,11 +236,11 @@ def _arithmetic(release: Release) -> str:
         price = release.mechanism.price  # type: ignore[attr-defined]
         spent = number(total + price.value)
         what = description.signs_and_bounds
-        return f"{words}, plus {number(price.value)} for {what} = {spent} per person"
+        return f"{words}, plus {number(price.value)} for {what} = {spent} {who}"
     together = adjacency.joint_l1(description.terms).value
     if together < total:
-        return f"{words} at most; no pair differs that much at once: {number(together)} per person"
-    return f"{words} per person"
+        return f"{words} at most; no pair differs that much at once: {number(together)} {who}"
+    return f"{words} {who}"
 
 
 # ---- the promise -----------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def _promise(release: Release) -> dict[str, Any]:
         ("Universe: which datasets", guarantee.universe.words),
         ("Adjacency: which pairs", f"{adjacency.words} ({adjacency.metric})"),
         ("Trade-off: how alike", guarantee.likelihood_clause()),
-        ("Parameters", f"{_loss_words(release)} per person"),
+        ("Parameters", f"{_loss_words(release)} per {adjacency.unit_noun}"),
     ]
     return {
         "belief": belief_words(guarantee),

@@ -6,9 +6,15 @@ import numpy as np
 
 from congenial.mechanisms.parted_steps import LEVEL, part_folder
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
-from congenial.report.page import PageTable
+from congenial.report.page import PageTable, Picture
 from congenial.report.release_page import Facts, release_page
-from congenial.report.several_tables_report import measured_tables, said, table_rows, worst_errors
+from congenial.report.several_tables_report import (
+    measured_tables,
+    table_rows,
+    table_words,
+    worst_errors,
+)
+from congenial.tables.intervals import ends
 
 
 def render(release: PartedRelease, promise: str) -> str:
@@ -24,7 +30,14 @@ def render(release: PartedRelease, promise: str) -> str:
         cut=release.description.parts,
         many=len(release.parts.labels),
         folders=[part_folder(release.tables, at) for at in sorted(release.worst)],
-        tables=[(said(release.tables[at]), _table(release, at)) for at in sorted(release.upper)],
+        tables=[
+            (
+                table_words(release.schema, release.tables[at]),
+                _maps(release, at),
+                _table(release, at),
+            )
+            for at in sorted(release.upper)
+        ],
     )
 
 
@@ -41,12 +54,27 @@ def _design(release: PartedRelease) -> Facts:
 def _worst(release: PartedRelease) -> list[tuple[str, float]]:
     above = {at: float(np.max(one["sd"], initial=0.0)) for at, one in release.upper.items()}
     told = above | dict(release.worst)
-    return [(said(names), told[at]) for at, names in enumerate(release.tables)]
+    words = (table_words(release.schema, names) for names in release.tables)
+    return [(one, told[at]) for at, one in enumerate(words)]
 
 
 def _files(release: PartedRelease) -> list[str]:
-    ends = ("/" if at in release.worst else ".csv" for at in range(len(release.tables)))
-    return [f"{part_folder(release.tables, at)}{end}" for at, end in enumerate(ends)]
+    marks = ("/" if at in release.worst else ".csv" for at in range(len(release.tables)))
+    return [f"{part_folder(release.tables, at)}{mark}" for at, mark in enumerate(marks)]
+
+
+def _maps(release: PartedRelease, at: int) -> tuple[Picture, ...]:
+    """Maps of a table above the parts, where the plan names outlines of its areas."""
+    if release.schema.about.map is None:
+        return ()
+    from congenial.report.map_section import maps_of
+
+    columns = release.upper[at]
+    counts, exact = columns["count"], columns["sd"] == 0
+    values = columns["estimate"] if counts is None else counts
+    low, high = ends(columns["estimate"], columns["sd"], LEVEL)
+    limits = np.where(exact, values, low), np.where(exact, values, high)
+    return maps_of(release.schema, release.tables[at], values, *limits, f"{LEVEL:.0%}")
 
 
 def _table(release: PartedRelease, at: int) -> PageTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ import numpy as np
 from congenial.data.arguments import WHOLE, expect
 from congenial.data.attribute import Attribute
 from congenial.data.csv_text import rows_csv, table_csv
-from congenial.data.engines.checked_parquet import Expected
+from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.rational import written
 from congenial.data.records import codes
 from congenial.data.schema import Schema
@@ -25,9 +24,11 @@ from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.synthesis.columns import shown
 from congenial.synthesis.combine import Combined, Rule, combine
 from congenial.synthesis.models.level_columns import values_within
-from congenial.synthesis.record_model import Ints
+from congenial.synthesis.record_model import Floats, Ints
 
 DICTIONARY = "dictionary.csv"
+UNIFORM = "a value uniform in the interval"
+Values = Callable[[Attribute, Ints, np.random.Generator], Floats]
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class SyntheticRelease(RecordCopies):
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle: each copy as Parquet and CSV, and the data dictionary."""
-        files = {DICTIONARY: dictionary(self.schema, self.copies[0].column_names)}
+        rows = dictionary_rows(self.schema, self.copies[0].column_names)
+        files = {DICTIONARY: dictionary(rows, self.schema)}
         for at, table in enumerate(self.copies, start=1):
             files[f"synthetic-{at}.parquet"] = as_parquet(table)
             files[f"synthetic-{at}.csv"] = table_csv(table)
@@ -213,16 +215,18 @@ def records_table(
     names: Sequence[str],
     codes: Mapping[str, Ints],
     generator: np.random.Generator,
+    values: Values = values_within,
 ) -> Any:
     """Level numbers as an Arrow table in the schema's types.
 
-    Categories are text, whole numbers int64, other numbers float64. A value of a bin is uniform in
-    it (its end, where it is open); a level without a number is null.
+    Categories are text, whole numbers int64, other numbers float64. `values` writes the numbers of
+    levels: by default uniform in a bin (its end, where it is open). A level without a number is
+    null.
     """
     import pyarrow as pa
 
-    columns = {name: _column(schema.attribute(name), codes[name], generator) for name in names}
-    return pa.table(columns)
+    each = {name: (schema.attribute(name), codes[name]) for name in names}
+    return pa.table({name: _column(*one, generator, values) for name, one in each.items()})
 
 
 def expected_copy(file: str, schema: Schema, names: Sequence[str], records: int | None) -> Expected:
@@ -246,36 +250,43 @@ def _arrow_type(attribute: Attribute) -> Any:
     return pa.int64() if attribute.whole else pa.float64()
 
 
-def _column(attribute: Attribute, codes: Ints, generator: np.random.Generator) -> Any:
+def _column(
+    attribute: Attribute, codes: Ints, generator: np.random.Generator, values: Values
+) -> Any:
     import pyarrow as pa
 
     if attribute.kind == "categorical":
         labels = np.asarray(attribute.levels, dtype=object)
         return pa.array(labels[codes], type=pa.string())
-    values = values_within(attribute, codes, generator)
-    missing = np.isnan(values)
-    return pa.array(np.where(missing, 0, values), mask=missing).cast(_arrow_type(attribute))
+    found = values(attribute, codes, generator)
+    missing = np.isnan(found)
+    return pa.array(np.where(missing, 0, found), mask=missing).cast(_arrow_type(attribute))
 
 
-def as_parquet(table: Any) -> bytes:
-    """An Arrow table as the bytes of a Parquet file."""
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
-
-
-def dictionary(schema: Schema, names: Sequence[str]) -> bytes:
-    """The data dictionary as CSV: one row per level, its type, interval and how it is written."""
+def dictionary(rows: Sequence[Sequence[str]], schema: Schema) -> bytes:
+    """The data dictionary as CSV: one row per level, its type, interval and how it is written; what
+    readers call it, where the schema has labels.
+    """
     header = ["column", "type", "level", "from", "below", "written_as"]
-    return rows_csv([header, *dictionary_rows(schema, names)]).encode()
+    labels = {a.name: a.labels for a in schema.attributes if a.labels}
+    words = [labels.get(column, {}).get(level, level) for column, _, level, *_ in rows]
+    if any(row[2] != word for row, word in zip(rows, words, strict=True)):
+        header.append("label")
+        rows = [[*row, word] for row, word in zip(rows, words, strict=True)]
+    return rows_csv([header, *rows]).encode()
 
 
-def dictionary_rows(schema: Schema, names: Sequence[str]) -> list[list[str]]:
-    """The rows of the data dictionary."""
+def dictionary_rows(
+    schema: Schema,
+    names: Sequence[str],
+    inside: str = UNIFORM,
+    beyond: Mapping[tuple[str, str], str] | None = None,
+) -> list[list[str]]:
+    """The rows of the data dictionary: `inside` is how a value of a bin is written, `beyond` how
+    one of an open level is, by column and "top" or "bottom", where that is not its end.
+    """
     return [
-        [name, type_of(attribute), level, *_meaning(attribute, at)]
+        [name, type_of(attribute), level, *_meaning(attribute, at, inside, beyond or {})]
         for name in names
         for attribute in (schema.attribute(name),)
         for at, level in enumerate(attribute.levels)
@@ -289,7 +300,9 @@ def type_of(attribute: Attribute) -> str:
     return "whole number" if attribute.whole else "number"
 
 
-def _meaning(attribute: Attribute, at: int) -> tuple[str, str, str]:
+def _meaning(
+    attribute: Attribute, at: int, inside: str, beyond: Mapping[tuple[str, str], str]
+) -> tuple[str, str, str]:
     """From, below, and how a record of this level is written."""
     if attribute.kind == "categorical":
         return "", "", "its label"
@@ -298,8 +311,10 @@ def _meaning(attribute: Attribute, at: int) -> tuple[str, str, str]:
     low, high = attribute.intervals[at]
     first, below = ("" if end is None else written(end) for end in (low, high))
     if low is None:
-        return first, below, "the last number below the end of the interval"
+        last = "the last number below the end of the interval"
+        return first, below, beyond.get((attribute.name, "bottom"), last)
     if high is None:
-        return first, below, "the finite end of the interval"
+        end = "the finite end of the interval"
+        return first, below, beyond.get((attribute.name, "top"), end)
     alone = attribute.kind == "integers" or (attribute.whole and high - low == 1)
-    return first, below, "its value" if alone else "a value uniform in the interval"
+    return first, below, "its value" if alone else inside

@@ -16,6 +16,7 @@ import pytest
 from congenial import AddRemove, Invariants, Schema, SemiAdjacent, Table, margin, total
 from congenial.errors import GuaranteeError
 from congenial.synthesis.from_tables import maximum_entropy, records_run
+from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.table_records import TableRecords
 from tests.synthesis.from_tables.enumerated_procedure import Procedure
 
@@ -127,7 +128,10 @@ def test_pairs_by_coarser_names_stay_below_the_promise(
     schema = Schema.from_dict({**THREE.to_dict(), "y": y})
     figures = Invariants(schema, (total(by="x"),), (np.array([1, 2]),))
     made = TableRecords.calibrate(
-        SemiAdjacent(figures), ("x", "y"), epsilon=Fraction(10), coarse={"y": "half"}
+        SemiAdjacent(figures),
+        ("x", "y"),
+        epsilon=Fraction(10),
+        rules=ColumnRules.of(coarse={"y": "half"}),
     )
     assert set(made.scales) == {("y",), ("x", "half")}
     databases = [Table(schema, schema.names, one.counts) for one in (NOBODY_MOVED, BOTH_MOVED)]

@@ -240,3 +240,12 @@ class _Compact:
         if many > self.end - self.at:
             raise IndexError
         self.at += many
+
+
+def as_parquet(table: Any) -> bytes:
+    """An Arrow table as the bytes of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()

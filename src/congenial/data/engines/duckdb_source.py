@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import glob
 import gzip
+import os
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
+from congenial.data.advance import bytes_read, watching
 from congenial.data.engines.transcoding import in_utf_8
 from congenial.data.file_format import UTF_8, FileFormat
 from congenial.data.source import Source, check_columns, guarded, one_kind, read_header
@@ -33,7 +36,7 @@ _KINDS: dict[str, ColumnKind] = {
     **dict.fromkeys(("date", "time", "timestamp"), "date"),
 }
 _VIEW = "congenial_source"
-_COPY_MEMORY = "1GB"  # that a query into files may take before it spills
+_MEMORY, _MEMORY_OF_A_THREAD = 1_000, 125  # MB that a query may take before it spills, at least
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class DuckDBSource(Source):
     connection: duckdb.DuckDBPyConnection | None = None
     # The files behind the relation, where they are Parquet and can be counted without SQL.
     parquet: tuple[Path, ...] = ()
+    size: int = 0  # bytes of the files that are read, where they are files
 
     dialect: ClassVar[Dialect] = DUCKDB
     name: str = DUCKDB.identifier(_VIEW)
@@ -55,14 +59,35 @@ class DuckDBSource(Source):
 
         return self._guarded(query)
 
+    def spill(self) -> None:
+        """As in `Source`, where the connection is ours; its private folder takes what is spilt."""
+        if self.connection is not None:
+            room = max(_MEMORY, _MEMORY_OF_A_THREAD * (os.cpu_count() or 1))
+            self.connection.execute(f"SET memory_limit = '{room}MB'")
+
+    def watched(self, tell: Callable[[float], Any]) -> AbstractContextManager[None]:
+        """As in `Source`, for files: by the bytes that this process has read since.
+
+        DuckDB itself is not asked: its answer may wait for the query, and the query for Python.
+        """
+        before = bytes_read()
+        if not self.size or before is None:
+            return nullcontext()
+
+        def look() -> float | None:
+            now = bytes_read()
+            return None if now is None else (now - before) / self.size % 1  # some read it twice
+
+        return watching(look, tell)
+
     def copy(self, query: Callable[[str], str], beside: Any, folder: Path, by: str) -> None:
         """As in `Source`, spilling to a private folder beyond some memory where the connection is
         ours.
         """
         import pyarrow.parquet as pq
 
+        self.spill()
         if self.connection is not None:
-            self.connection.execute(f"SET memory_limit = '{_COPY_MEMORY}'")
             self.connection.execute("SET preserve_insertion_order = false")
         file = folder.with_name(f"{folder.name}-beside.parquet")
         pq.write_table(beside, file)
@@ -243,6 +268,7 @@ def open_files(
         from congenial.data.engines.excel_sheet import read_sheets
 
         opened = _from_arrow(read_sheets(files, columns, file_format.sheet), columns)
+        opened = _without_blank_rows(opened, columns) if file_format.skip_blank_rows else opened
         return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
     connection = _connect()
     if kind == "csv" and (file_format.transcodes or even_line_ends):
@@ -260,10 +286,14 @@ def open_files(
         f"{path.name!r} cannot be read as {kind}.",
         "Check that every file is complete and of the kind its name says.",
     )
-    opened = replace(_from_relation(relation, columns), connection=connection)
+    size = sum(file.stat().st_size for file in files)
+    opened = replace(_from_relation(relation, columns), connection=connection, size=size)
+    if file_format.skip_blank_rows:
+        opened = _without_blank_rows(opened, columns)
     if kind == "csv":
         return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
-    return replace(opened, parquet=tuple(files))
+    # what is filtered is counted by SQL
+    return opened if file_format.skip_blank_rows else replace(opened, parquet=tuple(files))
 
 
 def files_at(path: Path) -> list[Path]:
@@ -282,6 +312,11 @@ def files_at(path: Path) -> list[Path]:
             remedy="Give one flat folder, or a pyarrow dataset.",
         )
     return inside
+
+
+def _without_blank_rows(opened: DuckDBSource, columns: Sequence[str]) -> DuckDBSource:
+    listed = " OR ".join(f"{DUCKDB.identifier(column)} IS NOT NULL" for column in columns)
+    return replace(opened, relation=opened.relation.filter(listed))
 
 
 def _csv_query(

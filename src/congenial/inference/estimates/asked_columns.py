@@ -1,7 +1,8 @@
 """Which columns a question is about, and which measured table of a release of records answers it.
 
 Records from tables have no one table of all their columns: each measured table has a law of its
-own, and an estimate comes from one that shows all columns of the question.
+own. An estimate comes from one that shows all columns of the question, combined with the measured
+tables that are sums of it: a pair of columns with each of them alone.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ def asked_columns(question: Question, schema: Schema) -> set[str]:
     for node in _leaves(question.expression):
         conditions += [getattr(node, one, "") for one in ("condition", "part", "whole")]
         names += [one for one in (getattr(node, "name", ""), getattr(node, "over", "")) if one]
+    return named_columns(names, conditions, schema)
+
+
+def named_columns(names: Sequence[str], conditions: Sequence[str], schema: Schema) -> set[str]:
+    """The attributes that names of axes and conditions are about."""
     told = [parse(one, schema).bases for one in conditions if one]
     return {schema.axis(name).base for name in names} | {base for bases in told for base in bases}
 
@@ -52,8 +58,9 @@ def has_parts(releases: Sequence[Any]) -> bool:
 
 
 def answering(releases: Sequence[Any], what: Any) -> list[list[Any]]:
-    """Releases in which a measured table stands for each release of records: the least noise first;
-    further lists have other tables that show the columns, for questions that the first cuts.
+    """Releases in which measured tables stand for each release of records: the least noise first;
+    further lists have other tables that show the columns, for questions that the first cuts. One
+    release alone is answered from tables that combine.
     """
     if callable(what):
         raise InferenceError(
@@ -62,17 +69,29 @@ def answering(releases: Sequence[Any], what: Any) -> list[list[Any]]:
         )
     question = parse_question(what)
     each = [_tables(one, question) for one in releases]
+    if len(releases) == 1:
+        alone = [[one] for one in each[0]]
+        return [*_with_sums(releases[0], each[0]), *alone]
     return [[told[min(at, len(told) - 1)] for told in each] for at in range(max(map(len, each)))]
 
 
 def _tables(release: Any, question: Question) -> list[Any]:
     if not callable(getattr(release, "tables_about", None)):
         return [release]
-    columns = asked_columns(question, release.schema)
+    return tables_showing(release, asked_columns(question, release.schema), question.text)
+
+
+def _with_sums(release: Any, tables: Sequence[Any]) -> list[list[Any]]:
+    """Each table with the measured tables that are sums of it, where there are some."""
+    return [[one, *sums] for one in tables if (sums := release.sums_of(one))]
+
+
+def tables_showing(release: Any, columns: set[str], text: str) -> list[Any]:
+    """The measured tables of a release of records that show these columns; refused without one."""
     found = release.tables_about(columns)
     if not found:
         raise InferenceError(
-            f"'{question.text}': no table of '{release.name}' was measured that shows "
+            f"'{text}': no table of '{release.name}' was measured that shows "
             f"{', '.join(sorted(columns))} together; what the records imply has no interval.",
             remedy="Ask about columns that were measured together: see release.measured.",
         )

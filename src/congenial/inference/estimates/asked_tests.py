@@ -10,6 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from congenial.errors import InferenceError
+from congenial.inference.estimates.asked_columns import (
+    first_answer,
+    has_parts,
+    named_columns,
+    tables_showing,
+)
 from congenial.inference.estimates.expression_tokens import Tokens
 from congenial.inference.estimates.table_tests import (
     TableTest,
@@ -25,15 +31,25 @@ EXAMPLE_TEST = (
 
 
 def carry_out_test(release: Any, text: str) -> TableTest:
-    """Carry out the test that a text asks for."""
+    """Carry out the test that a text asks for; of records, on the measured table with the least
+    noise that shows its columns.
+    """
     tokens = Tokens(text, EXAMPLE_TEST)
     name = tokens.need("independent, equal or trend", "word", *_TESTS).value.lower()
     tokens.need("'('", "symbol", "(")
-    arguments = _TESTS[name][1](tokens)
+    test, read, kinds = _TESTS[name]
+    arguments = read(tokens)
     tokens.need("')'", "symbol", ")")
     if tokens.peek().kind != "end":
         tokens.fail("the end")
-    found: TableTest = _TESTS[name][0](release, *arguments)
+    tables = [release]
+    if has_parts([release]):
+        told = [*zip(kinds, arguments, strict=True)]
+        names = [one for kind, one in told if kind == "name"]
+        conditions = [one for kind, one in told if kind == "condition"]
+        columns = named_columns(names, conditions, release.schema)
+        tables = tables_showing(release, columns, text)
+    found: TableTest = first_answer([[one] for one in tables], lambda one: test(*one, *arguments))
     return found
 
 
@@ -59,8 +75,8 @@ def _along(tokens: Tokens) -> tuple[str, ...]:
     return condition, tokens.name("an ordered attribute"), tokens.among()
 
 
-_TESTS: dict[str, tuple[Any, Any]] = {
-    "independent": (independence_test, _two_names),
-    "equal": (equality_test, _two_groups),
-    "trend": (trend_test, _along),
+_TESTS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {  # and what its arguments are
+    "independent": (independence_test, _two_names, ("name", "name", "condition")),
+    "equal": (equality_test, _two_groups, ("name", "condition", "condition")),
+    "trend": (trend_test, _along, ("condition", "name", "condition")),
 }

@@ -7,6 +7,8 @@ sparse matrices with one row for each combination and one column for each cell, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -112,6 +114,36 @@ class CellEstimates(Protocol):
 
     def laws(self, weights: Weights) -> list[ScaledLaw | None]:
         """The law of the error of each combination, where it is tabulated."""
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentTables(ABC):
+    """Several tables whose errors are independent: every table has its own stream of draws."""
+
+    tables: tuple[CellEstimates, ...]
+
+    @abstractmethod
+    def of_tables(self, weights: Weights) -> Iterable[tuple[CellEstimates, Weights]]:
+        """For each table, the weights with which its cells enter linear combinations."""
+
+    def errors(self, weights: Weights, stream: int = 0) -> Floats:
+        """Sums of the tables' errors."""
+        first, found = stream * len(self.tables), np.zeros(1)
+        for i, (table, part) in enumerate(self.of_tables(weights)):
+            found = found + table.errors(part, first + i)
+        return found
+
+    def covariance(self, weights: Weights) -> Floats:
+        """Covariances of independent errors add up."""
+        found = np.zeros(1)
+        for table, part in self.of_tables(weights):
+            found = found + table.covariance(part)
+        return found
+
+    def known(self, weights: Weights) -> NDArray[np.bool_]:
+        """Combinations into which no table's noise enters."""
+        each = [table.known(part) for table, part in self.of_tables(weights)]
+        return np.asarray(np.all(each, axis=0))
 
 
 def cell_estimates(release: Any) -> CellEstimates:

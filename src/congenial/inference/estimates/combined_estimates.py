@@ -12,18 +12,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
-from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, ScaledLaw, Weights
+from congenial.inference.estimates.cell_estimates import (
+    CellEstimates,
+    Floats,
+    IndependentTables,
+    ScaledLaw,
+    Weights,
+)
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
@@ -44,10 +48,9 @@ def combined(tables: Sequence[CellEstimates], same_population: bool = False) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class CombinedEstimates:
+class CombinedEstimates(IndependentTables):
     """`CellEstimates` from several tables; the cells are those of the finest."""
 
-    tables: tuple[CellEstimates, ...]
     precisions: tuple[float, ...] | None = None  # of each table; from its errors if not given
 
     def __post_init__(self) -> None:
@@ -123,7 +126,7 @@ class CombinedEstimates:
 
     # ---- errors ------------------------------------------------------------------------------
 
-    def _of_tables(self, weights: Weights) -> Iterator[tuple[CellEstimates, Weights]]:
+    def of_tables(self, weights: Weights) -> Iterator[tuple[CellEstimates, Weights]]:
         """For each table, the weights with which its values enter linear combinations."""
         measured = self._measurements
         dense = np.asarray(weights.todense(), dtype=float).reshape(-1, *_shape(self.finest))
@@ -147,25 +150,6 @@ class CombinedEstimates:
         rest = tuple(1 + at for at in range(rows.ndim - 1) if at not in places)
         kept = sorted(places)
         return np.squeeze(rows, rest).transpose([0, *(1 + kept.index(at) for at in places)])
-
-    def errors(self, weights: Weights, stream: int = 0) -> Floats:
-        """Sums of the tables' errors, each with its own stream."""
-        first, found = stream * len(self.tables), np.zeros(1)
-        for i, (table, part) in enumerate(self._of_tables(weights)):
-            found = found + table.errors(part, first + i)
-        return found
-
-    def covariance(self, weights: Weights) -> Floats:
-        """Covariances of independent errors add up."""
-        found: Any = 0.0
-        for table, part in self._of_tables(weights):
-            found = found + table.covariance(part)
-        return np.asarray(found)
-
-    def known(self, weights: Weights) -> NDArray[np.bool_]:
-        """Combinations into which no table's noise enters."""
-        each = [table.known(part) for table, part in self._of_tables(weights)]
-        return np.asarray(np.all(each, axis=0))
 
     def laws(self, weights: Weights) -> list[ScaledLaw | None]:
         """None: sums of several tables' noise are simulated."""

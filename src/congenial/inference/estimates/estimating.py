@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.arguments import NUMBER, PATH, expect
+from congenial.data.arguments import PATH, expect
 from congenial.errors import InferenceError
 from congenial.inference.estimates.answers import Estimate, EstimateTable
 from congenial.inference.estimates.arithmetic import refuse_all_unbounded
@@ -25,6 +25,7 @@ from congenial.inference.estimates.outside_file import Outside
 from congenial.inference.estimates.quantities import Quantity
 from congenial.inference.estimates.resolve import CellGroups, resolve
 from congenial.inference.estimates.side_by_side import SideBySide
+from congenial.mechanisms.released import check_level
 
 What = str | Callable[[Any], Any]
 Asked = tuple[str, Quantity, list[dict[str, str]]]
@@ -54,7 +55,7 @@ def estimate(
     >>> bool(share.low < 205 / 455 < share.high), share.method
     (True, "Fieller's, with the simulated law of the noise")
     """
-    _check_level(level)
+    check_level(level)
     given = list(releases) if isinstance(releases, list | tuple) else [releases]
     if has_parts(given):
         asked_alone = {"jointly": jointly, "outside": outside, "same_population": same_population}
@@ -74,7 +75,11 @@ def estimate(
 def _from_parts(
     releases: list[Any], listed: list[What], level: float, options: dict[str, Any]
 ) -> EstimateTable:
-    """Every question from the measured table that answers it best."""
+    """Every question from the measured tables that answer it best; those of one release of records
+    are of one population.
+    """
+    if len(releases) == 1:
+        options = options | {"same_population": True}
     if options["jointly"] and len(listed) > 1:
         raise InferenceError(
             "intervals of several questions about records come from tables with laws of their own.",
@@ -87,12 +92,6 @@ def _from_parts(
         for one in listed
     ]
     return EstimateTable(tuple(row for each in found for row in each))
-
-
-def _check_level(level: Any) -> None:
-    expect(level, NUMBER, "the level", "Use 0.9 or 0.95.", InferenceError)
-    if not 0 < level < 1:
-        raise InferenceError(f"level {level} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
 
 
 def _outside(file: Any) -> Outside:

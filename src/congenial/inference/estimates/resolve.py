@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.attribute import Attribute
+from congenial.data.schema import Schema
 from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, InferenceError
 from congenial.inference.estimates.cell_estimates import CellEstimates, Weights
@@ -30,6 +31,7 @@ from congenial.inference.estimates.indices import index_quantity
 from congenial.inference.estimates.ordered_quantiles import OrderedQuantile
 from congenial.inference.estimates.outside_file import Outside
 from congenial.inference.estimates.quantities import CellSums, Quantity, Ratio, combine
+from congenial.mechanisms.cell_labels import words_name
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ class CellGroups:
 
     @cached_property
     def labels(self) -> list[dict[str, str]]:
-        """The levels of each group."""
-        axes = self.table.schema.axes(self.by)
+        """The levels of each group, and beside codes what readers call them."""
+        schema = self.table.schema
+        axes = schema.axes(self.by)
+        named = [_named_levels(schema, axis.name) for axis in axes]
         shape = tuple(axis.size for axis in axes)
         return [
-            {axis.name: axis.levels[i] for axis, i in zip(axes, index, strict=True)}
+            {name: levels[i] for each, i in zip(named, index, strict=True) for name, levels in each}
             for index in np.ndindex(*shape)
         ]
 
@@ -177,3 +181,10 @@ def ordered(name: str, groups: CellGroups) -> Attribute:
             remedy=f"Ask for {' or '.join(numbered)}." if numbered else "Ask for shares instead.",
         )
     return attribute
+
+
+def _named_levels(schema: Schema, name: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The levels of an axis by the column they stand in; a second one for their labels, if any."""
+    levels, shown = schema.axis(name).levels, schema.shown_levels(name)
+    words = [] if shown == levels else [(words_name(schema, name), shown)]
+    return [(name, levels), *words]

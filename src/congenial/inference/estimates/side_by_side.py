@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
-from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, ScaledLaw, Weights
+from congenial.inference.estimates.cell_estimates import (
+    CellEstimates,
+    Floats,
+    IndependentTables,
+    ScaledLaw,
+    Weights,
+)
 
 
 @dataclass(frozen=True, eq=False)
-class SideBySide:
+class SideBySide(IndependentTables):
     """`CellEstimates` of several tables, the cells of one after those of the other."""
-
-    tables: tuple[CellEstimates, ...]
 
     @property
     def name(self) -> str:
@@ -52,33 +54,14 @@ class SideBySide:
         """Where each table's cells begin; at the end, how many cells there are."""
         return [0, *np.cumsum([one.cells.size for one in self.tables]).tolist()]
 
-    def _apart(self, weights: Weights) -> Sequence[tuple[CellEstimates, Weights]]:
+    def of_tables(self, weights: Weights) -> Sequence[tuple[CellEstimates, Weights]]:
+        """For each table, the columns of its cells."""
         slices = [weights[:, start:stop] for start, stop in pairwise(self.starts)]
         return list(zip(self.tables, slices, strict=True))
 
-    def errors(self, weights: Weights, stream: int = 0) -> Floats:
-        """Sums of independent errors: every table has its own stream."""
-        first = stream * len(self.tables)
-        found: Any = 0.0
-        for i, (table, part) in enumerate(self._apart(weights)):
-            found = found + table.errors(part, first + i)
-        return np.asarray(found)
-
-    def covariance(self, weights: Weights) -> Floats:
-        """Covariances of independent errors add up."""
-        found: Any = 0.0
-        for table, part in self._apart(weights):
-            found = found + table.covariance(part)
-        return np.asarray(found)
-
-    def known(self, weights: Weights) -> NDArray[np.bool_]:
-        """What is known in every table."""
-        found = [table.known(part) for table, part in self._apart(weights)]
-        return np.asarray(np.all(found, axis=0))
-
     def laws(self, weights: Weights) -> list[ScaledLaw | None]:
         """Laws of sums of one table; differences between tables are simulated."""
-        parts = self._apart(weights)
+        parts = self.of_tables(weights)
         used = np.stack([np.diff(part.indptr) > 0 for _, part in parts])
         laws: list[ScaledLaw | None] = [None] * weights.shape[0]
         for i in np.flatnonzero(used.sum(axis=0) == 1):

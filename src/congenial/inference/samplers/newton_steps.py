@@ -13,6 +13,8 @@ for s = 1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,11 +54,13 @@ class NewtonSteps:
         if self.rest is not None:
             self.rest.step(lambda rest: self._target(x, self._joined(rest)), rng, learn, 2)
             self.theta = self._joined(self.rest.theta)
+        here = self._place(x, self.theta)
         for turn in range(TIMES):
             s = 1.0 if turn == 0 else float(rng.random())
-            share = self._propose(x, rng, s)
+            here, share = self._moved(here, x, rng, s)
             if not learn:
                 self.accepted, self.proposed = self.accepted + share, self.proposed + 1
+        self.theta = here.theta
 
     def _joined(self, rest: Floats) -> Floats:
         return np.concatenate([self.theta[:, : self.coefficients], rest], axis=1)
@@ -64,17 +68,20 @@ class NewtonSteps:
     def _target(self, x: Any, theta: Floats) -> Floats:
         return self.bound.log_prior(theta) + self.bound.score(x, theta)
 
-    def _propose(self, x: Any, rng: np.random.Generator, s: float) -> float:
-        """One proposal for every chain; the share that was accepted."""
-        here = _Normal(self.bound, x, self.theta, s)
-        new = self.theta.copy()
-        new[:, : self.coefficients] = here.draw(rng)
-        there = _Normal(self.bound, x, new, s)
-        ratio = self._target(x, new) - self._target(x, self.theta)
-        ratio += there.log_density(self.theta) - here.log_density(new)
+    def _place(self, x: Any, theta: Floats) -> _Place:
+        return _Place(theta, self._target(x, theta), *_curvature(self.bound, x, theta))
+
+    def _moved(
+        self, here: _Place, x: Any, rng: np.random.Generator, s: float
+    ) -> tuple[_Place, float]:
+        """Where every chain is after one proposal, and the share that was accepted."""
+        ahead, new = _Normal(here, s), here.theta.copy()
+        new[:, : self.coefficients] = ahead.draw(rng)
+        there = self._place(x, new)
+        ratio = there.target - here.target
+        ratio += _Normal(there, s).log_density(here.theta) - ahead.log_density(new)
         accept = np.log(rng.random(len(new))) < np.where(np.isnan(ratio), -np.inf, ratio)
-        self.theta = np.where(accept[:, None], new, self.theta)
-        return float(accept.mean())
+        return here.where(accept, there), float(accept.mean())
 
     @property
     def acceptance(self) -> float:
@@ -82,15 +89,42 @@ class NewtonSteps:
         return self.accepted / max(self.proposed, 1)
 
 
-class _Normal:
-    """The normal law around part of a Newton step from theta, for each chain."""
+@dataclass(frozen=True)
+class _Place:
+    """Where chains are: theta, log density up to a constant, its gradient and information."""
 
-    def __init__(self, bound: BoundModel, x: Any, theta: Floats, s: float) -> None:
-        gradient, information = _curvature(bound, x, theta)
-        self.size = gradient.shape[1]
-        self.factor = np.linalg.cholesky(information) / s
-        newton = np.linalg.solve(information, gradient[..., None])[..., 0]
-        self.mean = theta[:, : self.size] + (1 - np.sqrt(1 - s * s)) * newton
+    theta: Floats
+    target: Floats
+    gradient: Floats
+    information: Floats
+
+    @cached_property
+    def factor(self) -> Floats:
+        """The information's lower triangular factor."""
+        return np.asarray(np.linalg.cholesky(self.information))
+
+    @cached_property
+    def newton(self) -> Floats:
+        """Newton's step from here."""
+        return np.asarray(np.linalg.solve(self.information, self.gradient[..., None])[..., 0])
+
+    def where(self, accept: Any, there: _Place) -> _Place:
+        """There for chains that accept, and here for the others."""
+        return _Place(
+            np.where(accept[:, None], there.theta, self.theta),
+            np.where(accept, there.target, self.target),
+            np.where(accept[:, None], there.gradient, self.gradient),
+            np.where(accept[:, None, None], there.information, self.information),
+        )
+
+
+class _Normal:
+    """The normal law around part of a Newton step, for each chain."""
+
+    def __init__(self, place: _Place, s: float) -> None:
+        self.size = place.gradient.shape[1]
+        self.factor = place.factor / s
+        self.mean = place.theta[:, : self.size] + (1 - np.sqrt(1 - s * s)) * place.newton
 
     def draw(self, rng: np.random.Generator) -> Floats:
         z = rng.standard_normal(self.mean.shape)

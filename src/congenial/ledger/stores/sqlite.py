@@ -1,4 +1,6 @@
-"""A ledger in a SQLite file: for one machine, or a shared folder; it can be copied whole."""
+"""A ledger in a SQLite file: for one machine, or a shared folder; it can be copied whole, with the
+folder of its large figures beside it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from congenial.errors import LedgerError
+from congenial.ledger.stores.figure_files import FigureFiles
 from congenial.ledger.stores.store import First, Store, not_a_ledger
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ class SqliteStore(Store):
         super().__init__(str(path), timeout)
         self.path = path
         self.who = who or _user()
+        self.files = FigureFiles(path.with_name(f"{path.name}.figures"))
 
     @cached_property
     def _engine(self) -> sa.Engine:

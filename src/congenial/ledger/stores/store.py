@@ -15,7 +15,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 from congenial.ledger.migrations import migrate
+from congenial.ledger.stores.figure_files import FigureFiles
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -51,12 +52,13 @@ class Event:
     text: str
     previous: str
     digest: str
+    files: FigureFiles | None = field(default=None, repr=False, compare=False)
 
     @property
     def payload(self) -> dict[str, Any]:
-        """What the event says, as plain data."""
+        """What the event says, as plain data; large figures come from their files."""
         data: dict[str, Any] = json.loads(self.text)
-        return data
+        return data if self.files is None else self.files.restored(data, self.text)
 
     @property
     def expected_digest(self) -> str:
@@ -69,8 +71,14 @@ class Event:
 class Log:
     """The history inside one write transaction: what is there, and a way to add to it."""
 
-    def __init__(self, connection: sa.Connection, events: Sequence[Event], who: str) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        connection: sa.Connection,
+        events: Sequence[Event],
+        who: str,
+        files: FigureFiles | None = None,
+    ) -> None:
+        self._connection, self._files = connection, files
         self._events = list(events)
         self.who = who
         self.check: Callable[[Event], None] = lambda _: None  # raises for what must not be written
@@ -82,6 +90,7 @@ class Log:
 
     def append(self, kind: str, release: str | None, payload: Mapping[str, Any]) -> None:
         """Add one event at the end; it counts once the transaction is committed."""
+        payload = payload if self._files is None else self._files.put_away(payload)
         bare = Event(
             id=len(self._events) + 1,
             at=datetime.now(UTC).isoformat(timespec="microseconds"),
@@ -92,11 +101,13 @@ class Log:
             text=json.dumps(payload, separators=(",", ":")),
             previous=self._events[-1].digest if self._events else START,
             digest="",
+            files=self._files,
         )
         event = Event(**(vars(bare) | {"digest": bare.expected_digest}))
         self.check(event)
         row = dict(vars(event))
         row["payload"] = row.pop("text")
+        del row["files"]
         self._connection.execute(_table("events", *_COLUMNS).insert().values(row))
         self._events.append(event)
 
@@ -112,6 +123,7 @@ class Store(ABC):
         self.where = where
         self.timeout = timeout
         self.version = VERSION
+        self.files: FigureFiles | None = None  # for large figures; None: they stay in their events
 
     @abstractmethod
     def exists(self) -> bool:
@@ -169,7 +181,7 @@ class Store(ABC):
             version = self._version(connection)
             if version == VERSION:
                 return version, ""
-            log = Log(connection, self._events(connection), self._writer(connection))
+            log = self._log(connection)
             backup = self._back_up(connection, version)
             migrate(connection, version, VERSION)
             log.append("upgrade", None, {"before": version, "after": VERSION})
@@ -189,7 +201,11 @@ class Store(ABC):
     def writing(self) -> Iterator[Log]:
         """One write transaction: nobody else writes until it ends; an exception undoes it."""
         with self._faults(), self._begin(write=True) as connection:
-            yield Log(connection, self._events(connection), self._writer(connection))
+            yield self._log(connection)
+
+    def _log(self, connection: sa.Connection) -> Log:
+        events, who = self._events(connection), self._writer(connection)
+        return Log(connection, events, who, self.files)
 
     def _build(self, connection: sa.Connection, first: First) -> None:
         migrate(connection, 0, VERSION)
@@ -217,7 +233,7 @@ class Store(ABC):
     def _events(self, connection: sa.Connection) -> tuple[Event, ...]:
         table = _table("events", *_COLUMNS)
         rows = connection.execute(table.select().order_by(table.c.id)).all()
-        events = tuple(Event(*row) for row in rows)
+        events = tuple(Event(*row, self.files) for row in rows)
         previous = START
         for place, event in enumerate(events, start=1):
             if (event.id, event.previous, event.digest) != (place, previous, event.expected_digest):
@@ -226,6 +242,8 @@ class Store(ABC):
                     "digests is broken.",
                     remedy="Restore the last good copy, and release nothing until then.",
                 )
+            if self.files is not None:
+                self.files.check(event.text)
             previous = event.digest
         if not events:
             raise not_a_ledger(self.where)

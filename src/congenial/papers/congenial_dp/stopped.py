@@ -9,7 +9,6 @@ mechanism only as t grows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -70,11 +69,3 @@ class StoppedChain:
         with np.errstate(divide="ignore"):
             logs = np.log(law)
         return max(float(np.max(logs[i] - logs[j])) for i, j in self.neighbours)
-
-
-def losses(
-    steps: Sequence[int], chain: StoppedChain | None = None
-) -> list[tuple[int | None, float]]:
-    """(steps, loss) for each number of steps, and (None, loss) in the limit."""
-    chain = StoppedChain() if chain is None else chain
-    return [(t, chain.loss(t)) for t in (*steps, None)]

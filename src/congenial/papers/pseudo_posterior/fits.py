@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class StudyFit:
     bounds: Floats
     estimate: LocalEstimate
     copies: tuple[Floats, ...]
-    worst: dict[str, Any]  # of the chains' diagnostics
+    chains: Diagnostics
     attained: Diagnostics  # of the weighted log likelihood of the record that attains Delta
 
 
@@ -89,7 +88,7 @@ class Synthesizers:
         found = self.model.estimate(theta, records, weights)
         highest = logs[:, [int(np.argmax(bounds))]]
         attained = diagnose(highest, ["log likelihood"], self.model.run.chains)
-        return StudyFit(name, weights, bounds, found, copies, fit.diagnostics.worst, attained)
+        return StudyFit(name, weights, bounds, found, copies, fit.diagnostics, attained)
 
     def unweighted(self) -> StudyFit:
         """All weights 1; its bounds are the risks the others' weights are made from."""
@@ -121,9 +120,11 @@ class Synthesizers:
 
     def notes(self) -> list[str]:
         """How well the chains did."""
-        worst = min(self._done.values(), key=lambda one: one.worst["effective"])
-        highest = max(one.worst["r_hat"] for one in self._done.values())
-        means = ", ".join(f"{mean:.3f}" for mean in worst.worst["means"])
+        found = {one.name: one.chains.worst for one in self._done.values()}
+        name, worst = min(found.items(), key=lambda one: float(one[1]["effective"]))
+        highest = max(one["r_hat"] for one in found.values())
+        fewest, differ = zip(*(one.chains.predictive for one in self._done.values()), strict=True)
+        means = ", ".join(f"{mean:.3f}" for mean in worst["means"])
         run, attained = self.model.run, [one.attained for one in self._done.values()]
         least = min(float(one.effective[0]) for one in attained)
         largest = max(float(one.r_hat[0]) for one in attained)
@@ -133,15 +134,16 @@ class Synthesizers:
             f"mixture of {self.model.components} regressions, {run.chains} chains of "
             f"{run.warmup} + {run.thin * self.draws // run.chains} sweeps, {self.draws} draws",
             f"predictive law: {_asked(run)}; synthetic records depend on it alone, and so do the "
-            "means and percentiles of Figures 5 to 7",
+            "means and percentiles of Figures 5 to 7. Its distribution function has at least "
+            f"{min(fewest):.0f} effective draws here, R-hat at most {max(differ):.2f}",
             "Delta (Figure 4, Table 2) depends on the weighted log likelihood, which is the same "
             "however components are named: at the record that attains it the chains have at least "
             f"{least:.0f} effective draws, R-hat at most {largest:.2f}",
             "of the other functionals, which no figure shows and which may not have converged, the "
             "worst is "
-            f"{worst.worst['functional']} of {worst.name}, {worst.worst['effective']:.0f} "
+            f"{worst['functional']} of {name}, {worst['effective']:.0f} "
             f"effective draws (means by chain {means}, deviation inside one "
-            f"{worst.worst['within']:.3f}), and the largest R-hat {highest:.2f}"
+            f"{worst['within']:.3f}), and the largest R-hat {highest:.2f}"
             + ("" if self.study.quick else f": {why}"),
         ]
 

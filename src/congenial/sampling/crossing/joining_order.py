@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +26,7 @@ from congenial.sampling.inversion import Ints
 from congenial.sampling.tree.messages import WIDEST, Leaf
 
 Rows = list[list[Fraction]]
+Equations = tuple[tuple[int, ...], ...]
 _MOST_DIMENSIONS = 3
 _MOST_STATES = 1 << 25  # entries of all messages of one component
 _MOST_WORK = 1 << 34  # terms summed for one component
@@ -203,25 +204,55 @@ class Component:
         ]
         if sum(sizes) > _MOST_STATES or sum(work) > _MOST_WORK:
             raise StructureError(
-                f"crossing groups tie {len(atoms)} atom totals too closely: "
+                f"crossing figures tie the totals of {len(atoms)} groups of people too closely: "
                 f"{sum(sizes):.1e} states.",
                 remedy=REMEDY,
             )
 
 
-def _dimension(rows: tuple[tuple[int, ...], ...], joined: list[int], atoms: int) -> int:
-    """Dimension of the state once these atoms have joined."""
-    inside = set(joined)
-    rest = [a for a in range(atoms) if a not in inside]
-    ranks = [
-        int(fmpz_mat([[row[a] for a in part] for row in rows]).rank()) if part and rows else 0
-        for part in (joined, rest)
-    ]
-    return sum(ranks) - len(rows)
+def _dimensions_with(rows: Equations, joined: list[int], left: list[int]) -> list[int]:
+    """Dimension of the state once one more atom has joined, for each of those left.
+
+    A joining atom raises the rank of the joined ones unless it lies in their span, and lowers that
+    of the rest only if no combination of the others replaces it. Two reductions tell it of all.
+    """
+    if not rows:
+        return [0] * len(left)
+    outside, rank = _outside_span(rows, joined, left)
+    needed, rest = _needed(rows, left)
+    dimension = rank + rest - len(rows)
+    return [dimension + out - need for out, need in zip(outside, needed, strict=True)]
+
+
+def _outside_span(rows: Equations, joined: list[int], left: list[int]) -> tuple[list[bool], int]:
+    """Which columns are not in the span of those joined, and the rank of these."""
+    reduced = _reduced(rows, [*joined, *left])
+    rank = sum(1 for row in reduced if any(row[: len(joined)]))
+    below = reduced[rank:]
+    return [any(row[len(joined) + at] for row in below) for at in range(len(left))], rank
+
+
+def _needed(rows: Equations, left: list[int]) -> tuple[list[bool], int]:
+    """Which columns no combination of the others replaces, and the rank of all of them."""
+    found, rank = [False] * len(left), 0
+    for row in _reduced(rows, left):
+        entries = [at for at, value in enumerate(row) if value]
+        rank += bool(entries)
+        if len(entries) == 1:
+            found[entries[0]] = True
+    return found, rank
+
+
+def _reduced(rows: Equations, columns: list[int]) -> list[list[Any]]:
+    """Row echelon form of some columns, up to a common factor."""
+    table: list[list[Any]] = (
+        fmpz_mat([[row[a] for a in columns] for row in rows]).rref()[0].tolist()
+    )
+    return table
 
 
 @lru_cache(maxsize=4096)  # counties repeat the same equations
-def joining_order(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, ...]:
+def joining_order(rows: Equations, atoms: int) -> tuple[int, ...]:
     """An order that keeps states small; StructureError beyond three dimensions.
 
     Few atoms: each time the one that leaves the smallest state, ties broken by the smallest state
@@ -229,8 +260,8 @@ def joining_order(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, .
     """
     if atoms - len(rows) > _MOST_FREEDOM:
         raise StructureError(
-            f"crossing groups tie {atoms} atom totals and leave {atoms - len(rows)} of them free, "
-            f"more than {_MOST_FREEDOM}.",
+            f"crossing figures tie the totals of {atoms} groups of people and leave "
+            f"{atoms - len(rows)} of them free, more than {_MOST_FREEDOM}.",
             remedy=REMEDY,
         )
     if atoms > _FEW:
@@ -242,28 +273,31 @@ def joining_order(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, .
     return _best_at_every_step(rows, atoms)
 
 
-def _best_at_every_step(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, ...]:
+def _best_at_every_step(rows: Equations, atoms: int) -> tuple[int, ...]:
     """Each time the atom that leaves the smallest state, one atom later if need be."""
     left, joined = list(range(atoms)), list[int]()
     while left:
-        sizes = {a: _dimension(rows, [*joined, a], atoms) for a in left}
-        ties = [a for a in left if sizes[a] == min(sizes.values())]
-        if len(ties) > 1 and atoms <= _FEW:
-            later = {
-                a: min(
-                    (_dimension(rows, [*joined, a, b], atoms) for b in left if b != a), default=0
-                )
-                for a in ties
-            }
-            ties = [a for a in ties if later[a] == min(later.values())]
-        if sizes[ties[0]] > _MOST_DIMENSIONS:
+        sizes = _dimensions_with(rows, joined, left)
+        least = min(sizes)
+        if least > _MOST_DIMENSIONS:
             raise _too_wide(atoms)
-        joined.append(ties[0])
-        left.remove(ties[0])
+        ties = [a for a, size in zip(left, sizes, strict=True) if size == least]
+        best = _best_later(rows, joined, left, ties) if atoms <= _FEW else ties[0]
+        joined.append(best)
+        left.remove(best)
     return tuple(joined)
 
 
-def _short_equations_first(rows: tuple[tuple[int, ...], ...], atoms: int) -> tuple[int, ...]:
+def _best_later(rows: Equations, joined: list[int], left: list[int], ties: list[int]) -> int:
+    """The first of some atoms that leaves the smallest state one atom later."""
+    later = []
+    for a in ties if len(ties) > 1 else ():
+        rest = [b for b in left if b != a]
+        later.append(min(_dimensions_with(rows, [*joined, a], rest), default=0))
+    return ties[later.index(min(later))] if later else ties[0]
+
+
+def _short_equations_first(rows: Equations, atoms: int) -> tuple[int, ...]:
     """Atoms one after another as equations name them, those of few atoms first: the columns of a
     table before its rows.
     """
@@ -271,7 +305,7 @@ def _short_equations_first(rows: tuple[tuple[int, ...], ...], atoms: int) -> tup
     return tuple(dict.fromkeys([a for row in named for a in row] + list(range(atoms))))
 
 
-def _dimensions(rows: tuple[tuple[int, ...], ...], order: Sequence[int]) -> list[int]:
+def _dimensions(rows: Equations, order: Sequence[int]) -> list[int]:
     """Dimensions of the states while atoms join in this order.
 
     The rank of the first columns is the number of pivots among them.
@@ -281,7 +315,7 @@ def _dimensions(rows: tuple[tuple[int, ...], ...], order: Sequence[int]) -> list
     return [one + other - len(rows) for one, other in zip(before, after, strict=True)]
 
 
-def _ranks(rows: tuple[tuple[int, ...], ...], order: Sequence[int]) -> list[int]:
+def _ranks(rows: Equations, order: Sequence[int]) -> list[int]:
     """Rank of the first 0, 1, 2, ... columns."""
     dense = [[Fraction(row[a]) for a in order] for row in rows]
     pivots = set(row_reduced(dense, len(order))[1])
@@ -290,8 +324,8 @@ def _ranks(rows: tuple[tuple[int, ...], ...], order: Sequence[int]) -> list[int]
 
 def _too_wide(atoms: int) -> StructureError:
     return StructureError(
-        f"crossing groups tie {atoms} atom totals: a state of more than {_MOST_DIMENSIONS} sums "
-        "would be needed.",
+        f"crossing figures tie the totals of {atoms} groups of people: a state of "
+        f"more than {_MOST_DIMENSIONS} sums would be needed.",
         remedy=REMEDY,
     )
 

@@ -1,4 +1,4 @@
-"""How the promise of records from tables is shared by one-way tables, choices and pairs.
+"""How the promise of records from tables is shared by quantiles, one-way tables, choices, pairs.
 
 All is per replaced record, which moves two cells of every table by one. Discrete Gaussian noise of
 variance v costs rho = 1 / v, and a choice epsilon^2 / 8 of rho; double geometric noise of rate r
@@ -19,6 +19,7 @@ from congenial.privacy.description import Family
 from congenial.sampling.discrete import cell_law
 
 Law = Literal["gaussian", "geometric"]
+QUANTILES = Fraction(1, 10)  # for private quantiles, where columns have some
 FIRST = {"gaussian": Fraction(15, 100), "geometric": Fraction(1, 2)}  # for one-way tables
 CHOICE = {"gaussian": Fraction(1, 10), "geometric": Fraction(1, 5)}  # of a round for its choice
 ROUNDS_PER_COLUMN = {"gaussian": 2, "geometric": 1}
@@ -36,6 +37,7 @@ class MeasuringBudget:
     `amount`: rho ("gaussian") or epsilon ("geometric"). `weights`: of each column; one with twice
     the weight of another gets twice its share in one-way tables. `counted`: whether a column is
     measured alone; one that figures settle is not. `rounds`: how many of `pairs` are measured.
+    `steps`: choices of private quantiles that come before all tables (`private_quantiles`).
 
     >>> one = Fraction(1)
     >>> pure = MeasuringBudget("geometric", 2 * one, (one, one), (True, True), rounds=1, pairs=1)
@@ -49,6 +51,7 @@ class MeasuringBudget:
     counted: tuple[bool, ...]
     rounds: int
     pairs: int
+    steps: int = 0
 
     def __post_init__(self) -> None:
         if self.amount <= 0 or not 0 <= self.rounds <= self.pairs:
@@ -76,7 +79,7 @@ class MeasuringBudget:
     @property
     def column_scales(self) -> tuple[Fraction | None, ...]:
         """The variance or rate of every one-way table; None for one that is not measured."""
-        first = self.amount * (FIRST[self.law] if self.rounds else 1)
+        first = self._left * (FIRST[self.law] if self.rounds else 1)
         each = [*zip(self.weights, self.counted, strict=True)]
         whole = sum((weight for weight, counted in each if counted), Fraction(0))
         return tuple(
@@ -86,15 +89,25 @@ class MeasuringBudget:
     @property
     def pair_scale(self) -> Fraction:
         """The variance or rate of every pair that is measured."""
-        choices = self.rounds * self._choice_cost
-        return self._scale((self.amount - self._first_cost - choices) / self.rounds)
+        choices = self.rounds * self._choice_cost(self.choice_epsilon)
+        return self._scale((self._left - self._first_cost - choices) / self.rounds)
+
+    @property
+    def quantile_epsilon(self) -> Fraction:
+        """What one step of private quantiles costs one record; 0 where there is none."""
+        if not self.steps:
+            return Fraction(0)
+        return self._choice_within(self.amount * QUANTILES / self.steps)
 
     @property
     def choice_epsilon(self) -> Fraction:
         """What one choice costs one record; 0 where nothing is chosen."""
         if not self.chooses:
             return Fraction(0)
-        share = (self.amount - self._first_cost) * CHOICE[self.law] / self.rounds
+        return self._choice_within((self._left - self._first_cost) * CHOICE[self.law] / self.rounds)
+
+    def _choice_within(self, share: Fraction) -> Fraction:
+        """The epsilon of a choice that costs at most this share."""
         if self.law == "geometric":
             return Fraction(int(share * GRID), GRID)
         return Fraction(isqrt(int(8 * share * GRID**2)), GRID)
@@ -102,9 +115,11 @@ class MeasuringBudget:
     @property
     def spent(self) -> Fraction:
         """What everything that is measured and chosen costs together."""
+        before = self._first_cost + self.amount - self._left
         if not self.rounds:
-            return self._first_cost
-        return self._first_cost + self.rounds * (self._cost(self.pair_scale) + self._choice_cost)
+            return before
+        choice = self._choice_cost(self.choice_epsilon)
+        return before + self.rounds * (self._cost(self.pair_scale) + choice)
 
     def deviation(self, scale: Fraction) -> float:
         """The standard deviation of the noise in a cell, before figures are kept."""
@@ -122,8 +137,11 @@ class MeasuringBudget:
         return sum((self._cost(one) for one in self.column_scales if one), Fraction(0))
 
     @property
-    def _choice_cost(self) -> Fraction:
-        epsilon = self.choice_epsilon
+    def _left(self) -> Fraction:
+        """What private quantiles leave for tables and choices."""
+        return self.amount - self.steps * self._choice_cost(self.quantile_epsilon)
+
+    def _choice_cost(self, epsilon: Fraction) -> Fraction:
         return epsilon if self.law == "geometric" else epsilon**2 / 8
 
     def _cost(self, scale: Fraction) -> Fraction:
@@ -151,7 +169,13 @@ class MeasuringBudget:
             f"one_way_{scale}": columns,
             f"pair_{scale}": str(self.pair_scale) if self.rounds else None,
             "choice_epsilon": str(self.choice_epsilon),
+            **self._quantiles_to_dict(),
         }
+
+    def _quantiles_to_dict(self) -> dict[str, Any]:
+        if not self.steps:
+            return {}
+        return {"quantile_steps": self.steps, "quantile_epsilon": str(self.quantile_epsilon)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MeasuringBudget:
@@ -160,7 +184,8 @@ class MeasuringBudget:
         weights = tuple(fraction(data["weights"][name]) for name in data["columns"])
         counted = tuple(name in data[f"one_way_{SCALE[law]}"] for name in data["columns"])
         amount = fraction(data[AMOUNT[law]])
-        return cls(law, amount, weights, counted, int(data["rounds"]), int(data["pairs"]))
+        numbers = (int(data.get(key, 0)) for key in ("rounds", "pairs", "quantile_steps"))
+        return cls(law, amount, weights, counted, *numbers)
 
 
 def variance_of(family: str, scale: Fraction) -> float:

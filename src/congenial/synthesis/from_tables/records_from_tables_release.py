@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from math import prod, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from congenial.data.csv_text import table_csv
+from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.predicate import parse
 from congenial.data.rational import fraction
+from congenial.data.schema import Schema
 from congenial.errors import BundleError, InferenceError, SchemaError, StructureError
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
 from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.mechanisms.single_table_release import Release
+from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
+from congenial.synthesis.from_tables.made_up_columns import LONGEST, MadeUpColumn, with_made_up
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
+from congenial.synthesis.from_tables.private_quantiles import (
+    Cuts,
+    binned_schema,
+    cuts_from_plain,
+    cuts_to_plain,
+)
+from congenial.synthesis.from_tables.values_in_bins import INSIDE
 from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     RecordCopies,
     agrees,
-    as_parquet,
     dictionary,
+    dictionary_rows,
     expected_copy,
     level_numbers,
 )
@@ -90,11 +102,28 @@ class TableRecordsRelease(RecordCopies):
 
     measured: tuple[MeasuredTable, ...] = field(repr=False)
     moved: int = 0
+    cuts: tuple[tuple[str, Cuts], ...] = field(default=(), repr=False)
 
     @property
     def names(self) -> Axes:
-        """The columns."""
+        """The columns; made-up ones are not among them."""
         return tuple(self.copies[0].column_names)
+
+    @property
+    def made_up(self) -> tuple[MadeUpColumn, ...]:
+        """The columns that say nothing: identifiers and dates."""
+        rules: ColumnRules = self._made.rules
+        return rules.made_up
+
+    @property
+    def counted_schema(self) -> Schema:
+        """What was counted: the schema, with bins for columns cut at private quantiles."""
+        schema: Schema = self._made.schema
+        return schema
+
+    def to_arrow(self, copy: int = 1) -> Any:
+        """One copy as an Arrow table, made-up columns last; copies are counted from 1."""
+        return with_made_up(super().to_arrow(copy), self.made_up)
 
     def known(self, one: str, other: str) -> str:
         """How the records know a pair of columns: measured together, settled by figures, or only
@@ -102,13 +131,13 @@ class TableRecordsRelease(RecordCopies):
         """
         held = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
         if not held:
-            settled = self._mechanism().settled((one, other))
+            settled = self._made.settled((one, other))
             return "settled by published figures" if settled else "implied by the fit"
         coarse = [axis for axis in held[0].axes if self._base(axis) != axis]
         return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
 
     def _base(self, axis: str) -> str:
-        return self.schema.axis(axis).base
+        return self.counted_schema.axis(axis).base
 
     # ---- what can be asked -------------------------------------------------------------------
 
@@ -117,30 +146,36 @@ class TableRecordsRelease(RecordCopies):
         release with the law of its noise; the one whose sums over other columns have the least
         noise comes first. A table that the figures settle is exact.
         """
-        asked = {self._base(name) for name in columns}
+        asked = {self.schema.axis(name).base for name in columns}
         axes = tuple(name for name in self.names if name in asked)
-        if axes and self._mechanism().settled(axes):
+        if axes and self._made.settled(axes):
             return [self._as_release(self._settled(axes))]
         held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
         return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
 
+    def sums_of(self, table: Release) -> list[Release]:
+        """The measured tables whose cells are sums of a table's: some of its axes alone."""
+        inside = [one for one in self.measured if set(one.axes) < set(table.table)]
+        return [self._as_release(one) for one in inside]
+
     def _noise(self, one: MeasuredTable, bases: Collection[str]) -> float:
         """The variance of a sum over the columns that are not asked about."""
         other = [name for name in one.axes if self._base(name) not in bases]
-        return one.deviation**2 * prod(self.schema.axis(name).size for name in other)
+        return one.deviation**2 * prod(self.counted_schema.axis(name).size for name in other)
 
     def _settled(self, axes: Axes) -> MeasuredTable:
         """A table that follows from the figures, which the records keep."""
         levels = level_numbers(self.schema, self.copies[0])
         counts = np.zeros([self.schema.axis(name).size for name in axes], dtype=np.int64)
         np.add.at(counts, tuple(levels[name] for name in axes), 1)
-        return MeasuredTable(axes, Fraction(1), counts, FAMILY[self._mechanism().budget.law])
+        return MeasuredTable(axes, Fraction(1), counts, FAMILY[self._made.budget.law])
 
     def _as_release(self, one: MeasuredTable) -> Release:
         """A table of its own, with its part of the law."""
-        told = self._mechanism().table_description(one.axes, one.scale)
+        told = self._made.table_description(one.axes, one.scale)
         title = f"{self.name}: {' x '.join(one.axes)}"
-        return Release(title, told, self.guarantee, one.values, self.randomness, self.publishable)
+        promise = replace(self.guarantee, adjacency=self._made.counted_adjacency)
+        return Release(title, told, promise, one.values, self.randomness, self.publishable)
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
         """Estimates with intervals from the measured tables, not from counting records: an
@@ -166,30 +201,47 @@ class TableRecordsRelease(RecordCopies):
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle."""
         told = {"moved": self.moved, "measured": [one.to_dict() for one in self.measured]}
+        if self.cuts:
+            told["quantiles"] = {
+                name: cuts_to_plain(self.schema.attribute(name), cuts) for name, cuts in self.cuts
+            }
         files = {
-            DICTIONARY: dictionary(self.schema, self.names),
+            DICTIONARY: dictionary(self.dictionary_rows, self.schema),
             MEASUREMENTS: (json.dumps(told, indent=1) + "\n").encode(),
         }
-        for file, table in zip(_files(len(self.copies)), self.copies, strict=True):
+        for at, file in enumerate(_files(len(self.copies)), start=1):
+            table = self.to_arrow(at)
             files[f"{file}.parquet"] = as_parquet(table)
             files[f"{file}.csv"] = table_csv(table)
         return files
+
+    @property
+    def dictionary_rows(self) -> list[list[str]]:
+        """The rows of the data dictionary; cut columns by their bins, made-up columns last."""
+        tails = {key: words for one in self._made.rules.tails for key, words in one.words.items()}
+        rows = dictionary_rows(self.counted_schema, self.names, INSIDE, tails)
+        return [*rows, *(one.row for one in self.made_up)]
 
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
         """Read what `payload` wrote; BundleError when something is missing or damaged."""
         law, schema = common["description"].law, common["guarantee"].adjacency.schema
+        made_up = ColumnRules.from_dict(law).made_up
         written = [f"{file}.parquet" for file in _files(law.get("copies", 1))]
         for file in (*written, MEASUREMENTS):
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
         copies = tuple(
-            expected_copy(file, schema, law["columns"], law.get("records")).read(payload[file])
+            _with(expected_copy(file, schema, law["columns"], law.get("records")), made_up).read(
+                payload[file], list(law["columns"])
+            )
             for file in written
         )
         try:
             told = json.loads(payload[MEASUREMENTS])
-            measured = tuple(_measured(schema, one) for one in told["measured"])
+            cuts = _cuts(schema, law, told.get("quantiles", {}))
+            counted = binned_schema(schema, ColumnRules.from_dict(law).quantiles, dict(cuts))
+            measured = tuple(_measured(counted, one) for one in told["measured"])
             moved = told["moved"]
             if type(moved) is not int:
                 raise TypeError(moved)
@@ -197,21 +249,22 @@ class TableRecordsRelease(RecordCopies):
             raise BundleError(
                 f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
             ) from None
-        return cls(**common, copies=copies, measured=measured, moved=moved)
+        return cls(**common, copies=copies, measured=measured, moved=moved, cuts=cuts)
 
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism of this law over these pairs."""
-        yield self._mechanism()
+        yield self._made
 
-    def _mechanism(self) -> Any:
+    @cached_property
+    def _made(self) -> Any:
         from congenial.synthesis.from_tables.table_records import TableRecords
 
         pairs: Any = self.guarantee.adjacency
-        return TableRecords.from_dict(pairs, self.description.law)
+        return replace(TableRecords.from_dict(pairs, self.description.law), cuts=self.cuts)
 
     def checks(self) -> dict[str, bool]:
         """What must be so for a bundle to be what it says, and whether it is."""
-        made = self._mechanism()
+        made = self._made
         pairs = [one for one in self.measured if len(one.axes) == 2]
         singles = [(name,) for name in made.names if made.law((name,)) is not None]
         axes, family = [one.axes for one in self.measured], FAMILY[made.budget.law]
@@ -232,7 +285,7 @@ class TableRecordsRelease(RecordCopies):
                 and all(one.family == family for one in self.measured)
             ),
             "every measured table agrees with the figures it shows": all(
-                support(self.published, one.axes).agrees(one.values) for one in self.measured
+                support(made.figures, one.axes).agrees(one.values) for one in self.measured
             ),
             "no more records were changed than there are": (
                 0 <= self.moved <= sum(one.num_rows for one in self.copies)
@@ -261,6 +314,33 @@ def _measured(schema: Any, data: Mapping[str, Any]) -> MeasuredTable:
     family = next(name for name, key in SCALES.items() if key in data)
     scale = fraction(str(data[SCALES[family]]))
     return MeasuredTable(axes, scale, values.reshape(shape), family)
+
+
+def _cuts(
+    schema: Schema, law: Mapping[str, Any], data: Mapping[str, Any]
+) -> tuple[tuple[str, Cuts], ...]:
+    """Where columns were cut; ValueError for what could not have been drawn."""
+    found = []
+    for one in ColumnRules.from_dict(law).quantiles:
+        attribute = schema.attribute(one.name)
+        cuts = cuts_from_plain(attribute, data[one.name])
+        if not one.possible(attribute, cuts):
+            raise ValueError(one.name)
+        found.append((one.name, cuts))
+    if len(found) != len(data):
+        raise ValueError(law["columns"])
+    return tuple(found)
+
+
+def _with(expected: Expected, made_up: Sequence[MadeUpColumn]) -> Expected:
+    """A file that has made-up columns as well."""
+    import pyarrow as pa
+
+    schema, longest = expected.schema, expected.longest
+    for one in made_up:
+        schema = schema.append(pa.field(one.name, one.values(1).type))
+        longest = max(longest, LONGEST)
+    return replace(expected, schema=schema, longest=longest)
 
 
 def _files(copies: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
 from congenial.sampling.randomness import Randomness
+from congenial.synthesis.from_tables.counted_records import CountedRecords
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree
 from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
 from congenial.synthesis.from_tables.record_repair import repair
@@ -23,7 +24,6 @@ from congenial.synthesis.from_tables.records_from_tables_release import (
 from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.whole_records import draw_records
 from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.records_from_models_release import records_table
 
 if TYPE_CHECKING:
     from congenial.synthesis.from_tables.table_records import TableRecords
@@ -34,6 +34,7 @@ LEAST = 1e-6  # deviation of a measurement: none is an exact figure
 
 Tell = Callable[[str], Any]
 Truths = Mapping[Axes, Ints]
+Confidential = Truths | CountedRecords  # the latter where columns are still to be cut
 
 
 @dataclass
@@ -41,17 +42,20 @@ class RecordsRun:
     """One draw: what was measured so far."""
 
     of: TableRecords
-    truths: Truths
+    confidential: Confidential
     people: int
     source: Randomness
     tell: Tell
 
     def __post_init__(self) -> None:
+        given = self.confidential
+        self.truths: Truths = {} if isinstance(given, CountedRecords) else given
         self.measured: list[MeasuredTable] = []
         self.generator = generator_of(self.source)
 
     def release(self, name: str) -> TableRecordsRelease:
         """Everything, in order."""
+        self.cut()
         for column in self.of.names:
             self.measure((column,))
         fitted = self.fit()
@@ -71,14 +75,29 @@ class RecordsRun:
             copies=copies,
             measured=tuple(self.measured),
             moved=moved,
+            cuts=self.of.cuts,
         )
+
+    def cut(self) -> None:
+        """Cut columns at private quantiles, where they ask for it, and count by their bins."""
+        given, fine = self.confidential, self.of.adjacency.schema
+        if not isinstance(given, CountedRecords):
+            return
+        cuts = []
+        for one in self.of.rules.quantiles:
+            self.tell(f"cutting {one.name} into bins")
+            at, epsilon = fine.attribute(one.name), self.of.budget.quantile_epsilon
+            drawn = one.draw(given.counts(one.name, at.size), at, epsilon, self.source)
+            cuts.append((one.name, drawn))
+        self.of = replace(self.of, cuts=tuple(cuts))
+        self.truths = given.tables(self.of)
 
     def copies(self, fitted: Fitted) -> tuple[tuple[Any, ...], int]:
         """Arrow tables of records, and how many records of all of them were changed."""
         tables, changed = [], 0
         for _ in range(self.of.copies):
             columns, moved = self.records(fitted)
-            tables.append(records_table(self.of.schema, self.of.names, columns, self.generator))
+            tables.append(self.of.written(columns, self.generator))
             changed += moved
         return tuple(tables), changed
 

@@ -1,6 +1,7 @@
 """Records from measured tables: choose tables, measure them, fit, and write whole records.
 
-All one-way tables are measured first. Then, round by round, a pair of columns that the fit so far
+Columns that ask for it are cut into bins at private quantiles. All one-way tables are measured
+first. Then, round by round, a pair of columns that the fit so far
 gets most wrong is chosen (`table_choice`) and measured with exact integer noise given the figures
 it shows. A distribution of maximum entropy is fitted to all measurements, keeping every figure, and
 whole records are made of it that keep them too. Fit and records use nothing but what was measured.
@@ -12,7 +13,7 @@ times as much rho, or a times as much epsilon, because tables and scores then mo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -25,17 +26,21 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, StructureError
+from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.composition import joint_loss
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
+from congenial.synthesis.from_tables.column_rules import ColumnRules
+from congenial.synthesis.from_tables.counted_records import CountedRecords
 from congenial.synthesis.from_tables.figure_targets import KeptFigures
-from congenial.synthesis.from_tables.junction_tree import Axes
+from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.measuring_budget import (
     FAMILY,
     GRID,
@@ -43,11 +48,13 @@ from congenial.synthesis.from_tables.measuring_budget import (
     Law,
     MeasuringBudget,
 )
+from congenial.synthesis.from_tables.private_quantiles import Cuts, binned_schema
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MeasuredTable,
     TableRecordsRelease,
 )
-from congenial.synthesis.from_tables.records_run import RecordsRun, Tell, Truths
+from congenial.synthesis.from_tables.records_run import Confidential, RecordsRun, Tell
+from congenial.synthesis.from_tables.values_in_bins import values_by
 from congenial.synthesis.record_model import generator_of
 from congenial.synthesis.records_from_models_release import records_table
 
@@ -71,25 +78,29 @@ class TableRecords:
 
     `names`: columns, in the order of the schema. `budget`: what a replaced record may cost, all
     measurements and choices together, and how that is shared. `copies` sets of `records` records
-    (None: as many as there are people) are written; they cost nothing more. `coarse`: columns that
-    are counted by a coarser name in pairs; alone they are counted level by level.
+    (None: as many as there are people) are written; they cost nothing more. `rules`: how columns
+    are cut into bins and written. `cuts`: where columns were cut, once that is drawn; before, bins
+    of equal numbers of levels stand in for theirs.
 
     Assumptions: n is public (records are replaced). Guarantee: over look-alikes a records apart
-    a^2 rho, or a epsilon. Edge cases: a table that the figures settle is not measured; a pair that
-    no exact sampler draws is no candidate.
+    a^2 rho, or a epsilon; where figures are about public columns only, one person's other values
+    may be what is protected (`SensitiveValues`), and a is 1. Edge cases: a table that the figures
+    settle is not measured; a pair that no exact sampler draws is no candidate.
     """
 
-    adjacency: Adjacency
+    adjacency: Adjacency | SensitiveValues
     names: Axes
     budget: MeasuringBudget
     copies: int = 1
     records: int | None = None
-    coarse: tuple[tuple[str, str], ...] = ()
+    rules: ColumnRules = field(default_factory=ColumnRules)
+    cuts: tuple[tuple[str, Cuts], ...] = ()
 
     name: ClassVar[str] = "records_from_tables"
 
     def __post_init__(self) -> None:
-        if self.adjacency.metric != "replace-one":
+        known = isinstance(self.adjacency, SensitiveValues)
+        if self.adjacency.metric != "replace-one" and not known:
             raise GuaranteeError(
                 "records from tables are as many as there are people, so their number must be "
                 f"public; the promise is about {self.adjacency.metric}.",
@@ -99,20 +110,15 @@ class TableRecords:
             raise GuaranteeError(
                 "records need columns, each named once.", remedy="Name the columns to synthesise."
             )
+        self.rules.refuse(self.adjacency.figures, self.names)
         for name in self.names:
             size = self.schema.attribute(name).size
             if size > MOST_LEVELS:
                 raise StructureError(
                     f"column {name!r} has {size} levels, more than {MOST_LEVELS}.",
-                    remedy="Give it bins in the schema.",
+                    remedy="Give it bins in the schema, or quantiles where its levels are numbers.",
                 )
         self._refuse_other_numbers()
-        for name, axis in self.coarse:
-            if name not in self.names or self.schema.axis(axis).base != name or axis == name:
-                raise StructureError(
-                    f"{axis!r} is no coarser name of a column {name!r} of the records.",
-                    remedy="Name one that the schema has under `within` of this column.",
-                )
 
     def _refuse_other_numbers(self) -> None:
         """Figures count everybody: another number of records cannot keep them."""
@@ -130,14 +136,14 @@ class TableRecords:
     @classmethod
     def calibrate(
         cls,
-        adjacency: Adjacency,
+        adjacency: Adjacency | SensitiveValues,
         names: Sequence[str],
         rho: Fraction | None = None,
         rounds: int | None = None,
         *,
         epsilon: Fraction | None = None,
         weights: Mapping[str, Fraction] | None = None,
-        coarse: Mapping[str, str] | None = None,
+        rules: ColumnRules | None = None,
     ) -> TableRecords:
         """The mechanism whose promise over `adjacency` is rho, or pure epsilon.
 
@@ -153,8 +159,9 @@ class TableRecords:
         a = adjacency.records
         amount = Fraction(rho) / a**2 if rho is not None else Fraction(epsilon or 0) / a
         told = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)
-        all_of_it = MeasuringBudget(law, amount, told, (True,) * len(ordered), 0, 0)
-        made = cls(adjacency, ordered, all_of_it, coarse=tuple((coarse or {}).items()))
+        rules = ColumnRules() if rules is None else rules
+        all_of_it = MeasuringBudget(law, amount, told, (True,) * len(ordered), 0, 0, rules.steps)
+        made = cls(adjacency, ordered, all_of_it, rules=rules)
         pairs = sum(not made.settled(axes) for axes in made.pairs)
         wanted = ROUNDS_PER_COLUMN[law] * len(ordered) if rounds is None else rounds
         budget = replace(
@@ -170,8 +177,26 @@ class TableRecords:
 
     @property
     def schema(self) -> Schema:
-        """What a record is."""
-        return self.adjacency.schema
+        """What a record is, by the levels that are counted: a cut column has its bins."""
+        return self.figures.schema
+
+    @cached_property
+    def figures(self) -> Invariants:
+        """What is published, over the levels that are counted."""
+        told = self.adjacency.figures
+        if not self.rules.quantiles:
+            return told
+        cuts = dict(self.cuts) or self.rules.evenly(told.schema)
+        counted = binned_schema(told.schema, self.rules.quantiles, cuts)
+        return Invariants(counted, told.statements, told.values)
+
+    @cached_property
+    def counted_adjacency(self) -> Adjacency:
+        """The look-alikes over the levels that are counted: what noise is drawn over."""
+        own = self.adjacency
+        if isinstance(own, Adjacency) and not self.rules.quantiles:
+            return own
+        return SemiAdjacent(self.figures)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -181,7 +206,7 @@ class TableRecords:
     @cached_property
     def pairs(self) -> tuple[Axes, ...]:
         """All pairs of columns, by the names they are counted by in pairs."""
-        coarse = dict(self.coarse)
+        coarse = self.rules.in_pairs
         return tuple(combinations([coarse.get(name, name) for name in self.names], 2))
 
     def shape(self, axes: Axes) -> tuple[int, ...]:
@@ -195,7 +220,7 @@ class TableRecords:
     @cached_property
     def kept(self) -> KeptFigures:
         """The figures that records keep."""
-        return KeptFigures(self.adjacency.figures, self.names)
+        return KeptFigures(self.figures, self.names)
 
     @property
     def not_kept(self) -> list[str]:
@@ -225,7 +250,7 @@ class TableRecords:
         figures, spent = self.adjacency.figures, self.budget.spent
         return RecordDescription(
             mechanism=self.name,
-            schema=self.schema,
+            schema=self.adjacency.schema,
             law=self.to_dict(),
             epsilon=spent if self.budget.law == "geometric" else Fraction(0),
             rho=spent if self.budget.law == "gaussian" else Fraction(0),
@@ -235,8 +260,11 @@ class TableRecords:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
-        loss = joint_loss([self.description], self.adjacency)
-        source = CITATION[self.budget.law]
+        source, pairs, told = CITATION[self.budget.law], self.adjacency, self.description
+        if isinstance(pairs, SensitiveValues):  # one record differs, as in one replacement
+            loss = Loss(epsilon=told.epsilon, rho=told.rho, discrete=told.rho > 0)
+        else:
+            loss = joint_loss([told], pairs)
         return Guarantee(self.adjacency, loss.tradeoff, "theorem", (FIXED,), citation=source)
 
     def to_dict(self) -> dict[str, Any]:
@@ -245,27 +273,29 @@ class TableRecords:
             **self.budget.to_dict(self.names),
             **({"copies": self.copies} if self.copies > 1 else {}),
             **({} if self.records is None else {"records": self.records}),
-            **({"coarse": dict(self.coarse)} if self.coarse else {}),
+            **self.rules.to_dict(),
             "numerics": {"H": "0", "tau": "0"},
         }
 
     @classmethod
-    def from_dict(cls, adjacency: Adjacency, data: Mapping[str, Any]) -> TableRecords:
+    def from_dict(
+        cls, adjacency: Adjacency | SensitiveValues, data: Mapping[str, Any]
+    ) -> TableRecords:
         """Inverse of `to_dict`, given the adjacency."""
         budget, names = MeasuringBudget.from_dict(data), tuple(data["columns"])
-        coarse = tuple(data.get("coarse", {}).items())
-        return cls(adjacency, names, budget, data.get("copies", 1), data.get("records"), coarse)
+        rules = ColumnRules.from_dict(data)
+        return cls(adjacency, names, budget, data.get("copies", 1), data.get("records"), rules)
 
     def settled(self, axes: Axes) -> bool:
         """Whether the figures fix every cell of a table, so that nothing is left to measure."""
-        figures, cells = self.adjacency.figures, prod(self.shape(axes))
+        figures, cells = self.figures, prod(self.shape(axes))
         if cells == 1 or not (figures.equalities or figures.zeros):
             return cells == 1  # everybody, whose number is public
         return bool(support(figures, axes).fixes(np.arange(cells), cells).all())
 
     def table_description(self, axes: Axes, scale: Fraction) -> Description:
         """The law of one table, with noise of this variance or rate."""
-        figures, (given, plain) = self.adjacency.figures, MECHANISMS[self.budget.law]
+        figures, (given, plain) = self.figures, MECHANISMS[self.budget.law]
         name = given if figures.equalities or figures.zeros else plain
         return Description(name, axes, FAMILY[self.budget.law], scale, figures)
 
@@ -274,7 +304,7 @@ class TableRecords:
         if axes not in self.scales:
             return None
         try:
-            found = rebuild(self.table_description(axes, self.scales[axes]), self.adjacency)
+            found = rebuild(self.table_description(axes, self.scales[axes]), self.counted_adjacency)
         except StructureError:
             if len(axes) == 1:
                 raise
@@ -284,18 +314,24 @@ class TableRecords:
 
     # ---- confidential in, synthetic out ------------------------------------------------------
 
-    def fetch(self, data: Table | Microdata) -> tuple[Truths, int]:
-        """CONFIDENTIAL: all one- and two-way tables, and n; the figures are checked."""
+    def fetch(self, data: Table | Microdata) -> tuple[Confidential, int]:
+        """CONFIDENTIAL: all one- and two-way tables, and n; the figures are checked.
+
+        Where columns are still to be cut, records by their levels in place of tables.
+        """
         figures = self.adjacency.figures
         if figures.statements:
             figures.refuse_other_data(_margin(data, figures.bases))
+        if self.rules.quantiles:
+            people = int(_margin(data, (self.names[0],)).counts.sum())  # refuses what is empty
+            return CountedRecords.read(data, self.names), people
         wanted = [(self.names[0],), *self.scales]
         truths = {axes: _margin(data, axes).counts for axes in wanted}
         return truths, int(truths[self.names[0],].sum())
 
     def release(
         self,
-        data: Table | Microdata | tuple[Truths, int],
+        data: Table | Microdata | tuple[Confidential, int],
         randomness: Randomness | None = None,
         name: str = "records",
         tell: Tell = lambda _: None,
@@ -319,7 +355,7 @@ class TableRecords:
         """A release of the same form: levels in turn, and tables that count everybody evenly."""
         source = SeededRandomness(0)
         columns = {one: np.arange(self.records or n) % size for one, size in self.sizes.items()}
-        table = records_table(self.schema, self.names, columns, generator_of(source))
+        table = self.written(columns, generator_of(source))
         pairs = [axes for axes in self.scales if len(axes) == 2][: self.budget.rounds]
         axes = [*(axes for axes in self.scales if len(axes) == 1), *pairs]
         return TableRecordsRelease(
@@ -330,7 +366,13 @@ class TableRecords:
             publishable=False,
             copies=(table,) * self.copies,
             measured=tuple(self._evenly(one, n) for one in axes),
+            cuts=tuple(self.rules.evenly(self.adjacency.schema).items()),
         )
+
+    def written(self, columns: Mapping[str, Ints], generator: np.random.Generator) -> Any:
+        """Records by their levels as an Arrow table, with numbers inside bins."""
+        tails = {one.name: one for one in self.rules.tails}
+        return records_table(self.schema, self.names, columns, generator, values_by(tails))
 
     def _evenly(self, axes: Axes, n: int) -> MeasuredTable:
         """A table that counts everybody evenly, as if it had been measured."""

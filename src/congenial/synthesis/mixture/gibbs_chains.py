@@ -79,6 +79,12 @@ class Diagnostics:
     within: Floats
 
     @property
+    def predictive(self) -> tuple[float, float]:
+        """Fewest effective draws and largest R-hat of the predictive law."""
+        own = [name.startswith(PREDICTIVE) for name in self.names]
+        return float(self.effective[own].min()), float(self.r_hat[own].max())
+
+    @property
     def worst(self) -> dict[str, Any]:
         """The functional with the fewest effective draws, how its chains differ, and the largest
         R-hat of all.

@@ -1,0 +1,96 @@
+"""How far long work has come: words for a person, the share that is done, and the time left."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+EVERY = 0.25  # seconds between two looks at work that does not tell by itself
+
+
+class Advance(str):
+    """What is being done, and which share (0 to 1) of that step is done.
+
+    It is a text, with `detail`, for whoever prints it. `step` is the text without `detail`, which
+    may hold numbers of people: a page shows `step` and `share` only.
+
+    >>> now = Advance("counting the records", 0.25, "5 of 20 rows")
+    >>> str(now), now.step, now.share
+    ('counting the records: 5 of 20 rows', 'counting the records', 0.25)
+    """
+
+    step: str
+    share: float
+
+    def __new__(cls, step: str, share: float, detail: str = "") -> Advance:
+        """The words of a step, with its share cut to 0 to 1."""
+        made = super().__new__(cls, f"{step}: {detail}" if detail else step)
+        made.step, made.share = step, min(max(share, 0.0), 1.0)
+        return made
+
+
+class StepClock:
+    """The step that work is in, and how long the rest of it takes at the pace so far."""
+
+    def __init__(self, step: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self.words = self.step = step
+        self.share: float | None = None
+        self._begun = self._told = now()  # when this step began, and when something was told last
+
+    def take(self, words: str) -> None:
+        """Take down how far the work is."""
+        step = words.step if isinstance(words, Advance) else words
+        share = words.share if isinstance(words, Advance) else None
+        if step != self.step or (share or 0) < (self.share or 0):
+            self._begun = self._told
+        self._told = self._now()
+        self.words, self.step, self.share = str(words), step, share
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long this step may still take; None where that cannot be told yet."""
+        if not self.share:
+            return None
+        return (self._now() - self._begun) * (1 - self.share) / self.share
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return self.words
+        left = self.seconds_left
+        rest = "" if left is None else f", about {math.ceil(left):,} s left"
+        return f"{self.words}: {self.share:.0%}{rest}"
+
+
+def bytes_read() -> int | None:
+    """Bytes that this process has read so far; None where the system does not say (Linux does)."""
+    try:
+        lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(one[7:]) for one in lines if one.startswith("rchar: ")), None)
+
+
+@contextmanager
+def watching(look: Callable[[], float | None], tell: Callable[[float], Any]) -> Iterator[None]:
+    """While something runs, ask `look` for its share now and then and `tell` it, from a thread."""
+    ended = Event()
+
+    def watch() -> None:
+        while not ended.wait(EVERY):
+            share = look()
+            if share is not None:
+                tell(share)
+
+    watcher = Thread(target=watch, name="progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()

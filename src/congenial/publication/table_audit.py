@@ -1,0 +1,184 @@
+"""The black-box attack on the tables of a plan, or on the law that a bundle states, as plain data.
+
+Reads no data and spends nothing. Results are files beside a plan, where whoever reviews it finds
+them; each says which plan it was of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from congenial.data.advance import Advance
+from congenial.errors import BundleError, CongenialError, PlanError
+from congenial.kinds.kind import Document, Tell
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.privacy.tradeoff import Tradeoff
+    from congenial.publication.plan import Plan
+
+AUDITS = "audits"  # the folder beside a plan
+NO_ATTACK = "no attack is named for this kind of release; its promise rests on its proof"
+Target = tuple[str, "Mechanism", "Tradeoff"]  # name, what draws, what is promised
+
+
+@dataclass(frozen=True)
+class AuditEffort:
+    """How hard to try."""
+
+    draws: int
+    pairs: int = 6
+    delta: float | None = None
+    seed: int | None = None
+
+
+def attack_plan(
+    plan: Plan, effort: AuditEffort, names: Sequence[str] = (), progress: Tell = lambda _: None
+) -> list[Document]:
+    """Attack the tables of a plan, drawn already or not, under the figures as published."""
+    about = {
+        "plan_digest": plan.digest_with_files,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    found = _attack(_of_plan(plan), effort, names, progress)
+    return [one | about for one in found]
+
+
+def attack_bundle(
+    folder: Path, effort: AuditEffort, names: Sequence[str] = (), progress: Tell = lambda _: None
+) -> list[Document]:
+    """Attack the law a bundle states, against the promise it states; its values are not used."""
+    return _attack(_of_bundle(folder), effort, names, progress)
+
+
+def _attack(
+    targets: list[Target], effort: AuditEffort, names: Sequence[str], progress: Tell
+) -> list[Document]:
+    from congenial.audit.black_box import black_box
+    from congenial.sampling.randomness import SeededRandomness, SystemRandomness
+
+    audits: list[Document] = []
+    for name, mechanism, promised in _named(targets, names):
+        seed = effort.seed
+
+        def tell(part: float, step: str = f"attacking '{name}'") -> None:
+            progress(Advance(step, part))
+
+        tell(0.0)
+        result = black_box(
+            mechanism,
+            promised,
+            pairs=effort.pairs,
+            draws=effort.draws,
+            delta=effort.delta,
+            randomness=SystemRandomness() if seed is None else SeededRandomness(seed),
+            progress=tell,
+        )
+        audits.append({"name": name, "seed": seed, **result.to_dict()})
+    return audits
+
+
+def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
+    known = [name for name, _, _ in targets]
+    for name in names:
+        if name not in known:
+            raise PlanError(
+                f"no table release is called '{name}'.", remedy=f"Known: {', '.join(known)}."
+            )
+    return [one for one in targets if not names or one[0] in names]
+
+
+def attacked(plan: Plan) -> list[str]:
+    """Names of the plan's releases that an attack is known for."""
+    from congenial.kinds.registry import by_key
+
+    return [section.name for section in plan.of(by_key("table"))]
+
+
+def _of_plan(plan: Plan) -> list[Target]:
+    from congenial.publication.workflow import check
+
+    tables = attacked(plan)
+    if not tables:
+        raise CongenialError(
+            "the plan releases no table, and no attack is named for what it releases.",
+            remedy="For statistics that hide a property use --property.",
+        )
+    checked = [one for one in check(plan, again=True).releases if one.section.name in tables]
+    return [(one.section.name, one.mechanism, one.guarantee.tradeoff) for one in checked]
+
+
+def _of_bundle(folder: Path) -> list[Target]:
+    from congenial.mechanisms.calibrate import rebuild
+    from congenial.mechanisms.single_table_release import Release
+    from congenial.pairs.adjacency import Adjacency
+    from congenial.publication import bundle
+
+    release = bundle.read(folder)
+    if not isinstance(release, Release) or not isinstance(release.guarantee.adjacency, Adjacency):
+        raise CongenialError(
+            f"'{folder}' holds {release.kind}, and no attack is named for them.",
+            remedy="Audit a bundle that holds a table.",
+        )
+    mechanism = rebuild(release.description, release.guarantee.adjacency)
+    return [(release.name, mechanism, release.guarantee.tradeoff)]
+
+
+# ---- files -----------------------------------------------------------------------------------
+
+
+def write_audit(one: Document, folder: Path) -> Path:
+    """One result as JSON."""
+    path = folder / f"audit-{one['name']}.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(one, indent=1) + "\n", encoding="utf-8")
+    except OSError as reason:
+        raise BundleError(
+            f"cannot write to '{folder}': {reason.strerror}.",
+            remedy="Choose a folder you can write to with --out.",
+        ) from None
+    return path
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What the last attack on one release of a plan found, for its reviewer."""
+
+    name: str
+    words: str
+    violated: bool = False
+    stale: bool = False  # of the plan as it was before
+    at: str = ""
+
+    @property
+    def told(self) -> str:
+        """All of it in one line."""
+        when = f" ({self.at[:16].replace('T', ' ')} UTC)" if self.at else ""
+        before = " That was of the plan as it was before a change." if self.stale else ""
+        return f"{'Do not release. ' if self.violated else ''}{self.words}{when}{before}"
+
+
+def audit_results(plan: Plan) -> list[AuditResult]:
+    """For each release the result that lies beside the plan, or why there is none."""
+    known = attacked(plan)
+    return [
+        _result(plan, one.name) if one.name in known else AuditResult(one.name, NO_ATTACK)
+        for one in plan.release
+    ]
+
+
+def _result(plan: Plan, name: str) -> AuditResult:
+    path = plan.folder / AUDITS / f"audit-{name}.json"
+    try:
+        told: Any = json.loads(path.read_text(encoding="utf-8"))
+        stale = told["plan_digest"] != plan.digest_with_files
+        words, at = str(told["words"]), str(told["at"])
+        return AuditResult(name, words, told["violated"] is not False, stale, at)
+    except (OSError, ValueError, KeyError, TypeError):
+        return AuditResult(name, "not attacked yet")
