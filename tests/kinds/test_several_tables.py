@@ -379,6 +379,18 @@ def test_more_common_cells_than_anybody_can_count(tmp_path: Path) -> None:
     assert release.count("v0 <= 5") == pytest.approx(release.estimated_count("v0 <= 5"))
 
 
+def test_a_huge_product_of_levels_is_refused_before_its_cells_are_listed(tmp_path: Path) -> None:
+    schema = "\n".join(f"v{i} = {{ integers = [1, 1000] }}" for i in range(3))
+    (tmp_path / "people.csv").write_text("id,v0,v1,v2\n1,1,1,1\n")
+    (tmp_path / "plan.toml").write_text(
+        f'[data]\nsource = "people.csv"\nunit = "id"\n[schema]\n{schema}\n[[release]]\n'
+        'name = "people"\ntables = [["v0", "v1", "v2"], ["v0"]]\nrho = 1\n[budget]\nrho = 1\n'
+    )
+    told = refused(tmp_path / "plan.toml")
+    assert "the table over v0, v1, v2 has 1,000,000,000 cells" in told
+    assert "part by part" in told
+
+
 def test_units_with_several_rows_and_exact_figures(tmp_path: Path) -> None:
     """The promise is about units; what their rows can do together is priced, not one row's."""
     plan = written(tmp_path)

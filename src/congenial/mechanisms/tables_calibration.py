@@ -22,6 +22,8 @@ from congenial.tables.design_document import document, variance_model
 from congenial.tables.information import Information
 from congenial.tables.promise import Law, law_and_promise
 
+LARGEST_TABLE = 10**8  # cells of one table that is drawn and written in one piece
+
 
 @takes(target=Guarantee, tables=listed(NAMES), aim=optional(AIM), keep=NAMES)
 def calibrate_tables(
@@ -80,6 +82,7 @@ class TablesProblem:
 
     def mechanism(self, found: Design, aim: str, keep: Sequence[str] = ()) -> JointTables:
         """What draws a design; `aim` is how error was shared, in words."""
+        self._refuse_huge()
         told = document(found, self.model, aim)
         tables = self.workload.tables
         made = JointTables.of(self.adjacency, tables, found.family, found.scales, keep, told)
@@ -93,6 +96,17 @@ class TablesProblem:
         made = PartedTables.of(self.adjacency, tables, found.family, found.scales, parts, told)
         self._refuse_more(made.description, found)
         return made
+
+    def _refuse_huge(self) -> None:
+        """A table is drawn, estimated and written as a whole: refused before any cell is listed."""
+        tables = zip(self.workload.tables, self.workload.margins, strict=True)
+        for names, margin in tables:
+            if margin.size > LARGEST_TABLE:
+                raise StructureError(
+                    f"the table over {', '.join(names)} has {margin.size:,} cells; a table of "
+                    f"several is drawn as a whole up to {LARGEST_TABLE:,}.",
+                    remedy="Name coarser tables, or draw part by part (parts).",
+                )
 
     def _refuse_more(self, description: TablesDescription, found: Design) -> None:
         """A promise that is weaker than was asked for is never made."""
