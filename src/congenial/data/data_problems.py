@@ -23,6 +23,7 @@ ProblemKind = Literal[
     "not in the schema",
     "unit missing",
     "unit repeated",
+    "blank rows",
 ]
 
 
