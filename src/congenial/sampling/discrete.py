@@ -1,6 +1,6 @@
 """The two noise laws: double geometric (discrete Laplace) and discrete Gaussian, drawn exactly.
 
-How a draw is made is in `exact`; here are the weights, and densities and moments for inference.
+How a draw is made is in `inversion`; here are the weights, and densities and moments for inference.
 """
 
 from __future__ import annotations
