@@ -67,7 +67,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
             "records", "people", 900, ("job = 'b'",), ("sex = 'f' and income < 1 and job = 'a'",)
         ),
     ),
-    "odds ratio test": (Example("tested", "smoking", 11),),
+    "odds ratio test": (Example("tested", "smoking", 14),),
     "statistics": (
         Example("statistics-persons", "quarter", 2),
         Example("statistics-optimum", "quarter", 2, protects_persons=False),

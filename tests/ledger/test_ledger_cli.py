@@ -115,7 +115,7 @@ def test_upgrade_says_what_it_did(place: str, ledger: Ledger) -> None:
             "DROP VIEW roles; DROP TRIGGER events_are_allowed; DROP TRIGGER events_are_well_formed;"
             "DROP INDEX events_of_a_release; DROP INDEX events_that_grant;"
             "DROP TRIGGER events_are_approved; DROP INDEX events_that_require;"
-            "DROP INDEX events_that_review;"
+            "DROP INDEX events_that_review; DROP INDEX events_that_change_the_unit;"
             "UPDATE ledger SET version = 1"
         )
     assert "congenial ledger upgrade" in run("show", place, code=4).stderr

@@ -76,7 +76,7 @@ def shape(place: str) -> set[tuple[str, ...]]:
     listed = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"
     if isinstance(store, PostgresStore):
         listed = """
-        SELECT 'column', table_name, column_name, data_type, is_nullable
+        SELECT 'column', table_name::text, column_name::text, data_type::text, is_nullable::text
           FROM information_schema.columns WHERE table_schema = current_schema()
         UNION SELECT 'trigger', trigger_name, event_manipulation, action_timing, ''
           FROM information_schema.triggers WHERE trigger_schema = current_schema()

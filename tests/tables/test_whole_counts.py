@@ -22,7 +22,7 @@ from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import node_order
 from congenial.tables.whole_counts import fit_whole_counts, rehearse
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, TREE, confidential, dense, measurements
-from tests.tables.test_estimate import drawn
+from tests.tables.test_linear_estimates import drawn
 
 
 def fitted(setting, seed=0):

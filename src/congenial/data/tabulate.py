@@ -51,7 +51,7 @@ class Microdata:
     __slots__ = ("_classes", "_source", "_unit_is_checked", "_whole", "schema", "unit")
 
     def __init__(self, source: Source, schema: Schema, unit: Unit) -> None:
-        self._whole = source  # also what units with too many rows leave out
+        self._whole: Source | None = source  # also what units with too many rows leave out
         self._source: Source | None = source
         if unit.truncate:
             from congenial.data.truncation import truncated
@@ -107,9 +107,7 @@ class Microdata:
     @property
     def source(self) -> Source:
         """CONFIDENTIAL: the opened source, for those who work where the data are."""
-        if self._source is None:
-            raise DataError("the records were closed.", remedy="Open them again.")
-        return self._source
+        return _open(self._source)
 
     def tabulate(
         self,
@@ -218,15 +216,15 @@ class Microdata:
         """
         if self.unit.column is None or self._unit_is_checked:
             return
-        self._whole.spill()  # as many groups as units
+        whole = _open(self._whole)
+        whole.spill()  # as many groups as units
         shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
         if shared and self.unit.rows > 1:
             axes = self.schema.axes(shared)
-            self._classes = (tuple(shared), *self._coded_units(axes, self._whole))
+            self._classes = (tuple(shared), *self._coded_units(axes, whole))
         else:
-            source = self._whole
-            query = rows_per_unit(self.unit.column, source.name, source.dialect)
-            self._refuse_rows_of_units(source.run(query))
+            query = rows_per_unit(self.unit.column, whole.name, whole.dialect)
+            self._refuse_rows_of_units(whole.run(query))
         self._unit_is_checked = True
 
     def _refuse_rows_of_units(self, found: Any) -> None:
@@ -303,9 +301,9 @@ class Microdata:
 
     def close(self) -> None:
         """Let go of the source; a connection of the caller stays open."""
-        if self._source is not None:
+        if self._whole is not None:
             self._whole.close()
-        self._source = None
+        self._source = self._whole = None
 
     def __enter__(self) -> Microdata:
         return self
@@ -335,6 +333,12 @@ def _refuse_sizes_of_nobody(schema: Schema, unit: Unit) -> None:
             f"{schema.sizes[0]!r} is the number of rows of a unit, and no column names the unit.",
             remedy='Name it, for example Unit("household", max_rows=8).',
         )
+
+
+def _open(source: Source | None) -> Source:
+    if source is None:
+        raise DataError("the records were closed.", remedy="Open them again.")
+    return source
 
 
 def tabulate(

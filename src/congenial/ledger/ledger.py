@@ -192,6 +192,7 @@ class Ledger(LedgerReading):
         a promise becomes weaker, LedgerError shows before and after and nothing is recorded, unless
         `accept_weaker`.
         """
+        expect(adjacency, str, "adjacency", "Give 'add-remove' or 'several rows'.", LedgerError)
         expect(max_rows, int, "max_rows", "Give a whole number, 1 or more.", LedgerError)
         new = CountedUnit.of(adjacency, max_rows)
         with self._writing("unit") as (log, state):

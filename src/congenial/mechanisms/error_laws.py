@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -188,7 +189,6 @@ class TiedErrors:
 
     def __init__(self, noise: ConditionedNoise) -> None:
         self._noise = noise
-        self._rng = np.random.default_rng(_SEED)
         self._makes = list(noise.ties())
         steps = max((one.steps for one, _ in self._makes), default=0)
         self._chain = steps > 0
@@ -216,9 +216,11 @@ class TiedErrors:
         if not self._chain:  # fewer draws of the sum, of more parts each: no draw is used twice
             n = min(n, max(FEWEST, TIES // max(often.values())))
         total, used = np.zeros(n, dtype=np.int64), Counter[int]()
+        # a sum's own numbers: its law is the same whichever sums were asked for before
+        rng = np.random.default_rng([_SEED, crc32(np.concatenate(parts).astype("<i8").tobytes())])
         for part in parts:
             make = part[0]
-            total += self._draws(part, n, used[make])
+            total += self._draws(part, n, used[make], rng)
             used[make] += 1
         return SimulatedLaw(total, all(map(self._fixed, set(parts))))
 
@@ -309,16 +311,16 @@ class TiedErrors:
             np.array(taken) > 0
         )
 
-    def _draws(self, part: Part, n: int, place: int) -> Any:
+    def _draws(self, part: Part, n: int, place: int, rng: np.random.Generator) -> Any:
         """n draws of one part of a sum, the `place`-th of its make."""
         make, *taken = part
         if make < 0:
             law = self._alone(taken[0], taken[1])
             chances = law.probs / law.probs.sum()
-            return law.lo + self._rng.choice(len(law.probs), n, p=chances)
+            return law.lo + rng.choice(len(law.probs), n, p=chances)
         labels = self._makes[make][0].labels
         first = np.concatenate([np.flatnonzero(labels == g)[:m] for g, m in enumerate(taken)])
         if self._chain:  # too slow for more: the same draws in another order, with either sign
-            drawn = self._pools[make].first(n)[self._rng.permutation(n)]
-            return drawn[:, first].sum(axis=1) * self._rng.choice([-1, 1], n)
+            drawn = self._pools[make].first(n)[rng.permutation(n)]
+            return drawn[:, first].sum(axis=1) * rng.choice([-1, 1], n)
         return self._pools[make].first(n * (place + 1))[n * place :, first].sum(axis=1)

@@ -34,7 +34,7 @@ from congenial.tables.optimise import Problem, solve
 
 Flags = NDArray[np.bool_]
 ROUNDS = 8  # in which shares of tables beyond their limit grow
-WIDTH = 0.005  # of the bracket of the share of the finest tables, relative to what the others have
+WIDTH = 0.01  # of the bracket of the share of the finest tables, relative to what the others have
 NEAR = 1e-3  # tolerance while shares are sought
 BETTER = 0.985  # largest variance of a coarser table, relative to the single release
 ORDER = 0.2  # of the mean of relative variances

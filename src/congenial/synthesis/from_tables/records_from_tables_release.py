@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +17,7 @@ from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.predicate import parse
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
-from congenial.errors import BundleError, InferenceError, SchemaError, StructureError
+from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
 from congenial.mechanisms.released import LEVEL, Interval, check_level
@@ -186,14 +185,13 @@ class TableRecordsRelease(RecordCopies):
         return congenial.estimate(self, what, level, **options)
 
     def interval(self, condition: str, /, level: float = LEVEL) -> Interval:
-        """Interval for the number of people who meet a condition, from the measured table with the
-        least noise that can tell them.
+        """Interval for the number of people who meet a condition, from what was measured of them:
+        the same as `estimate` gives.
         """
         check_level(level)
-        for table in self.tables_about(parse(condition, self.schema).bases):
-            with suppress(SchemaError, StructureError, InferenceError):
-                return table.interval(condition, level)
-        raise self._unanswered(condition)
+        parse(condition, self.schema)
+        one = self.estimate(f"count({condition})", level)[0]
+        return Interval(one.value, one.low, one.high, level, one.low == one.high, one.method)
 
     def _instead(self) -> str:
         return "Ask about columns that were measured together: see release.measured."
