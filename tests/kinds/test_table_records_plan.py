@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -300,39 +301,28 @@ def test_tests_use_the_measured_table() -> None:
         carry_out_test(only, "independent(x, z)")
 
 
-def test_combined_intervals_are_narrower_and_cover() -> None:
-    """A pair and its columns: 80 % intervals of 100 releases; a third as wide ones must not do."""
+def measured_releases(number: int) -> Iterator[TableRecordsRelease]:
+    """One table of 200 people, measured anew each time."""
     table = Table(SCHEMA, ["x", "y"], [[50, 0, 20], [10, 30, 90]])
     made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1, 10))
-    covered = narrow = 0
-    for seed in range(100):
+    for seed in range(number):
         drawn = RecordsRun(made, *made.fetch(table), SeededRandomness(seed), lambda _: None)
         for axes in made.scales:
             drawn.measure(axes)
-        release = replace(made.made_up(200), measured=tuple(drawn.measured))
+        yield replace(made.made_up(200), measured=tuple(drawn.measured))
+
+
+def test_intervals_from_combined_tables_are_narrower_and_cover() -> None:
+    """A pair and its columns: 80 % intervals of 200 releases; a third as wide ones must not do."""
+    covered = narrow = 0
+    for release in measured_releases(200):
         (one,) = congenial.estimate(release, "count(y = 2)", 0.8)
+        asked = release.interval("y = 2", 0.8)
+        assert (asked.estimate, asked.low, asked.high) == (one.value, one.low, one.high)
         (alone,) = congenial.estimate(release.tables_about(["y"])[0], "count(y = 2)", 0.8)
         covered += one.low <= 30 <= one.high
         narrow += abs(one.value - 30) <= (one.high - one.value) / 3
         assert one.sd < 0.95 * alone.sd
-    assert binomtest(covered, 100, 0.8, alternative="less").pvalue > ALPHA
-    assert binomtest(narrow, 100, 0.8, alternative="less").pvalue < ALPHA
-
-
-def test_intervals_from_measured_tables_cover() -> None:
-    """The true count in 200 releases of one table, at 80 %; half as wide ones must not do."""
-    table = Table(SCHEMA, ["x", "y"], [[50, 0, 20], [10, 30, 90]])
-    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1, 10))
-    covered = narrow = 0
-    for seed in range(200):
-        drawn = RecordsRun(made, *made.fetch(table), SeededRandomness(seed), lambda _: None)
-        for axes in made.scales:
-            drawn.measure(axes)
-        release = replace(made.made_up(200), measured=tuple(drawn.measured))
-        one = release.interval("y = 2", 0.8)
-        covered += one.low <= 30 <= one.high
-        half = (one.high - one.estimate) / 2
-        narrow += abs(one.estimate - 30) <= half
     assert binomtest(covered, 200, 0.8, alternative="less").pvalue > ALPHA
     assert binomtest(narrow, 200, 0.8, alternative="less").pvalue < ALPHA
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TypeVar
+
+Far = TypeVar("Far", int, float)
 
 EVERY = 0.25  # seconds between two looks at work that does not tell by itself
 
@@ -77,15 +79,17 @@ def bytes_read() -> int | None:
 
 
 @contextmanager
-def watching(look: Callable[[], float | None], tell: Callable[[float], Any]) -> Iterator[None]:
-    """While something runs, ask `look` for its share now and then and `tell` it, from a thread."""
+def watching(
+    look: Callable[[], Far | None], tell: Callable[[Far], Any], every: float = EVERY
+) -> Iterator[None]:
+    """While something runs, ask `look` now and then how far it is and `tell` it, from a thread."""
     ended = Event()
 
     def watch() -> None:
-        while not ended.wait(EVERY):
-            share = look()
-            if share is not None:
-                tell(share)
+        while not ended.wait(every):
+            far = look()
+            if far is not None:
+                tell(far)
 
     watcher = Thread(target=watch, name="progress", daemon=True)
     watcher.start()

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import pickle
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from congenial import errors
+from congenial.data.advance import watching
 from congenial.data.engines.spark_source import quiet, session_of
 from congenial.data.source import guarded
 from congenial.kinds.part_pool import Step, Tell
@@ -86,21 +86,6 @@ def _worker(step: Step, place: str) -> Callable[[Any], Any]:
     return work
 
 
-@contextmanager
-def _watched(place: Path, tell: Tell) -> Iterator[None]:
+def _watched(place: Path, tell: Tell) -> AbstractContextManager[None]:
     """Tell now and then how many tasks have ended."""
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(EVERY):
-            done = sum(1 for _ in place.glob("*.done"))
-            if done:
-                tell(done)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
+    return watching(lambda: sum(1 for _ in place.glob("*.done")) or None, tell, EVERY)
