@@ -80,13 +80,13 @@ def bytes_read() -> int | None:
 
 @contextmanager
 def watching(
-    look: Callable[[], Far | None], tell: Callable[[Far], Any], every: float = EVERY
+    look: Callable[[], Far | None], tell: Callable[[Far], Any], every: float | None = None
 ) -> Iterator[None]:
     """While something runs, ask `look` now and then how far it is and `tell` it, from a thread."""
     ended = Event()
 
     def watch() -> None:
-        while not ended.wait(every):
+        while not ended.wait(EVERY if every is None else every):
             far = look()
             if far is not None:
                 tell(far)
