@@ -178,7 +178,9 @@ def test_an_executor_killed_after_its_draw_changes_nothing(
     """Speculation is on: attempts draw the same words, so that a race cannot choose among draws."""
     pytest.importorskip("pyspark", reason="needs the extra 'spark'")
     need_java()
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    # Executors start in folders of their own, from which the steps are imported by this path.
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": root}
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)],
         capture_output=True,
