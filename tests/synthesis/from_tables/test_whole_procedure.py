@@ -15,6 +15,7 @@ import pytest
 
 from congenial import AddRemove, Invariants, Schema, SemiAdjacent, Table, margin, total
 from congenial.errors import GuaranteeError
+from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.synthesis.from_tables import maximum_entropy, records_run
 from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.table_records import TableRecords
@@ -214,6 +215,46 @@ def test_planted_lambda_chosen_by_looking(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(records_run.RecordsRun, "fit", looks)
     assert not follows_from_outcomes(margins(monkeypatch))
+
+
+# Where x is known of everybody, look-alikes differ in one person's y and w.
+OTHER_MOVED = people((0, 0, 0), (1, 2, 1), (1, 0, 0))
+KNOWN_X = SensitiveValues(BY_X, ("x",))
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["stated", "planted"])
+def test_losses_of_one_persons_values_stay_below_the_promise(
+    monkeypatch: pytest.MonkeyPatch, twice: bool
+) -> None:
+    """One record differs, where the figures leave it free; planted: noise for twice the promise."""
+    made = TableRecords.calibrate(KNOWN_X, THREE.names, PROMISE, rounds=1)
+    assert made.budget.chooses
+    if twice:
+        made = replace(made, budget=replace(made.budget, amount=2 * made.budget.amount))
+    databases = [NOBODY_MOVED, ONE_MOVED, OTHER_MOVED]
+    found = worst(Procedure(made, databases, 1, monkeypatch), 1)
+    assert (found > PROMISE) == twice
+    assert found > 0.8 * PROMISE
+
+
+def test_pure_losses_of_one_persons_values_stay_below_the_promise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    epsilon = Fraction(40)
+    made = TableRecords.calibrate(KNOWN_X, THREE.names, rounds=1, epsilon=epsilon)
+    databases = [NOBODY_MOVED, ONE_MOVED, OTHER_MOVED, BOTH_MOVED]
+    found = Procedure(made, databases, 0, monkeypatch).largest_ratios()
+    alike = look_alikes(databases, 1)
+    assert 0.6 * epsilon < max(found[i, j] for i, j in alike) <= epsilon
+    assert found[0, 3] > epsilon  # two people's values are not promised
+
+
+def test_records_with_public_columns_follow_from_noise_and_choices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = TableRecords.calibrate(KNOWN_X, THREE.names, PROMISE, rounds=1)
+    procedure = Procedure(made, [NOBODY_MOVED, ONE_MOVED, OTHER_MOVED], 1, monkeypatch)
+    assert follows_from_outcomes(procedure, most=2)
 
 
 def test_planted_number_of_people_from_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
