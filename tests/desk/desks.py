@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from congenial.desk.desk_app import build
 from congenial.desk.desk_settings import DeskSettings
+from congenial.desk.visit import DeskPage
 
 MARKER = "zz-marker-7f3a"  # stands for a confidential value in the data
 PORT = 8123
@@ -132,3 +133,8 @@ class Team:
     def visitor(self, who: str) -> Visitor:
         headers = {"X-User": who, "Congenial-Proxy-Secret": SECRET}
         return Visitor(Client(self.app, base_url=ORIGIN, headers=headers))
+
+
+def place(screen: DeskPage) -> str:
+    """An address of the screen."""
+    return screen.path.format(plan="plan.toml", job="x", release="people", file="report.html")

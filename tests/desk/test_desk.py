@@ -20,12 +20,7 @@ from congenial.publication.check_document import examine
 from congenial.publication.json_schema import plan_schema
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
-from tests.desk.desks import MARKER, PLAN, Team, Visitor, entered, write_folder
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_folder(tmp_path / "desk")
+from tests.desk.desks import MARKER, PLAN, Team, Visitor, entered
 
 
 def wait(visitor: Visitor, answer: object) -> dict[str, object]:

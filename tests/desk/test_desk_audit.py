@@ -11,16 +11,11 @@ from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
 from congenial.publication.review_page import review_html
 from congenial.publication.table_audit import AUDITS, AuditEffort, attack_plan, audit_results
-from tests.desk.desks import PLAN, Team, Visitor, entered, write_folder
+from tests.desk.desks import PLAN, Team, Visitor, entered
 from tests.desk.test_desk import a_ledger, wait
 
 FEW = AuditEffort(4000, pairs=2, seed=3)
 REVIEW = "/plan/plan.toml/review"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_folder(tmp_path / "desk")
 
 
 def digest(folder: Path) -> dict[str, str]:
