@@ -133,7 +133,8 @@ def _picture(document: Document, folder: Path) -> str | None:
     ]
     drawn = {
         "title": f"{document['release']}: records beside the data",
-        "source": "CONFIDENTIAL: for the curator alone. Bands: two standard errors.",
+        "source": "CONFIDENTIAL: for the curator alone. Bands: two standard errors. No privacy: "
+        "drawn from the data with replacement.",
         "columns": columns,
         "rows": rows,
         "chart": {
@@ -167,7 +168,8 @@ def show(document: Document) -> None:
         table(("times the promise", "made by", "error"), rows, numbers="times the promise,error")
     paragraph(
         f"Once the promise is {document['promise']}. In parentheses: standard errors over "
-        f"{document['replicates']} draws. Records from tables alone keep published figures."
+        f"{document['replicates']} draws. Records from tables alone keep published figures. "
+        "No privacy: as many records drawn from the data with replacement, which is off by chance."
     )
     line("Kept in", document["folder"])
     if document["picture"]:
