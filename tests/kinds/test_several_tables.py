@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.errors import InferenceError, PlanError, SchemaError, StructureError
+from congenial.errors import BudgetError, InferenceError, PlanError, SchemaError, StructureError
 from congenial.kinds.several_tables_building import automatic
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.publication import bundle as bundles
@@ -389,6 +389,42 @@ def test_a_huge_product_of_levels_is_refused_before_its_cells_are_listed(tmp_pat
     told = refused(tmp_path / "plan.toml")
     assert "the table over v0, v1, v2 has 1,000,000,000 cells" in told
     assert "part by part" in told
+
+
+def test_accuracies_beyond_the_budget_are_told_what_they_need(tmp_path: Path) -> None:
+    text = SECTION.replace("rho = 0.5", "accuracy = [\"margin('age') within 1 at 95%\"]")
+    plan = written(tmp_path, text)
+    told = run("check", plan)
+    assert "Asked      rho = 11.6693" in told
+    assert "The budget does not allow all of this" in told
+    run("publish", plan)
+    said = " ".join(refused(plan, "release", BudgetError.exit_code).split())
+    assert "rho = 11.6693" in said
+    assert not (tmp_path / "bundles").exists()
+
+
+def test_tables_without_a_common_attribute(tmp_path: Path) -> None:
+    every = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
+    plan = written(tmp_path, SECTION.replace(every, '[["sex"], ["age"]]'))
+    run("publish", plan)
+    run("release", plan)
+    release = congenial.read(tmp_path / "bundles" / "people")
+    assert [int(one.sum()) for one in release.counts] == [900, 900]
+    assert all(check.holds for check in verify(tmp_path / "bundles" / "people"))
+
+
+def test_more_types_than_can_be_listed_are_bounded_by_name(tmp_path: Path) -> None:
+    names = [f"v{i}" for i in range(5)]
+    (tmp_path / "people.csv").write_text(f"id,{','.join(names)}\n1,1,1,1,1,1\n")
+    schema = "\n".join(f"{name} = {{ integers = [1, 2] }}" for name in names)
+    figures = "\n".join(f'[publish.{n}]\ntotal = true\nby = ["{n}"]' for n in names)
+    (tmp_path / "plan.toml").write_text(
+        f'[data]\nsource = "people.csv"\nunit = "id"\n[schema]\n{schema}\n{figures}\n[[release]]\n'
+        'name = "people"\ntables = [["v0", "v1"], ["v0", "v2"]]\nrho = 1\n[budget]\nrho = 1\n'
+    )
+    types = run("check", tmp_path / "plan.toml", "--json")["releases"][0]["types"]
+    assert types["footing"] == "upper bound"
+    assert "too many difference types at 6 records: 2 a^2 for every table" in types["reason"]
 
 
 def test_units_with_several_rows_and_exact_figures(tmp_path: Path) -> None:

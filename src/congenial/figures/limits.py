@@ -226,14 +226,20 @@ def _at_most(known: Support) -> Ints:
     most = np.where(labels == FROZEN, 0, FAR)
     if known.totals is None:
         return most
+    of_group = np.append(most_by_group(known), FAR)
+    return np.where(labels >= 0, of_group[np.maximum(labels, -1)], most)
+
+
+def most_by_group(known: Support) -> Ints:
+    """The most people each group of cells can hold, from the exact figures alone."""
     of_group = np.where(known.tied, FAR, known.totals)
-    for tie in known.ties:
-        assert tie.values is not None
-        for row, value in zip(tie.equations, tie.values, strict=True):
+    for kind in known.ties.kinds:
+        assert kind.values is not None
+        for value, row in zip(kind.values.T, kind.pattern.equations, strict=True):
             if np.all(row >= 0):
-                inside = tie.groups[row > 0]
-                of_group[inside] = np.minimum(of_group[inside], value // row[row > 0])
-    return np.where(labels >= 0, np.append(of_group, FAR)[np.maximum(labels, -1)], most)
+                inside, most = kind.groups[:, row > 0], value[:, np.newaxis] // row[row > 0]
+                of_group[inside] = np.minimum(of_group[inside], most)
+    return of_group
 
 
 def _vacuous(
