@@ -39,9 +39,10 @@ class Splits:
 
     def precision(self, table: int, share: float) -> float:
         """Of the noise of a table with this share of epsilon."""
+        if not share:
+            return 0.0
         scale = Fraction(share * WHOLE).limit_denominator(10**7)
-        found = noise_variance("double_geometric", scale, self.known[table])
-        return 1 / found.value if share else 0.0
+        return 1 / noise_variance("double_geometric", scale, self.known[table]).value
 
     def precisions(self, shares: Any) -> Any:
         """Of all tables."""

@@ -14,6 +14,7 @@ import pytest
 import congenial
 from congenial.errors import BudgetError, InferenceError, PlanError, SchemaError, StructureError
 from congenial.kinds.several_tables_building import automatic
+from congenial.kinds.several_tables_verification import _same
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.publication import bundle as bundles
 from congenial.publication.plan import Plan
@@ -100,6 +101,31 @@ def test_all_tables_tell_one_story(bundle: Path) -> None:
     frame = release.to_pandas("age")
     assert list(frame["count"]) == [release.count(f"age = '{age}'") for age in AGES]
     assert np.array_equal(release.margin("sex", "county"), release.counts[2].T)
+
+
+class Written(dict[str, bytes]):
+    """Files as `verify` compares them."""
+
+    def same(self, name: str, now: bytes) -> bool:
+        return self[name] == now
+
+
+def test_no_printed_count_lies_outside_its_interval(bundle: Path) -> None:
+    """Even where it is far from the estimate; bundles from before that are verified, too."""
+    release = congenial.read(bundle)
+    moved = tuple(one + 40 for one in release.counts)
+    far = replace(release, counts=moved)
+    for at, names in enumerate(release.tables):
+        for one, counts in ((release, release.counts[at]), (far, moved[at])):
+            frame = one.to_pandas(*names)
+            assert np.all((frame["low"] <= frame["count"]) & (frame["count"] <= frame["high"]))
+            assert one.intervals(names, 0.9)["high"].to_pylist() == frame["high"].tolist()
+            assert frame["count"].tolist() == counts.reshape(-1).tolist()
+    before, now = far.payload(widened=False), far.payload()
+    assert before.keys() == now.keys()
+    assert before != now
+    for files, holds in ((before, True), (now, True), (release.payload(), False)):
+        assert _same(Written(files), far) is holds
 
 
 def test_sums_that_no_table_shows_are_estimates(bundle: Path) -> None:
@@ -407,9 +433,11 @@ def test_tables_without_a_common_attribute(tmp_path: Path) -> None:
     every = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
     plan = written(tmp_path, SECTION.replace(every, '[["sex"], ["age"]]'))
     run("publish", plan)
+    told = run("check", plan, "--json")["releases"][0]["whole_counts"]
+    assert told == "the measured tables do not determine the table over sex, age"
     run("release", plan)
     release = congenial.read(tmp_path / "bundles" / "people")
-    assert [int(one.sum()) for one in release.counts] == [900, 900]
+    assert [float(one.sum()) for one in release.estimates] == pytest.approx([900, 900])
     assert all(check.holds for check in verify(tmp_path / "bundles" / "people"))
 
 

@@ -66,8 +66,9 @@ class Release(Released):
             "the protected table: one row per cell, column `count`; `sd`, `low` and `high`, where "
             "the law of the noise allows them, say how far the value as drawn may be off (standard "
             "deviation) and where the true count is (90 % interval, cut to what published sums "
-            "allow; a count that was made nonnegative lies inside); `count_as_drawn`, where there is one, holds the values "
-            "before they were made nonnegative: use it to infer and to add up",
+            "allow; a count that was made nonnegative lies inside); `count_as_drawn`, where there "
+            "is one, holds the values before they were made nonnegative: use it to infer and to "
+            "add up",
         ),
     )
     name: str
