@@ -10,7 +10,7 @@ from congenial.data.table import Table
 from congenial.figures.invariants import publish
 from congenial.figures.limits import FAR, conforming_tables
 from congenial.figures.statements import margin, total
-from congenial.figures.sum_ranges import sum_ranges
+from congenial.figures.sum_ranges import cell_ranges, sum_ranges
 from congenial.figures.support import support
 from tests.figures.test_support import universes
 from tests.pairs.universes import levels
@@ -29,6 +29,10 @@ def test_no_true_sum_is_outside(sparse) -> None:
         found = sum_ranges(support(public, names), chosen)
         sums = chosen @ true
         assert np.all((found.least <= sums) & (sums <= found.most))
+        cells, single = cell_ranges(support(public, names)), sp.eye_array(true.size, format="csr")
+        again = sum_ranges(support(public, names), single)
+        assert np.array_equal(cells.least, again.least)
+        assert np.array_equal(cells.most, again.most)
         cut += np.count_nonzero(found.most < FAR)
     assert cut > 100
 

@@ -139,7 +139,7 @@ def limits(invariants: Invariants, names: tuple[str, ...]) -> Limits:
             ends = (_up(first, w), _down(last, w)) if w > 0 else (_up(last, w), _down(first, w))
             low[at] = np.maximum(low[at], ends[0])
             high[at] = np.minimum(high[at], ends[1])
-    cap = _at_most(known)
+    cap = most_by_cell(known)
     high = np.where(high >= cap, FAR, high)
     box = (low, np.minimum(high, cap))
     kept = [one for one in sums if not _vacuous(one[0], one[1], one[2:], box, known)]
@@ -220,7 +220,7 @@ def _down(bound: int, weight: int) -> int:
     return FAR if abs(bound) >= FAR else bound // weight
 
 
-def _at_most(known: Support) -> Ints:
+def most_by_cell(known: Support) -> Ints:
     """The most people each cell can hold, from the exact figures alone."""
     labels = known.labels.reshape(-1)
     most = np.where(labels == FROZEN, 0, FAR)
@@ -276,7 +276,7 @@ def conforming_tables(invariants: Invariants, names: tuple[str, ...]) -> Ints | 
     if invariants.values is None or bounds.low.size > MOST_CELLS:
         return None
     known = support(invariants, names)
-    most = np.minimum(_at_most(known), bounds.high)
+    most = np.minimum(most_by_cell(known), bounds.high)
     if known.totals is None or np.any(most > LARGEST_LIST):  # too many, or as good as
         return None
     labels = known.labels.reshape(-1)

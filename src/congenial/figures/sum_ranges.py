@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures.integers import Ints
-from congenial.figures.limits import FAR, most_by_group
+from congenial.figures.limits import FAR, most_by_cell, most_by_group
 from congenial.figures.support import LOOSE, Support
 from congenial.figures.ties import TieKind
 
@@ -40,6 +40,24 @@ class SumRanges:
         low = np.maximum(np.minimum(values, self.most) - half, self.least)
         high = np.minimum(np.maximum(values, self.least) + half, self.most)
         return low, high
+
+
+def cell_ranges(known: Support) -> SumRanges:
+    """The ranges of single cells, flat: one that is a published sum by itself is known."""
+    labels, most = known.labels.reshape(-1), most_by_cell(known)
+    if known.totals is None or not known.groups:
+        return SumRanges(np.zeros(labels.size, dtype=np.int64), most)
+    alone = (known.sizes == 1) & ~known.tied
+    least = np.append(np.where(alone, known.totals, 0), 0)
+    return SumRanges(least[np.where(labels >= 0, labels, -1)], most)
+
+
+def indexed_ranges(known: Support, index: Any, sums: int) -> SumRanges:
+    """The ranges of disjoint sums: `index` names the sum of each cell, -1 for none."""
+    flat = index.reshape(-1)
+    inside = np.flatnonzero(flat >= 0)
+    cells = (np.ones(len(inside), np.int64), (flat[inside], inside))
+    return sum_ranges(known, sp.csr_array(cells, (sums, flat.size)))
 
 
 def sum_ranges(known: Support, sums: Any) -> SumRanges:

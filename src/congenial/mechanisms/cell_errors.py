@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from congenial.data.engines.checked_parquet import numbers
-from congenial.figures.sum_ranges import sum_ranges
-from congenial.figures.support import Support, support
+from congenial.figures.sum_ranges import SumRanges, cell_ranges
+from congenial.figures.support import support
 from congenial.mechanisms.released import FILE_LEVEL
 
 if TYPE_CHECKING:
@@ -114,9 +113,9 @@ class CellSpread:
 
     def errors(self, figures: Invariants, drawn: Any, printed: Any) -> CellErrors:
         """With ends cut to what the figures allow."""
-        flat, index = drawn.reshape(-1), np.arange(drawn.size)
-        known, half = support(figures, self.names), self.half.astype(flat.dtype)
-        return CellErrors(self.sd, *interval_ends(known, index, flat, half, printed))
+        flat, half = drawn.reshape(-1), self.half.astype(drawn.dtype)
+        ranges = cell_ranges(support(figures, self.names))
+        return CellErrors(self.sd, *interval_ends(ranges, flat, half, printed))
 
     def uncut(self, drawn: Any) -> CellErrors:
         """With ends cut at 0 alone."""
@@ -132,18 +131,14 @@ class CellSpread:
 
 
 def interval_ends(
-    known: Support, index: Any, values: Any, half: Any, printed: Any
+    ranges: SumRanges, values: Any, half: Any, printed: Any = None
 ) -> tuple[Any, Any]:
     """Ends of intervals for sums of cells: around the sums as drawn, cut to what the figures allow.
 
-    `index` names the sum of each cell, -1 for none; `values` are the sums, `half` how far the law
-    of the noise reaches. An interval is widened to the sum as printed (None: there is none), which
-    loses no coverage, so that no printed count lies outside its own.
+    `half`: how far the law of the noise reaches. An interval is widened to the sum as printed
+    (None: there is none), which loses no coverage, so that no printed count lies outside its own.
     """
-    inside = np.flatnonzero(index.reshape(-1) >= 0)
-    place = (index.reshape(-1)[inside], inside)
-    sums = sp.csr_array((np.ones(len(inside), np.int64), place), (len(values), index.size))
-    low, high = sum_ranges(known, sums).ends(values, half)
+    low, high = ranges.ends(values, half)
     if printed is None:
         return low, high
     return np.minimum(low, printed.reshape(-1)), np.maximum(high, printed.reshape(-1))

@@ -17,6 +17,7 @@ from congenial.data.engines.checked_parquet import Expected, as_parquet, column_
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
+from congenial.figures.sum_ranges import indexed_ranges
 from congenial.figures.support import Support, support
 from congenial.mechanisms.cell_errors import CellErrors, has_errors, interval_ends, number_columns
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
@@ -218,7 +219,8 @@ class Release(Released):
         fitted = self.raw is not None and self._prints_sum(cells)
         printed = np.sum(self.values[cells]) if fitted else None
         half = law.interval(level)
-        ends = interval_ends(self._known, index, value.reshape(1), half, printed)
+        ranges = indexed_ranges(self._known, index, 1)
+        ends = interval_ends(ranges, value.reshape(1), half, printed)
         basis, (low, high) = getattr(law, "basis", EXACT_LAW), (_plain(end[0]) for end in ends)
         return Interval(_plain(value), low, high, level, law.variance == 0, basis)
 
@@ -235,7 +237,8 @@ class Release(Released):
         exact = np.array([law.variance == 0 for law in laws])[of_sum]
         fitted = self.raw is not None and self.prints(*names)
         printed = self._sum_onto(self.values, names) if fitted else None
-        low, high = interval_ends(self._known, cell, estimate, half, printed)
+        ranges = indexed_ranges(self._known, cell, len(estimate))
+        low, high = interval_ends(ranges, estimate, half, printed)
         columns = label_columns(self.schema, tuple(names), INTERVAL)
         for part, values in zip(INTERVAL, (estimate, low, high, exact), strict=True):
             columns[part] = pa.array(values)
