@@ -140,10 +140,12 @@ def test_formats_in_a_plan(key: str, match: str) -> None:
 
 def test_formats_are_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of data says so as a release would, and before an engine is started."""
-    monkeypatch.setattr("congenial.data.engines.spark_source.open_spark", lambda *_: pytest.fail())
+    opened = list[object]()
+    monkeypatch.setattr("congenial.data.engines.spark_source.open_spark", opened.append)
     text = PLAIN.replace('source = "people.csv"', 'source = "spark:people"\nencoding = "cp1252"')
     plan = write_plan(tmp_path, text)
     (problem,) = run("data", plan, "--json", code=1)["problems"]
     assert problem["kind"] == "file"
     assert "for files, not for databases" in problem["words"]
     assert "for files, not for databases" in refused(plan, "publish", code=3)
+    assert not opened
