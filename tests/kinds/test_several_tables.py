@@ -21,6 +21,8 @@ from congenial.publication.verification import verify
 from congenial.report.several_tables_report import render
 from tests.commands import refused, run
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 SCHEMA = """
 [data]
 source = "people.csv"

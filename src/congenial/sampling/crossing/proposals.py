@@ -187,11 +187,14 @@ def _best_split(matrix: Ints) -> Split:
     """The split that leaves fewest equations to chance; StructureError if there is none."""
     best: tuple[int, Split] | None = None
     families = list(_families(matrix))
-    for square, rows, inverse in islice(_squares(matrix), _SQUARES):
-        for family in families:
-            kept = [row for row in family if not np.any(matrix[row, square])]
-            if best is None or len(kept) > best[0]:
-                best = len(kept), Split(kept, square, rows, inverse)
+    members = np.array([np.isin(np.arange(len(matrix)), family) for family in families], dtype=int)
+    for square, rows, inverse in islice(_squares(matrix), _SQUARES if families else 0):
+        apart = ~np.any(matrix[:, square], axis=1)  # rows without any of the four cells
+        sizes = members @ apart
+        largest = int(np.argmax(sizes))
+        if best is None or sizes[largest] > best[0]:
+            kept = [row for row in families[largest] if apart[row]]
+            best = len(kept), Split(kept, square, rows, inverse)
     if best is None:
         raise StructureError(
             f"among {matrix.shape[1]} cells tied by crossing sums no four make good what the "
@@ -241,7 +244,9 @@ def _solved(three: Ints) -> tuple[Ints, Ints] | None:
 def _independent(matrix: Ints) -> list[int]:
     """Rows, first ones first, that span all."""
     found: list[int] = []
-    for row in range(len(matrix)):
+    for row in np.flatnonzero(np.any(matrix, axis=1)).tolist():
         if np.linalg.matrix_rank(matrix[[*found, row]].astype(float)) > len(found):
             found.append(row)
+        if len(found) == matrix.shape[1]:
+            break
     return found
