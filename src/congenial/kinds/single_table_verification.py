@@ -69,7 +69,9 @@ def _errors(release: Release) -> list[Check]:
     """How far cells may be off, worked out again; files of format 1 do not say it."""
     if not release.with_errors or not release.mechanism.additive:
         return []
-    holds = release.errors.follow_from(release.mechanism, release.drawn)
+    holds = release.errors.follow_from(
+        release.mechanism, release.published, release.drawn, release.fitted
+    )
     return [Check("standard deviations and intervals follow from the law", holds)]
 
 
