@@ -15,9 +15,11 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_
 KEYS = st.text(max_size=3) | st.integers(0, 9) | st.booleans() | st.none()
 DOCUMENTS = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=4)
-    | st.tuples(inner, inner)
-    | st.dictionaries(KEYS, inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(KEYS, inner, max_size=3)
+    ),
     max_leaves=12,
 )
 
