@@ -28,7 +28,7 @@ class DataPackage:
             rows = [tuple(one.name for one in table.columns), *table.rows]
             found[f"{name}.csv"] = rows_csv(rows).encode()
             resources.append(_resource(name, table))
-        figures = published_rows(bundle.published)
+        figures = list(published_rows(bundle.published))
         if figures:
             found["published.csv"] = rows_csv([PUBLISHED_COLUMNS, *figures]).encode()
             resources.append(_figures())
