@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 ERRORS = ("sd", "low", "high")
 AGAIN = 1e-6  # relative error of a standard deviation that is worked out again
-SIMULATED_AGAIN = 0.25  # the same of a simulated law, whose draws another numpy may make otherwise
+SIMULATED_AGAIN = 0.25  # the same of a law whose simulated draws were others
+Agreement = Literal["equal", "near", ""]
 
 
 def number_columns(description: Description, errors: bool) -> list[str]:
@@ -71,18 +72,25 @@ class CellErrors:
         """The columns by name."""
         return dict(zip(ERRORS, (self.sd, self.low, self.high), strict=True))
 
-    def follow_from(self, mechanism: Mechanism, drawn: Any) -> bool:
+    def follow_from(self, mechanism: Mechanism, drawn: Any) -> Agreement:
         """Whether these are the errors of the law, worked out again.
 
-        Those of a simulated law need only be near: their draws may be others elsewhere.
+        A law that is simulated has the same draws everywhere, from public words, as long as the
+        samplers are the same: those of other software make errors that are near.
         """
         flat, (laws, of_cell) = drawn.reshape(-1), _laws_of_cells(mechanism)
         again = CellErrors._of_laws(laws, of_cell, flat, FILE_LEVEL)
+        if self._within(again, flat, np.full(len(flat), AGAIN)):
+            return "equal"
         simulated = np.array([hasattr(law, "draws") for law in laws], dtype=bool)[of_cell]
-        reach = np.where(simulated, SIMULATED_AGAIN, AGAIN)
+        near = self._within(again, flat, np.where(simulated, SIMULATED_AGAIN, AGAIN))
+        return "near" if near else ""
+
+    def _within(self, again: CellErrors, flat: Any, reach: Any) -> bool:
+        """Whether these differ from others by no more than a share `reach` of the width."""
         half = again.high - np.maximum(0, flat)
         told = self.high - np.maximum(0, flat)
-        ends = np.abs(told - half) <= np.where(simulated, 1, AGAIN) + reach * half
+        ends = np.abs(told - half) <= np.where(reach > AGAIN, 1, AGAIN) + reach * half
         low = np.isclose(self.low, np.maximum(0, flat - told), rtol=AGAIN, atol=AGAIN)
         return bool(np.all(ends & low & (np.abs(self.sd - again.sd) <= reach * again.sd)))
 
