@@ -19,6 +19,7 @@ from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.mechanism import ErrorLaw
+from congenial.mechanisms.released import Released
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
@@ -176,7 +177,7 @@ def cell_estimates(release: Any) -> CellEstimates:
     raise InferenceError(
         f"a release of kind '{getattr(release, 'kind', type(release).__name__)}' has no table "
         "whose errors have a public law.",
-        remedy="Ask a bundle with a protected table, or use what `congenial infer` offers.",
+        remedy=release.instead() if isinstance(release, Released) else "Ask a protected table.",
     )
 
 
