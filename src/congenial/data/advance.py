@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, TypeVar
 
 Far = TypeVar("Far", int, float)
+Thing = TypeVar("Thing")
+Tell = Callable[[str], Any]
 
 EVERY = 0.25  # seconds between two looks at work that does not tell by itself
+OFTEN = 200  # times that a long list is told about, at most
 
 
 class Advance(str):
@@ -34,6 +38,42 @@ class Advance(str):
         made = super().__new__(cls, f"{step}: {detail}" if detail else step)
         made.step, made.share = step, min(max(share, 0.0), 1.0)
         return made
+
+
+def quiet(words: str) -> None:
+    """Nobody waits: what is told is lost."""
+
+
+_LISTENER: ContextVar[Tell] = ContextVar("_LISTENER", default=quiet)
+
+
+@contextmanager
+def telling(progress: Tell) -> Iterator[None]:
+    """Inside, whoever is given no `progress` tells this one: work behind a public protocol."""
+    before = _LISTENER.set(progress)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+def tell(words: str) -> None:
+    """Tell the listener of `telling`, if there is one."""
+    _LISTENER.get()(words)
+
+
+def one_by_one(things: Sequence[Thing], step: str, progress: Tell = tell) -> Iterator[Thing]:
+    """The things in order; now and then `progress` is told which share of them is done.
+
+    >>> told = []
+    >>> list(one_by_one(("a", "b"), "reading", told.append)), [one.share for one in told]
+    (['a', 'b'], [0.0, 0.5])
+    """
+    every = math.ceil(len(things) / OFTEN)
+    for at, one in enumerate(things):
+        if at % every == 0:
+            progress(Advance(step, at / len(things)))
+        yield one
 
 
 class StepClock:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.advance import one_by_one
 from congenial.data.attribute import Attribute
 from congenial.inference.estimates.cell_estimates import DRAWS, CellEstimates, Floats, Weights
 from congenial.inference.estimates.interval_cover import IntervalCover
@@ -73,7 +74,8 @@ class OrderedQuantile(Quantity):
 
     def ends(self, cover: IntervalCover) -> Ends:
         """The ends of each set."""
-        found = [self._interval(one, cover) for one in self._groups]
+        told = one_by_one(self._groups, "working out intervals of quantiles")
+        found = [self._interval(one, cover) for one in told]
         low, high, notes = zip(*found, strict=True)
         return Ends(np.array(low), np.array(high), [METHOD] * len(found), list(notes))
 
