@@ -42,6 +42,11 @@ def test_time_left_is_told_from_the_pace_of_the_step() -> None:
     assert clock.seconds_left == pytest.approx(9)
     clock.take(Advance("drawing", 0.0))
     assert clock.seconds_left is None
+    now[0] = 12.0
+    clock.take(Advance("drawing", 0.004))
+    assert clock.seconds_left is None  # 249 s, from a second of setting up
+    now[0] = 22.0
+    assert clock.seconds_left == pytest.approx(12 * 0.996 / 0.004)
 
 
 def test_a_long_list_is_told_about_now_and_then_and_only_inside() -> None:

@@ -155,6 +155,8 @@ def test_columns_are_made_from_others_by_the_form(tmp_path: Path) -> None:
         ("y", "age", "a", "4/1/20"),
     ],
 )
-def test_what_no_column_is_made_from_is_refused(column: str, way: str, sources: str, at: str) -> None:
+def test_what_no_column_is_made_from_is_refused(
+    column: str, way: str, sources: str, at: str
+) -> None:
     with pytest.raises(PlanError, match=r"made from|is not a day"):
         derive_column(PLAN, column, way, sources, at, "2020-12-31", "")

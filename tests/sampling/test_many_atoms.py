@@ -126,7 +126,7 @@ def test_the_form_of_many_atoms_is_that_of_few(
     monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     """Sparse and dense elimination give the same components: the reduced form is unique."""
-    rows = sparse(equations(columns)) + [{0: 2, 3: -1}]
+    rows = [*sparse(equations(columns)), {0: 2, 3: -1}]
     found = components(rows, 2 * columns + 1)
     monkeypatch.setattr(module, "_MOST_TRIED", 0 if columns == 7 else 100)
     other = components(rows, 2 * columns + 1)

@@ -17,6 +17,8 @@ Tell = Callable[[str], Any]
 
 EVERY = 0.25  # seconds between two looks at work that does not tell by itself
 OFTEN = 200  # times that a long list is told about, at most
+TOLD_FROM = 0.05  # share from which, or
+TOLD_AFTER = 10.0  # seconds after which the pace of a step says how long the rest takes
 
 
 class Advance(str):
@@ -97,9 +99,10 @@ class StepClock:
     @property
     def seconds_left(self) -> float | None:
         """How long this step may still take; None where that cannot be told yet."""
-        if not self.share:
+        taken = self._now() - self._begun
+        if not self.share or (self.share < TOLD_FROM and taken < TOLD_AFTER):
             return None
-        return (self._now() - self._begun) * (1 - self.share) / self.share
+        return taken * (1 - self.share) / self.share
 
     def __str__(self) -> str:
         if self.share is None:

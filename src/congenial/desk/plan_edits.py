@@ -156,8 +156,8 @@ def set_column(
     text: str, column: str, kind: str, values: str, missing: str = "", other: str = ""
 ) -> str:
     """Say which values a column may have: categories, those of a file, or numbers from each edge
-    on, the last edge beginning the open group at the top; and the level of those who have none (`missing`) or
-    another one (`other`), where that is allowed.
+    on, the last edge beginning the open group at the top; and the level of those who have none
+    (`missing`) or another one (`other`), where that is allowed.
     What else the plan says of the column stays.
     """
     before = _section_values(text, "schema").get(column, {})

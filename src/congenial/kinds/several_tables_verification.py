@@ -38,8 +38,8 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
         "the noise keeps the promise of the design": lambda: design().feasible,
         "the design's types of differences are those of the figures": lambda: design().types,
         "the design is as near the best as it says": lambda: design().gap,
-        "tables as drawn keep the figures they were drawn given": lambda: (
-            _drawn_given(made, release)
+        "tables as drawn keep the figures they were drawn given": lambda: _drawn_given(
+            made, release
         ),
         FITTED: lambda: _close(release, release.estimates, again().estimates),
         "standard deviations follow from the noise": lambda: _deviations(made, release),

@@ -70,8 +70,8 @@ def _errors(release: Release) -> dict[str, Callable[[], bool]]:
     if not release.with_errors or not release.mechanism.additive:
         return {}
     return {
-        "standard deviations and intervals follow from the law": lambda: (
-            release.errors.follow_from(release.mechanism, release.drawn)
+        "standard deviations and intervals follow from the law": lambda: release.errors.follow_from(
+            release.mechanism, release.drawn
         )
     }
 
