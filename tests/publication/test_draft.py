@@ -39,7 +39,9 @@ def people(tmp_path: Path) -> Path:
 def test_the_column_of_the_person_can_be_named(people: Path, tmp_path: Path) -> None:
     write_draft(people, tmp_path / "plan.toml", "job title")
     assert Plan.load(tmp_path / "plan.toml").data.unit == "job title"
-    with pytest.raises(DataError, match=r"no column 'person'.*Its columns are person_id, job title"):
+    with pytest.raises(
+        DataError, match=r"no column 'person'.*Its columns are person_id, job title"
+    ):
         write_draft(people, tmp_path / "other.toml", "person")
 
 
