@@ -70,7 +70,7 @@ def test_errors_in_a_file_are_worked_out_again_to_the_last_unit(monkeypatch):
     """Draws come from public words alone, so that a width that is off by one is noticed."""
     mechanism = chain(2, 3, 2)
     drawn = np.arange(12).reshape(mechanism.shape) * 40
-    figures = Invariants(mechanism.adjacency.invariants.schema, ())  # nothing that cuts
+    figures = Invariants(mechanism.adjacency.published.schema, ())  # nothing that cuts
     errors = CellErrors.of(mechanism, figures, drawn)
 
     def refuse(*_):
