@@ -77,13 +77,17 @@ def draw(number: int, seed: int) -> list[Mutant]:
     return found
 
 
-def _candidates() -> Iterator[tuple[str, str, Any, str]]:
+@cache
+def _candidates() -> tuple[tuple[str, str, Any, str], ...]:
     """Every function of the packages: its name, its file, itself, and the source of the file."""
     packages = [SOURCE / package for package in settings()["packages"]]
-    for path in sorted({path for package in packages for path in package.rglob("*.py")}):
-        source = path.read_text()
-        for function, node in functions(source):
-            yield f"{path.stem}.{function}", str(path.relative_to(SOURCE)), node, source
+    paths = sorted({path for package in packages for path in package.rglob("*.py")})
+    return tuple(
+        (f"{path.stem}.{function}", str(path.relative_to(SOURCE)), node, source)
+        for path in paths
+        for source in [path.read_text()]
+        for function, node in functions(source)
+    )
 
 
 def _hash(seed: int, text: str) -> str:
