@@ -52,9 +52,17 @@ def test_description_and_promise_have_the_error_of_the_sampler_that_draws():
 
 
 def test_levels_without_people_do_not_count_on_either_side():
-    """One of four rows is empty: three are left, and three columns once the table is turned."""
+    """One of four levels is empty, of rows or of columns: three are left that have people."""
+    schema = Schema.from_dict({"r": {"integers": [1, 5]}, "c": {"integers": [1, 5]}})
+    wide = np.pad(COUNTS, ((0, 1), (0, 0)))
     errors = [
-        counts_error(support(PUBLIC, names), Fraction(1, 2)) for names in (("r", "c"), ("c", "r"))
+        counts_error(
+            support(
+                publish(Table(schema, schema.names, one), margin("r"), margin("c")), ("r", "c")
+            ),
+            Fraction(1, 2),
+        )
+        for one in (wide, wide.T)
     ]
     assert errors[0] == errors[1] > 0
 
