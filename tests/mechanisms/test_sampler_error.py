@@ -52,19 +52,16 @@ def test_description_and_promise_have_the_error_of_the_sampler_that_draws():
 
 
 def test_levels_without_people_do_not_count_on_either_side():
-    """One of four levels is empty, of rows or of columns: three are left that have people."""
-    schema = Schema.from_dict({"r": {"integers": [1, 5]}, "c": {"integers": [1, 5]}})
-    wide = np.pad(COUNTS, ((0, 1), (0, 0)))
-    errors = [
-        counts_error(
-            support(
-                publish(Table(schema, schema.names, one), margin("r"), margin("c")), ("r", "c")
-            ),
-            Fraction(1, 2),
-        )
-        for one in (wide, wide.T)
-    ]
-    assert errors[0] == errors[1] > 0
+    """One of four rows is empty: three are left, and three columns once the table is turned."""
+    attributes = SCHEMA.to_dict()
+    turned = Schema.from_dict({name: attributes[name] for name in ("c", "r")})
+    people = Table(turned, turned.names, COUNTS.T)
+    for statements in ((margin("c"), *CUMULATIVE), (*CUMULATIVE, margin("c"))):
+        errors = [
+            counts_error(support(publish(one, *statements), one.schema.names), Fraction(1, 2))
+            for one in (PEOPLE, people)
+        ]
+        assert errors[0] == errors[1] > 0
 
 
 def test_before_figures_are_published_the_error_is_bounded_for_all():

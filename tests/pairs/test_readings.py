@@ -111,6 +111,22 @@ def test_integer_programmes_are_used_where_the_basis_is_too_large(monkeypatch):
         searched_reach.search(unlisted(public), "robust", "replace-one")
 
 
+def test_a_distance_is_called_exact_only_where_it_is_attained(monkeypatch):
+    """With a bound, and at the least value that is ever used, a programme gives an upper bound."""
+    monkeypatch.setattr(searched_reach, "graver", lambda rows: None)
+    seen = set()
+    for name in ("margins and bound", "overlapping", "weighted, four"):
+        for public, databases in universes(name, most=8):
+            found = searched_reach.search(unlisted(public), "robust", "replace-one").star
+            if found.by == "integer programme":
+                bounded = bool(len(merged(public).bounds))
+                seen.add((bounded, found.value > 2, found.exact))
+                assert found.value >= truths(public.schema, databases)["robust"]
+    assert (False, True, True) in seen
+    assert any(bounded for bounded, _, _ in seen)
+    assert all(exact == (large and not bounded) for bounded, large, exact in seen)
+
+
 def test_a_solver_that_breaks_a_figure_is_not_believed(monkeypatch):
     """A move that is off by one record in one cell keeps no figure about that cell."""
     public, _ = next((p, d) for p, d in universes("overlapping") if len(merged(p).tables) > 1)

@@ -42,9 +42,9 @@ def _law(one: EstimateCheck) -> Document:
     if isinstance(made, GradientEstimate):
         return {"records": made.adjacency.records, "points": made.spec.points}
     assert persons is not None
-    on_unit = isinstance(made, MeanGivenPublic)
+    on_unit = {"unit": number(made.unit)} if isinstance(made, MeanGivenPublic) else None
     return {
-        **({"unit": number(made.unit)} if on_unit else {"points": made.spec.points}),
+        **(on_unit or {"points": made.spec.points}),
         "delta_z": {"value": made.bound.value, "measure": made.bound.measure},
         "known": list(made.pairs.facts),
         "level": made.pairs.level,
