@@ -16,6 +16,8 @@ from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 COARSE = """
 [[release]]
 name = "nation"

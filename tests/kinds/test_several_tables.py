@@ -25,6 +25,8 @@ from congenial.report.several_tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 SCHEMA = """
 [data]
 source = "people.csv"

@@ -232,6 +232,7 @@ def most_by_cell(known: Support) -> Ints:
 
 def most_by_group(known: Support) -> Ints:
     """The most people each group of cells can hold, from the exact figures alone."""
+    assert known.totals is not None
     of_group = np.where(known.tied, FAR, known.totals)
     for kind in known.ties.kinds:
         assert kind.values is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ERRORS = ("sd", "low", "high")
 AGAIN = 1e-6  # relative error of a standard deviation that is worked out again
-SIMULATED_AGAIN = 0.25  # the same of a simulated law, whose draws another numpy may make otherwise
+SIMULATED_AGAIN = 0.25  # the same of a law whose simulated draws were others
+Agreement = Literal["equal", "near", ""]
 
 
 def number_columns(description: Description, errors: bool) -> list[str]:
@@ -80,15 +81,18 @@ class CellErrors:
 
     def follow_from(
         self, mechanism: Mechanism, figures: Invariants, drawn: Any, printed: Any = None
-    ) -> bool:
+    ) -> Agreement:
         """Whether these are the errors of the law and the figures, worked out again.
 
         Files written before intervals were cut to the figures have wider ones, which is as true.
-        Those of a simulated law need only be near: their draws may be others elsewhere.
+        A law that is simulated has the same draws everywhere, from public words, as long as the
+        samplers are the same: those of other software make errors that are near.
         """
         spread = CellSpread.of(mechanism)
         expected = spread.errors(figures, drawn, printed), spread.uncut(drawn)
-        return any(spread.near(self, one) for one in expected)
+        if any(spread.equal(self, one) for one in expected):
+            return "equal"
+        return "near" if any(spread.near(self, one) for one in expected) else ""
 
 
 @dataclass(frozen=True)
@@ -122,10 +126,17 @@ class CellSpread:
         flat, half = drawn.reshape(-1), self.half.astype(drawn.dtype)
         return CellErrors(self.sd, np.maximum(0, flat - half), np.maximum(0, flat) + half)
 
+    def equal(self, told: CellErrors, again: CellErrors) -> bool:
+        """Whether errors are those worked out again, but for rounding."""
+        return self._within(told, again, np.full(len(self.sd), AGAIN))
+
     def near(self, told: CellErrors, again: CellErrors) -> bool:
-        """Whether errors are those worked out again, up to what another computer may change."""
-        reach = np.where(self.simulated, SIMULATED_AGAIN, AGAIN)
-        off = np.where(self.simulated, 1, AGAIN) + reach * self.half
+        """The same, where those of a simulated law may rest on other draws."""
+        return self._within(told, again, np.where(self.simulated, SIMULATED_AGAIN, AGAIN))
+
+    def _within(self, told: CellErrors, again: CellErrors, reach: Any) -> bool:
+        """Whether errors differ by no more than a share `reach` of the width."""
+        off = np.where(reach > AGAIN, 1, AGAIN) + reach * self.half
         ends = (np.abs(told.low - again.low) <= off) & (np.abs(told.high - again.high) <= off)
         return bool(np.all(ends & (np.abs(told.sd - again.sd) <= reach * again.sd)))
 

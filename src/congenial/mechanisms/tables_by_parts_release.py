@@ -280,7 +280,8 @@ class PartedRelease(Released):
             raise refusal
         raise self._unanswered(condition)
 
-    def _instead(self) -> str:
+    def instead(self) -> str:
+        """What can be asked of it."""
         return (
             "Ask for one cell of a table above the parts, or with part=... of one below them; "
             "congenial.estimate() takes sums of cells above the parts."

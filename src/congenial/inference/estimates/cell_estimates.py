@@ -22,6 +22,7 @@ from congenial.figures.limits import FAR
 from congenial.figures.sum_ranges import SumRanges, sum_ranges
 from congenial.figures.support import support
 from congenial.mechanisms.mechanism import ErrorLaw
+from congenial.mechanisms.released import Released
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
@@ -179,7 +180,7 @@ def cell_estimates(release: Any) -> CellEstimates:
     raise InferenceError(
         f"a release of kind '{getattr(release, 'kind', type(release).__name__)}' has no table "
         "whose errors have a public law.",
-        remedy="Ask a bundle with a protected table, or use what `congenial infer` offers.",
+        remedy=release.instead() if isinstance(release, Released) else "Ask a protected table.",
     )
 
 

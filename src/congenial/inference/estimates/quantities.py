@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.advance import one_by_one
 from congenial.errors import InferenceError
 from congenial.figures.sum_ranges import SumRanges
 from congenial.inference.estimates.cell_estimates import (
@@ -246,7 +247,7 @@ class Ratio(Smooth):
             ends.methods[i] = method
 
     def _inverted(self, ends: Ends, rows: Any, cover: IntervalCover) -> None:
-        for i in rows:
+        for i in one_by_one(rows, "working out intervals of ratios"):
             low, high = fieller(
                 (float(self.top.values[i]), float(self.bottom.values[i])),
                 (self.top.errors[:, i], self.bottom.errors[:, i]),
