@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -42,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if "attempt" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.attempt)  # belongs to the audit, in whichever size
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures of the module are made
