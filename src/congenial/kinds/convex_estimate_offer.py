@@ -114,7 +114,7 @@ def offer(
     if isinstance(made, MeanGivenPublic):
         made.rounded(numbers)  # refuses another number of records
     else:
-        made.per_record.log_density(made.spec.data(numbers))  # refuses what numerics cannot do
+        made.per_record.refuse_unfit(made.spec.data(numbers))
     persons = _persons(plan, made, figures)
 
     def draw() -> EstimateRelease:
