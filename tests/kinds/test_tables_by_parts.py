@@ -283,7 +283,8 @@ def killed(plan: Plan, step: str) -> list[str]:
 
 @pytest.mark.parametrize("step", EACH)
 def test_a_killed_driver_goes_on_and_spends_once(plan: Plan, tmp_path: Path, step: str) -> None:
-    assert spent(plan) == killed(plan, step)
+    status = killed(plan, step)
+    assert spent(plan) == status
     workflow.release(plan, "nation")
     reserved = ["reserved"] if step == "before the secret" else []  # nobody knows whose it was
     assert spent(plan) == [*reserved, "committed"]
