@@ -16,8 +16,10 @@ from hypothesis import settings
 
 from tests.plain_reports import plain_reports
 
-# A change is judged on the same examples every time; `make audit` looks for new ones.
-settings.register_profile("same-every-time", derandomize=True)
+# A change is judged on the same examples every time; `make audit` looks for new ones. None has a
+# limit of time: machines of automatic runs are slow at times.
+settings.register_profile("same-every-time", derandomize=True, deadline=None)
+settings.register_profile("new-every-time", deadline=None)
 settings.load_profile("same-every-time")
 
 # The program's tree of commands is built once, not for each of some thousand commands.
