@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -302,6 +303,45 @@ def test_other_data_do_not_go_on_and_the_folder_is_private(plan: Plan, tmp_path:
     with pytest.raises(BundleError, match="other data than now"):
         workflow.release(plan, "nation")
     assert spent(plan) == ["drawn"]
+
+
+def full(*_: object) -> None:
+    """What a write to a full disk raises."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_disk_that_is_full_before_the_draw_costs_nothing(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(parted_run, "count_parts", full)
+        with pytest.raises(BundleError, match=r"No space left.*Nothing was drawn"):
+            workflow.release(plan, "nation")
+    assert spent(plan) == []
+    workflow.release(plan, "nation")
+    assert spent(plan) == ["committed"]
+
+
+def test_a_disk_that_is_full_for_one_part_costs_nothing(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Part 1 is never drawn before there is room; the others are not drawn twice."""
+    real, drawn_once = parted_run.draw_part, []
+
+    def draw(task: Any, secret: bytes, fails: bool) -> None:
+        drawn_once.append((task.number, secret))
+        full() if fails and task.number == 1 else real(task, secret)
+
+    monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=True))
+    with pytest.raises(BundleError, match=r"begun and paid for.*No space left") as reason:
+        workflow.release(plan, "nation")
+    assert "release` again" in str(reason.value.remedy)
+    monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=False))
+    workflow.release(plan, "nation")
+    assert spent(plan) == ["committed"]
+    assert [number for number, _ in drawn_once] == [0, 1, 1, 2]
+    assert len({secret for _, secret in drawn_once}) == 1
+    assert all(one.holds for one in verify(tmp_path / "bundles" / "nation"))
 
 
 # ---- bad input ---------------------------------------------------------------------------------

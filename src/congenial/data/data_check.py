@@ -168,7 +168,7 @@ class _Check:
         for name in absent:
             like = _like(name, columns)
             words = "the data have no such column"
-            remedy = "Check the names in the header."
+            remedy = "Check the names in the header, or make it from other columns in [derive]."
             if like:
                 remedy = f"The data have {like!r}: use one name in both, or derive it from that."
             self.problems.append(DataProblem("column absent", name, None, words, remedy))

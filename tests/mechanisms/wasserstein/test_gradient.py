@@ -147,12 +147,12 @@ def test_logistic_responses_are_0_or_1():
         ORDINARY, F(1), Regression(line, 1.0, kind="logistic"), 33
     )
     for response in (-1.0, 0.5, 2.0):
-        for refuses in (mechanism.log_density, mechanism.refuse_unfit):  # the second before a draw
+        for refuses in (mechanism.log_density, mechanism.check_data):  # the second before a draw
             with pytest.raises(DataError, match=r"neither 0 nor 1|beyond the public bounds"):
                 refuses(np.array([[1.0, 1.0], [0.5, response]]))
-    mechanism.refuse_unfit(np.array([[1.0, 1.0], [0.5, 0.0]]))
+    mechanism.check_data(np.array([[1.0, 1.0], [0.5, 0.0]]))
     with pytest.raises(StructureError, match="rounding errors of 1,000,000 records"):
-        mechanism.refuse_unfit(np.zeros((1_000_000, 2)))
+        mechanism.check_data(np.zeros((1_000_000, 2)))
     with pytest.raises(StructureError, match="response = 50"):
         Regression(line, 1.0, 50.0, "logistic")
     rest = np.random.default_rng(SEED).choice([-1.0, 0.5, 1.0], 60)
@@ -172,6 +172,12 @@ def test_records_that_are_no_numbers_are_refused(bad):
         for record in ([bad, 1.0], [0.5, bad]):
             with pytest.raises(DataError, match="missing or infinite"):
                 regression.gradient(np.array([record]), np.array([[0.5]]))
+
+
+@pytest.mark.parametrize(("low", "high"), [((1.0,), (0.0,)), ((0.0,), (math.inf,)), ((), ())])
+def test_a_range_that_is_empty_or_unbounded_is_refused(low, high):
+    with pytest.raises(StructureError, match="empty or unbounded"):
+        Box(low, high)
 
 
 def test_promise_and_refusals():

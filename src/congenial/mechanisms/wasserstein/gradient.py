@@ -135,7 +135,7 @@ class WassersteinGradient:
         logs = np.concatenate(parts)
         return np.asarray(logs - logs.max())
 
-    def refuse_unfit(self, data: Any) -> None:
+    def check_data(self, data: Any) -> None:
         """Refuse records that no draw takes: beyond the public bounds, or too many for numerics."""
         self._check_numerics(len(data))
         self.statistic.gradient(data, self.grid[:1])
