@@ -32,7 +32,6 @@ LARGEST_DOMAIN = 50_000  # cells that figures and queries mention
 MOST_MULTISETS = 40_000
 MOST_PAIRS = 1_500_000
 MOST_ENTRIES = 10_000  # of listed tables, all pairs of which are subtracted
-_ROWS = 1 << 14  # multiplied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +52,8 @@ class Differences:
 
 
 def product(left: Ints, right: Ints) -> Ints:
-    """left @ right for small whole numbers, exactly, at the speed of doubles.
-
-    Some rows at a time: there may be a million, and doubles take as much room again.
-    """
-    found, doubles = np.empty((len(left), right.shape[1]), dtype=np.int64), right.astype(float)
-    for start in range(0, len(left), _ROWS):
-        found[start : start + _ROWS] = np.rint(left[start : start + _ROWS].astype(float) @ doubles)
-    return found
+    """left @ right for small whole numbers, exactly, at the speed of doubles."""
+    return np.asarray(np.rint(left.astype(float) @ right.astype(float)), dtype=np.int64)
 
 
 def list_differences(
@@ -119,7 +112,7 @@ def _paired(figures: Ints, norm: int, most: int) -> Ints | None:
     """
     size = figures.shape[1]
     sets = np.concatenate([_multisets(size, k) for k in range(most + 1)])
-    group = np.unique(product(sets, figures.T), axis=0, return_inverse=True)[1]
+    group = np.unique(sets.astype(np.int64) @ figures.T, axis=0, return_inverse=True)[1]
     group = group.reshape(-1)
     if int((np.bincount(group) ** 2).sum()) > MOST_PAIRS:
         return None
@@ -128,7 +121,7 @@ def _paired(figures: Ints, norm: int, most: int) -> Ints | None:
     for same in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         held = sets[same]
         people = held.sum(axis=1)
-        apart = product(held > 0, (held > 0).T) == 0
+        apart = (held > 0).astype(np.int16) @ (held > 0).astype(np.int16).T == 0
         apart &= people[:, None] + people[None, :] <= norm
         up, down = np.nonzero(apart)
         found.append(held[up] - held[down])
@@ -151,12 +144,11 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
     """
     inside = np.zeros((len(atom), of.atoms), dtype=np.int64)
     inside[np.arange(len(atom)), atom] = 1
-    left = product(np.maximum(-rows, 0), inside)  # people in each atom to start with
+    left = np.maximum(-rows, 0) @ inside  # people who must be in each atom to start with
     if of.tables is not None and of.people is not None:
         listed = ListedDistances(of.tables, of.several)
         if listed.manageable:
-            moved = product(rows, inside)
-            return rows[_between(listed.tables, left, moved, bool(len(of.bounds)))], True
+            return rows[_between(listed.tables, left, rows @ inside, bool(len(of.bounds)))], True
     figures = of.figures
     if figures.bounds or figures.structure == "general" or figures.values is None:
         return rows, False
