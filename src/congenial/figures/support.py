@@ -295,7 +295,8 @@ def _groups(invariants: Invariants, seen: Images, empty: Any) -> tuple[Ints, Int
 def _distinct(numbers: Ints) -> Ints:
     """Different numbers in ascending order; sorting is several times as fast as hashing them."""
     ordered = np.sort(numbers)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    first: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return first
 
 
 def _groups_of_atoms(atoms: Ints, empty: Any) -> tuple[Ints, Ints, int]:
