@@ -436,6 +436,25 @@ def test_a_skipped_level_is_refused(tmp_path: Path) -> None:
     assert "'county': level '' is not a name" in refused(plan)
 
 
+@pytest.mark.audit  # a whole release
+def test_a_level_that_does_not_exist_repeats_the_name_of_the_area(tmp_path: Path) -> None:
+    """The remedy of the page: a block without a county is its own."""
+    path = written(tmp_path)
+    lines = (tmp_path / "areas.csv").read_text().splitlines()
+    block, _, state = lines[3].split(",")
+    lines[3] = f"{block},{block},{state}"
+    (tmp_path / "areas.csv").write_text("\n".join(lines) + "\n")
+    plan = Plan.load(path)
+    workflow.publish(plan)
+    done = workflow.release(plan, "nation")
+    assert all(one.holds for one in verify(done.folder))
+    counts = [
+        [row["count"] for row in done.release.to_arrow(*names).to_pylist() if block in row.values()]
+        for names in (("block", "sex", "age"), ("county", "sex", "age"))
+    ]
+    assert counts[0] == counts[1]
+
+
 def test_areas_without_people_are_published_as_empty(bundle: Path) -> None:
     people = nation(3).counts.sum(axis=(1, 2))
     empty = {f"b{at}" for at in np.flatnonzero(people == 0)}
