@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 import congenial
 from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structural_zeros, total
-from congenial.errors import CongenialError, GuaranteeError, PlanError, StructureError
+from congenial.errors import CongenialError, PlanError, StructureError
 from congenial.exports.exported_tables import exported_bundle
 from congenial.inference.estimates.asked_tests import carry_out_test
 from congenial.publication import verification, workflow
@@ -445,7 +445,6 @@ def test_fewer_tables_are_better_without_delta(tmp_path: Path) -> None:
         ('"sex", "region", "income"', '"sex", "income"', StructureError, "region"),
         ('"job"]', '"job", "job"]', PlanError, "twice"),
         ("rounds = 3", 'rounds = 3\ncoarse = { income = "sex" }', StructureError, "coarser name"),
-        ('unit = "id"', 'unit = "id"\nmax_rows = 2', GuaranteeError, "one row"),
         ('"job"]', '"jobs"]', CongenialError, "jobs"),
     ],
 )

@@ -70,17 +70,18 @@ def test_errors_in_a_file_are_worked_out_again_to_the_last_unit(monkeypatch):
     """Draws come from public words alone, so that a width that is off by one is noticed."""
     mechanism = chain(2, 3, 2)
     drawn = np.arange(12).reshape(mechanism.shape) * 40
-    errors = CellErrors.of(mechanism, drawn)
+    figures = Invariants(mechanism.adjacency.published.schema, ())  # nothing that cuts
+    errors = CellErrors.of(mechanism, figures, drawn)
 
     def refuse(*_):
         raise AssertionError("numpy's own methods of drawing may change from version to version")
 
     monkeypatch.setattr(np.random, "default_rng", refuse)
-    assert errors.follow_from(chain(2, 3, 2), drawn) == "equal"
+    assert errors.follow_from(chain(2, 3, 2), figures, drawn) == "equal"
     wider = replace(errors, low=np.maximum(errors.low - 1, 0), high=errors.high + 1)
-    assert wider.follow_from(mechanism, drawn) == "near"
-    assert replace(errors, sd=1.1 * errors.sd).follow_from(mechanism, drawn) == "near"
-    assert replace(errors, sd=2 * errors.sd).follow_from(mechanism, drawn) == ""
+    assert wider.follow_from(mechanism, figures, drawn) == "near"
+    assert replace(errors, sd=1.1 * errors.sd).follow_from(mechanism, figures, drawn) == "near"
+    assert replace(errors, sd=2 * errors.sd).follow_from(mechanism, figures, drawn) == ""
 
 
 def test_the_upper_rank_is_the_one_of_the_binomial_law():

@@ -165,7 +165,7 @@ def printed_table(
         counts = np.reshape(columns["count"], -1).tolist()
         found.append(ExportedColumn("count", counts, "number", WHOLE))
     estimates, deviations = columns["estimate"], columns["sd"]
-    parts = (estimates, deviations, *ends(estimates, deviations, level))
+    parts = (estimates, deviations, *ends(estimates, deviations, level, columns["count"]))
     told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
     for name, values, what in zip(NUMBERS[1:], parts, told, strict=True):
         found.append(ExportedColumn(name, np.reshape(values, -1).tolist(), "number", what))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
 from congenial.errors import InferenceError
 from congenial.inference.estimates.answers import Estimate, EstimateTable
@@ -70,7 +71,8 @@ def estimate(
     cover = IntervalCover.of_one(level)
     if jointly:
         cover = IntervalCover.of_all(level, np.column_stack([q.sizes() for _, q, _ in asked]))
-    found = [one for each in asked for one in _answers(each, cover, level, jointly)]
+    each_asked = one_by_one(asked, "working out intervals")
+    found = [one for each in each_asked for one in _answers(each, cover, level, jointly)]
     return EstimateTable(tuple(found))
 
 

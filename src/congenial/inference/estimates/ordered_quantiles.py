@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.advance import one_by_one
 from congenial.data.attribute import Attribute
 from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, Weights
 from congenial.inference.estimates.interval_cover import IntervalCover
@@ -77,7 +78,8 @@ class OrderedQuantile(Quantity):
     def _simulated(self) -> Iterator[_SimulatedCuts]:
         """The groups with simulated errors, some at a time."""
         step = max(1, AT_ONCE // max(len(one.estimates) for one in self._groups))
-        for start in range(0, len(self._groups), step):
+        starts = range(0, len(self._groups), step)
+        for start in one_by_one(starts, "working out intervals of quantiles"):
             some = self._groups[start : start + step]
             errors = self.source.errors(sp.csr_array(sp.vstack([one.weights for one in some])))
             ends = np.cumsum([len(one.estimates) for one in some])[:-1]

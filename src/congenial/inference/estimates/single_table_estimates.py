@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.advance import one_by_one
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
@@ -111,7 +112,7 @@ class SingleTableEstimates:
     def _blocks(self, stream: int) -> Any:
         source = SeededRandomness(SEED + stream)
         step = max(1, min(DRAWS, BLOCK // max(self.cells.size, 1)))
-        for start in range(0, DRAWS, step):
+        for start in one_by_one(range(0, DRAWS, step), "simulating errors"):
             drawn = self.mechanism.noise(source, min(step, DRAWS - start))
             whole = np.issubdtype(drawn.dtype, np.integer) and np.abs(drawn).max() < 2**31
             yield drawn.reshape(len(drawn), -1).astype(np.int32 if whole else np.float64)
@@ -149,7 +150,7 @@ class SingleTableEstimates:
         if not served:
             return laws
         batches = [served] if _disjoint(weights[served]) else [[i] for i in served]
-        for batch in batches:
+        for batch in one_by_one(batches, "working out laws of sums"):
             for i, law in zip(batch, self._laws_of(weights[batch]), strict=True):
                 laws[i] = ScaledLaw(law, size[i])
         return laws

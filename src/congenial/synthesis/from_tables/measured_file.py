@@ -63,7 +63,8 @@ def _tells(rows: list[list[str]], tables: Sequence[Release], one: Release) -> bo
         return False
     if [row[-ends:] for row in rows] != [list(map(str, row)) for row in numbers]:
         return False  # a digit more, or a number in another form
-    return bool(CellErrors(*np.array(numbers).T).follow_from(one.mechanism, one.drawn))
+    errors = CellErrors(*np.array(numbers).T)
+    return bool(errors.follow_from(one.mechanism, one.published, one.drawn, one.fitted))
 
 
 def _header(tables: Sequence[Release]) -> list[str]:

@@ -226,7 +226,7 @@ class TableRecordsRelease(RecordCopies):
         }
         errors = measured_csv(self._laws) if self.in_file is None else self.in_file
         files |= {MEASURED: errors} if errors else {}
-        for at, file in enumerate(_files(len(self.copies)), start=1):
+        for at, file in enumerate(files_of_records(len(self.copies)), start=1):
             table = self.to_arrow(at)
             files[f"{file}.parquet"] = as_parquet(table)
             files[f"{file}.csv"] = table_csv(table)
@@ -244,7 +244,7 @@ class TableRecordsRelease(RecordCopies):
         """Read what `payload` wrote; BundleError when something is missing or damaged."""
         law, schema = common["description"].law, common["guarantee"].adjacency.schema
         made_up = ColumnRules.from_dict(law).made_up
-        written = [f"{file}.parquet" for file in _files(law.get("copies", 1))]
+        written = [f"{file}.parquet" for file in files_of_records(law.get("copies", 1))]
         for file in (*written, MEASUREMENTS):
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
@@ -364,6 +364,6 @@ def _with(expected: Expected, made_up: Sequence[MadeUpColumn]) -> Expected:
     return replace(expected, schema=schema, longest=longest)
 
 
-def _files(copies: int) -> list[str]:
+def files_of_records(copies: int) -> list[str]:
     """The names of the files of records, without what they end with."""
     return ["records"] if copies == 1 else [f"records-{at}" for at in range(1, copies + 1)]
