@@ -191,8 +191,8 @@ def _best_split(matrix: Ints) -> Split:
     best: tuple[int, Split] | None = None
     families = list(_families(matrix))
     member = np.zeros((len(families), len(matrix)), dtype=np.int64)
-    for family, rows in zip(member, families, strict=True):
-        family[rows] = 1
+    for line, family in zip(member, families, strict=True):
+        line[family] = 1
     for square, rows, inverse in islice(_squares(matrix), _SQUARES if families else 0):
         apart = ~np.any(matrix[:, square], axis=1)
         keeping = member @ apart
