@@ -30,7 +30,7 @@ class DataPackage:
             told = one_by_one(rows, f"writing {name}.csv", progress)
             found[f"{name}.csv"] = rows_csv(told).encode()
             resources.append(_resource(name, table))
-        figures = published_rows(bundle.published)
+        figures = list(published_rows(bundle.published))
         if figures:
             found["published.csv"] = rows_csv([PUBLISHED_COLUMNS, *figures]).encode()
             resources.append(_figures())

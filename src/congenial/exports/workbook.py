@@ -52,7 +52,7 @@ def sheets_of(bundle: ExportedBundle) -> dict[str, Rows]:
         for column in table.columns:
             levels = column.levels or ("",)
             dictionary += [(table.name, column.name, column.description, x) for x in levels]
-    figures = published_rows(bundle.published)
+    figures = list(published_rows(bundle.published))
     if figures:
         found.append(("published", [PUBLISHED_COLUMNS, *figures]))
     found.append(("dictionary", dictionary))

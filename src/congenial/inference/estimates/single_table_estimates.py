@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,7 @@ from congenial.sampling.randomness import SeededRandomness
 REMEMBERED = 20_000_000  # numbers of simulated noise that are kept
 BLOCK = 4_000_000  # numbers of simulated noise held at a time otherwise
 NOTHING = 1e-9  # a weight this small, after projection on what is free, is none
+FILLED = 1 / 8  # share of weights other than zero from which they are multiplied as a full matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +86,12 @@ class SingleTableEstimates:
         """Joint draws of the errors of linear combinations, (DRAWS, rows)."""
         touched = np.unique(weights.indices)
         inside = weights[:, touched]
+        full = inside.toarray().T if inside.nnz > FILLED * math.prod(inside.shape) else None
         found = np.empty((DRAWS, weights.shape[0]))
         at = 0
         for block in self._noise(stream):
-            found[at : at + len(block)] = (inside @ block[:, touched].T.astype(float)).T
+            noise = block[:, touched].astype(float)
+            found[at : at + len(block)] = noise @ full if full is not None else (inside @ noise.T).T
             at += len(block)
         return found
 

@@ -190,15 +190,13 @@ def _best_split(matrix: Ints) -> Split:
     """The split that leaves fewest equations to chance; StructureError if there is none."""
     best: tuple[int, Split] | None = None
     families = list(_families(matrix))
-    member = np.zeros((len(families), len(matrix)), dtype=np.int64)
-    for line, family in zip(member, families, strict=True):
-        line[family] = 1
+    members = np.array([np.isin(np.arange(len(matrix)), family) for family in families], dtype=int)
     for square, rows, inverse in islice(_squares(matrix), _SQUARES if families else 0):
-        apart = ~np.any(matrix[:, square], axis=1)
-        keeping = member @ apart
-        chosen = int(np.argmax(keeping))
-        if best is None or keeping[chosen] > best[0]:
-            kept = [row for row in families[chosen] if apart[row]]
+        apart = ~np.any(matrix[:, square], axis=1)  # rows without any of the four cells
+        sizes = members @ apart
+        largest = int(np.argmax(sizes))
+        if best is None or sizes[largest] > best[0]:
+            kept = [row for row in families[largest] if apart[row]]
             best = len(kept), Split(kept, square, rows, inverse)
     if best is None:
         raise _no_square(matrix.shape[1])
@@ -250,9 +248,9 @@ def _solved(three: Ints) -> tuple[Ints, Ints] | None:
 def _independent(matrix: Ints) -> list[int]:
     """Rows, first ones first, that span all."""
     found: list[int] = []
-    for row in np.flatnonzero(matrix.any(axis=1)).tolist():
-        if len(found) == matrix.shape[1]:
-            break
+    for row in np.flatnonzero(np.any(matrix, axis=1)).tolist():
         if np.linalg.matrix_rank(matrix[[*found, row]].astype(float)) > len(found):
             found.append(row)
+        if len(found) == matrix.shape[1]:
+            break
     return found
