@@ -102,7 +102,6 @@ def test_other_rows_than_those_published_are_refused(tmp_path: Path) -> None:
         ('table = ["block", "tenure"]', 'table = ["tenure", "age"]', "cannot show 'age'"),
         (", units = true }", " }", "number of units"),
         ('table = ["block", "tenure"]', 'table = ["block"]', "nothing is left to protect"),
-        ("units = true\ntable", 'units = true\nby = ["block"]\ntable', "by is for tables of rows"),
     ],
 )
 def test_what_is_no_table_of_units_is_refused(
