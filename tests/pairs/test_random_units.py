@@ -9,12 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from congenial import Schema, count, margin, total
+from congenial.data.file_format import PlannedSource, UnitFile
+from congenial.data.schema import Unit
+from congenial.data.tabulate import Microdata
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement, of_units
@@ -66,7 +70,12 @@ def drawn(rng: np.random.Generator) -> Universe:
         columns["tenure"] = {"levels": ["own", "rent"], "of": "unit"}
     columns["x"] = {"levels": ["A", "B"][: int(rng.integers(1, 3))]}
     rows = [(total(),), (margin("x"),), (total(by="block"),), (total(by="state"),)]
-    units = [(total(),), (total(by="block"),), (total(by="state"),), (count("block = '1'"),)]
+    units: list[tuple[Statement, ...]] = [
+        (total(),),
+        (total(by="block"),),
+        (total(by="state"),),
+        (count("block = '1'"),),
+    ]
     if "tenure" in columns:
         units += [(margin("block"), margin("tenure")), (total(by=("block", "tenure")),)]
     told = units[rng.integers(len(units))]
@@ -76,7 +85,8 @@ def drawn(rng: np.random.Generator) -> Universe:
 
 def universes(wanted: int, seed: int, largest: int = LARGEST) -> list[Universe]:
     """So many that are small enough to list and not refused."""
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    found: list[Universe] = []
     while len(found) < wanted:
         one = drawn(rng)
         if len(one.truth().contents) ** one.number > largest:
@@ -147,11 +157,12 @@ def check_norms(
             kinds[kind].append((names, weight[at]))
         for kind, asked in kinds.items():
             of = pairs if kind == "rows" else pairs.tables_of_units
-            at = [i for i, (one, _) in enumerate(keys) if one == kind]
-            worst = max(sum(weight[i] * int(row[i]) for i in at) for row in seen)
+            own = [i for i, (one, _) in enumerate(keys) if one == kind]
+            worst = max(sum(weight[i] * int(row[i]) for i in own) for row in seen)
             hold(joint(of, asked, square), Fraction(worst))
         x, size = keys.index(("rows", ("x",))), keys.index(("units", ("size",)))
-        rows, units = [(("x",), weight[x])], [(("size",), weight[size])]
+        rows: Weights = [(("x",), weight[x])]
+        units: Weights = [(("size",), weight[size])]
         both = joint(pairs, rows, square).value
         both += joint(pairs.tables_of_units, units, square).value
         both -= saved_together(pairs, rows, units, square=square)
@@ -201,6 +212,47 @@ def test_planted_the_numbers_of_fewer_rows_are_exceeded() -> None:
         if int(norms[:, 0, 0].max()) > before.l1(["x"]).value:
             return
     pytest.fail("no universe showed it")
+
+
+# ---- units in a file of their own ---------------------------------------------------------------
+
+
+def check_two_files(one: Universe, rng: np.random.Generator, folder: Path) -> None:
+    """A dataset of the universe as rows and homes: counted to the tables that were enumerated."""
+    truth, names = one.truth(), tuple(one.columns)
+    at = int(rng.integers(len(truth.datasets)))
+    shape = [truth.schema.attribute(name).size for name in names]
+    labels = [truth.schema.attribute(name).levels for name in names]
+    homes, rows = [",".join(("home", *one.of_units))], ["home,x"]
+    for home, content in enumerate(truth.datasets[at]):
+        cells = np.repeat(np.arange(int(np.prod(shape))), truth.contents[content])
+        codes = np.array(np.unravel_index(cells, shape)).T
+        said = [[labels[i][code] for i, code in enumerate(row)] for row in codes]
+        homes.append(f"{home},{','.join(said[0][:-1])}")
+        rows += [f"{home},{row[-1]}" for row in said]
+    (folder / "homes.csv").write_text("\n".join(homes) + "\n")
+    (folder / "rows.csv").write_text("\n".join(rows) + "\n")
+    source = PlannedSource(folder / "rows.csv", units=UnitFile(folder / "homes.csv", "home", True))
+    with Microdata.open(source, one.pairs.schema, Unit("home", one.most)) as data:
+        for (kind, axes), expected in tables(one, truth).items():
+            counted = data.tabulate(axes) if kind == "rows" else data.tabulate_units(axes)
+            found = np.asarray(counted.counts)
+            if "size" in axes:  # no unit without rows
+                expected = expected.reshape(len(expected), *found.shape[:-1], -1)[..., 1:]
+            assert np.array_equal(found.reshape(-1), expected[at].reshape(-1))
+
+
+def test_units_in_a_file_of_their_own_make_the_same_tables(tmp_path: Path) -> None:
+    rng = np.random.default_rng(SEED)
+    for one in universes(2, SEED, FEW):
+        check_two_files(one, rng, tmp_path)
+
+
+@pytest.mark.audit
+def test_units_in_files_of_their_own_of_two_hundred_universes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(SEED + 1)
+    for one in universes(200, SEED + 1):
+        check_two_files(one, rng, tmp_path)
 
 
 # ---- units that are cut ------------------------------------------------------------------------
