@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,19 @@ def test_the_page_of_a_paper_has_every_item(paper: str) -> None:
     text = (DOCS / "papers" / f"{paper}.md").read_text(encoding="utf-8")
     for name, item in catalogue.items(paper).items():
         assert f"## {name}: {item.title}\n" in text, name
+
+
+@pytest.mark.parametrize("name", ["figure-4", "figure-5", "figure-6", "figure-7", "table-2"])
+def test_studies_of_the_mixture_say_what_they_rest_on_and_how_well_it_is_known(name: str) -> None:
+    """What they show converged; of what they do not show the worst functional is named."""
+    text = (DOCS / "papers" / "pseudo-posterior.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {name}: ")[1].split("\n## ")[0]
+    for shown in ("Its distribution function has", "at the record that attains it the chains have"):
+        told = section.split(f"{shown} at least ")[1].splitlines()[0]
+        draws, r_hat = re.match(r"(\d+) effective draws.*, R-hat at most ([\d.]+)", told).groups()  # type: ignore[union-attr]
+        assert int(draws) >= 50
+        assert float(r_hat) <= 1.1
+    assert "which no figure shows and which may not have converged, the worst is" in section
 
 
 EXACT = [  # items without draws, data or a reduced version

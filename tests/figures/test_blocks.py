@@ -10,6 +10,7 @@ from congenial.data.table import Table
 from congenial.figures import blocks as module
 from congenial.figures.blocks import blocks, margins
 from congenial.figures.invariants import publish
+from congenial.figures.lattice import partitions
 from congenial.figures.statements import count, total
 from congenial.figures.support import support
 from tests.figures.test_support import rank
@@ -100,6 +101,14 @@ def test_sets_that_follow_are_not_all_that_is_said():
     assert module._features(sets) is not None
     assert rank(sets.toarray()) < rank(said)
     assert [block.features for block in blocks(sp.csr_matrix(said))] == [None]
+
+
+def test_a_row_of_two_sides_is_no_partition():
+    """The middle row is the second of one column and the first of the other."""
+    assert partitions(sp.csr_matrix(np.array([[1, 0], [1, 1], [0, 1]]))) is None
+    sides = partitions(sp.csr_matrix(np.array([[1, 0], [0, 1], [1, 1]])))
+    assert sides is not None
+    assert sides.tolist() == [[0, 2], [1, 2]]
 
 
 def test_margins_need_the_total():

@@ -1,4 +1,4 @@
-"""A mean given public information, from a plan; its two promises by whole laws."""
+"""Estimates given public information, from a plan; their two promises by whole laws."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from scipy import stats
 from congenial import Schema, read
 from congenial.errors import DataError, GuaranteeError
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
+from congenial.mechanisms.wasserstein.gradient_estimate import GradientGivenPublic
 from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
 from congenial.pairs.scenarios.group_means import PublicMean, given_means
 from congenial.pairs.scenarios.scenarios import IndependentRecords
@@ -54,6 +55,14 @@ epsilon = 8
 """
 SCHEMA = Schema.from_dict({"age": {"integers": [0, 3]}})
 SPEC = EstimateSpec.read({"mean": "age", "between": [0, 3]})
+SUM = EstimateSpec.read({"sum": "age", "between": [0, 3]})
+MEDIAN = EstimateSpec.read({"quantile": "age", "at": 0.5, "between": [0, 3]})
+TOGETHER = {
+    "total": '{ sum = "age", between = [0, 110] }',
+    "median": '{ quantile = "age", at = 0.5, between = [0, 110] }',
+    "by-age": '{ regression = "logistic", response = "sex = \'f\'", features = { age = [0, 110] }, '
+    "coefficients = [-2, 2] }",
+}
 
 
 @pytest.fixture
@@ -129,8 +138,8 @@ def test_public_means_of_everybody_lessen_the_noise_and_the_ledger_counts_the_or
     assert ordinary["delta_z"] == {"value": 1, "measure": "records"}
 
 
-def mechanism(scenarios, n, level="query", epsilon="1/2"):
-    return MeanGivenPublic(SecretPairs(SCHEMA, scenarios, (), level), SPEC, n, Fraction(epsilon))
+def mechanism(scenarios, n, level="query", epsilon="1/2", spec=SPEC):
+    return MeanGivenPublic(SecretPairs(SCHEMA, scenarios, (), level), spec, n, Fraction(epsilon))
 
 
 def test_somebody_who_believes_normal_records_learns_no_more_than_epsilon():
@@ -166,11 +175,74 @@ def by_schur_variance(n, s2, means):
     return own @ whole @ own - across @ np.linalg.solve(whole[np.ix_(known, known)], across)
 
 
+def test_sums_quantiles_and_regressions_add_up_from_check_to_verified_bundles(folder):
+    sections = "".join(
+        f'[[release]]\nname = "{name}"\nestimate = {told}\nscenarios = {INDEPENDENT}\nepsilon = 2\n'
+        for name, told in TOGETHER.items()
+    )
+    head, tail = PLAN.index("[[release]]"), PLAN.index("[budget]")
+    path = write_plan(folder, PLAN[:head] + sections + PLAN[tail:])
+    told = {one["name"]: one for one in run("check", path, "--json")["releases"]}
+    assert {one["delta_z"]["value"] for one in told.values()} == {1}
+    assert {one["per_person"] for one in told.values()} == {"epsilon = 2"}
+    assert "16,384 public points per number" in run("check", path, "--all")
+    run("release", path)
+    made = {name: read(folder / "bundles" / name) for name in TOGETHER}
+    for name, release in made.items():
+        checks = run("verify", folder / "bundles" / name, "--json")["checks"]
+        assert all(one["holds"] for one in checks)
+        assert "Whatever anybody believes" in release.explain()
+        claimed = replace(release.guarantee, tradeoff=Pure("1.5"))
+        assert not replace(release, guarantee=claimed).follows
+    assert abs(made["total"].values[0] / N - 45) < 6
+    assert abs(made["median"].values[0] - 45) < 9
+    assert [one.description.mechanism for one in made.values()] == [
+        "wasserstein_exponential",
+        "wasserstein_gradient",
+        "wasserstein_gradient",
+    ]
+
+
+def test_a_sum_is_the_number_of_people_times_the_mean():
+    for believed, level in (
+        ((IndependentRecords("replace-one"),), "database"),
+        (given_means(7, 4, 3, [PublicMean("all", 7, 1)]), "query"),
+    ):
+        mean, total = (mechanism(believed, 7, level, spec=spec) for spec in (SPEC, SUM))
+        assert total.distance == pytest.approx(7 * mean.distance, rel=1e-12)
+        assert total.unit / total.on_grid.rate == pytest.approx(
+            float(7 * mean.unit / mean.on_grid.rate), rel=3e-3
+        )
+        numbers = np.array([0.0, 1.0, 3.0, 3.0, 2.0, 1.0, 5.0])
+        assert int(total.rounded(numbers)[0]) * total.unit == 13
+
+
+def test_somebody_who_believes_independent_records_learns_no_more_from_a_median():
+    """All laws of one answer beside fixed others are pairs of databases; all of them are tried."""
+    made = GradientGivenPublic(
+        SecretPairs(SCHEMA, (IndependentRecords("replace-one"),), (), "database"),
+        replace(MEDIAN, at=0.25),
+        3,
+        Fraction(1, 2),
+    )
+    logs = {
+        rows: made.per_record.log_density(made.data(np.array(rows, dtype=float).reshape(-1, 1)))
+        for rows in product(range(4), repeat=3)
+    }
+    loss = max(
+        np.abs(logs[one] - logs[other]).max()
+        for one, other in product(logs, logs)
+        if sum(a != b for a, b in zip(one, other, strict=True)) == 1
+    )
+    assert 0.2 < loss <= 0.5 == made.description.epsilon == made.guarantee.tradeoff.eps
+
+
+@pytest.mark.parametrize("spec", [SPEC, SUM], ids=["mean", "sum"])
 @pytest.mark.parametrize("level", ["database", "query"])
-def test_no_pair_of_databases_loses_more_than_is_counted(level):
+def test_no_pair_of_databases_loses_more_than_is_counted(level, spec):
     """All databases of three records, whatever is believed; 20 % less noise is noticed."""
     believed = (IndependentRecords("replace-one"),) if level == "database" else given_means(3, 4, 3)
-    made = mechanism(believed, 3, level)
+    made = mechanism(believed, 3, level, spec=spec)
     at = {
         rows: int(made.rounded(np.array(rows, dtype=float))[0])
         for rows in product(range(4), repeat=3)
@@ -215,7 +287,9 @@ def test_what_cannot_be_believed_is_refused_in_words(folder, scenarios, why):
 
 def test_other_estimates_and_other_releases_beside_it_are_refused(folder):
     median = ('{ mean = "age",', '{ quantile = "age", at = 0.5,')
-    assert "about a mean" in refused(write_plan(folder, PLAN, median))
+    assert "a mean or a sum and no other" in refused(write_plan(folder, PLAN, median))
+    alone = ('{ mean = "age",', '{ sum = "age",'), (f"scenarios = {NORMAL}\n", "")
+    assert "number of records is public" in refused(write_plan(folder, PLAN, *alone))
     second = '[[release]]\nname = "t"\ntable = ["sex"]\nepsilon = 1\n[budget]'
     told = refused(write_plan(folder, PLAN, ("[budget]", second)))
     assert "does not add up with any other release" in told
@@ -234,3 +308,17 @@ def test_beliefs_about_other_records_are_refused():
             mechanism(scenarios, 3, level)
     with pytest.raises(DataError, match="another number"):
         mechanism(given_means(3, 4, 3), 3).release(np.zeros(4))
+
+
+def test_gradients_are_about_replaced_records():
+    independent = (IndependentRecords("replace-one"),)
+    for pairs, spec, why in (
+        (SecretPairs(SCHEMA, given_means(3, 4, 3)), MEDIAN, "about something else"),
+        (SecretPairs(SCHEMA, (IndependentRecords("presence"),), (), "database"), MEDIAN, "else"),
+        (SecretPairs(SCHEMA, independent, (), "database"), SUM, "for a quantile or regression"),
+    ):
+        with pytest.raises(GuaranteeError, match=why):
+            GradientGivenPublic(pairs, spec, 3, Fraction(1))
+    made = GradientGivenPublic(SecretPairs(SCHEMA, independent, (), "database"), MEDIAN, 3, 1)
+    with pytest.raises(DataError, match="another number"):
+        made.release(np.zeros((4, 1)))

@@ -27,6 +27,7 @@ from congenial.publication.verification import verify
 from congenial.sampling import norm_given_sums
 from congenial.sampling.norm_weights import log_sum_of_largest, log_sum_of_lengths
 from congenial.sampling.randomness import SeededRandomness
+from tests.commands import run
 
 BOTH = (CongenialLength, CongenialLargest)
 HEXAGON = next(one for one in FURTHER if one.label == "hexagon")
@@ -155,6 +156,9 @@ def test_from_a_plan_to_a_verified_bundle(tmp_path, name):
     (told,) = examine(plan)["releases"]
     assert told["mechanism"] == name
     assert told["sensitivity"]["norm"] == NOISE[name][0]
+    assert f"Epsilon per unit of the {NOISE[name][1]}" in run(
+        "check", tmp_path / "plan.toml", "--all"
+    )
     folder = workflow.release(plan, "t", randomness=SeededRandomness(5)).folder
     assert all(check.holds for check in verify(folder) if "random" not in check.what)
     release = bundle.read(folder)

@@ -12,12 +12,14 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, margin
+from congenial.figures.support import support
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.pairs.adjacency import SemiAdjacent
+from congenial.privacy.columns_error import counts_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import write
@@ -47,6 +49,19 @@ def test_description_and_promise_have_the_error_of_the_sampler_that_draws():
     price = [joint_loss([d], mechanism.adjacency).epsilon for d in (without, mechanism.description)]
     assert price[1] - price[0] == 2 * Fraction(sampler.log_ratio_error)
     assert mechanism.guarantee.tradeoff.eps == price[1] <= 2
+
+
+def test_levels_without_people_do_not_count_on_either_side():
+    """One of four rows is empty: three are left, and three columns once the table is turned."""
+    attributes = SCHEMA.to_dict()
+    turned = Schema.from_dict({name: attributes[name] for name in ("c", "r")})
+    people = Table(turned, turned.names, COUNTS.T)
+    for statements in ((margin("c"), *CUMULATIVE), (*CUMULATIVE, margin("c"))):
+        errors = [
+            counts_error(support(publish(one, *statements), one.schema.names), Fraction(1, 2))
+            for one in (PEOPLE, people)
+        ]
+        assert errors[0] == errors[1] > 0
 
 
 def test_before_figures_are_published_the_error_is_bounded_for_all():

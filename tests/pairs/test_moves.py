@@ -79,6 +79,18 @@ def test_many_atoms_at_once_as_atom_by_atom(which: int, moves: int) -> None:
             assert made.joint_l2_squared(releases).value == square
 
 
+def test_before_publication_people_surely_exist_only_where_everybody_is_in_one_atom():
+    """Bounds are then attained; by areas nobody knows which of them has people."""
+    schema = levels(x=2, y=3)
+    alone, apart = (SemiAdjacent(Invariants(schema, (one,))) for one in (total(), total(by="x")))
+    for norm in ("l1", "l2_squared", "linf"):
+        assert getattr(alone, norm)(schema.names).exact
+        assert not getattr(apart, norm)(schema.names).exact
+    existential = SemiAdjacent(apart.published, "existential")
+    assert existential.records == 1
+    assert not existential.linf(schema.names).exact
+
+
 def test_an_area_that_cannot_move_vouches_for_nobody():
     """Two areas under three one-way margins: the one that could move four people has too few of
     them, and in the other everybody is on one level of two margins.

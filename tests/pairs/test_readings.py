@@ -111,6 +111,41 @@ def test_integer_programmes_are_used_where_the_basis_is_too_large(monkeypatch):
         searched_reach.search(unlisted(public), "robust", "replace-one")
 
 
+def test_a_distance_is_called_exact_only_where_it_is_attained(monkeypatch):
+    """With a bound, and at the least value that is ever used, a programme gives an upper bound."""
+    monkeypatch.setattr(searched_reach, "graver", lambda rows: None)
+    seen = set()
+    for name in ("margins and bound", "overlapping", "weighted, four"):
+        for public, databases in universes(name, most=8):
+            found = searched_reach.search(unlisted(public), "robust", "replace-one").star
+            if found.by == "integer programme":
+                bounded = bool(len(merged(public).bounds))
+                seen.add((bounded, found.value > 2, found.exact))
+                assert found.value >= truths(public.schema, databases)["robust"]
+    assert (False, True, True) in seen
+    assert any(bounded for bounded, _, _ in seen)
+    assert all(exact == (large and not bounded) for bounded, large, exact in seen)
+
+
+def test_a_solver_that_breaks_a_figure_is_not_believed(monkeypatch):
+    """A move that is off by one record in one cell keeps no figure about that cell."""
+    public, _ = next((p, d) for p, d in universes("overlapping") if len(merged(p).tables) > 1)
+    of, solve = merged(public), integer_programme._Programme.solve
+    table = of.tables[0]
+    source, target = int(np.argmax(table)), int(np.argmin(table))
+    assert not np.any(of.equal @ integer_programme._cheapest(of, table, source, target, False))
+    first = int(of.equal.indices[0])
+
+    def off(programme, objective):
+        found = solve(programme, objective)
+        found[first] += 1
+        return found
+
+    monkeypatch.setattr(integer_programme._Programme, "solve", off)
+    with pytest.raises(integer_programme.GaveUp):
+        integer_programme._cheapest(of, table, source, target, False)
+
+
 def test_all_two_way_margins_of_a_cube():
     """ERRATA: Theorem 16's bound of p + 1 and Remark 17 fail for overlapping margins."""
     for cells, a in ((np.array([0, 3, 5, 6]), 4), (np.array([0, 3, 5, 6, 6]), 5)):
@@ -122,6 +157,7 @@ def test_all_two_way_margins_of_a_cube():
             with pytest.raises(StructureError, match="below a") as error:
                 SemiAdjacent(public, within=within)
             assert "ruled out with certainty" in str(error.value)
+        assert SemiAdjacent(public, within=a).records == a
     assert SemiAdjacent(Invariants(CUBE, TWO_WAY)).records == 5  # the Graver bound is attained
 
 

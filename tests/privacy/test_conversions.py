@@ -45,6 +45,11 @@ def test_census_budgets(rho: float, classical: float, tight: float, gaussian: fl
     assert c.gaussian_epsilon(mu, CENSUS_DELTA) == pytest.approx(gaussian, rel=1e-12)
 
 
+def test_a_promise_of_nothing_lost_stays_one_without_delta() -> None:
+    assert c.zcdp_epsilon(0, 0) == c.zcdp_epsilon_bun_steinke(0, 0) == 0
+    assert c.zcdp_epsilon(1, 0) == c.zcdp_epsilon_bun_steinke(1, 0) == math.inf
+
+
 def test_census_printed_digits() -> None:
     printed = [round(c.zcdp_epsilon_bun_steinke(rho, CENSUS_DELTA), 5) for rho in (2.56, 10.24)]
     assert printed == [17.91528, 40.95057]

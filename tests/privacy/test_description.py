@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.errors import BundleError
+from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.privacy.description import LAWS, NORMS, Description, Family, _norm
-from congenial.privacy.descriptions import read_description
+from congenial.privacy.descriptions import RecordDescription, read_description
 
 SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
 NAMES: dict[Family, str] = {
@@ -51,6 +51,12 @@ def test_any_other_parameter_is_refused(family: Family, change: Any) -> None:
     told["parameter"] = change(told["parameter"], name)
     with pytest.raises(BundleError, match=f"has the parameter '{name}' and no other"):
         Description.from_dict(SCHEMA, told)
+
+
+def test_a_release_that_states_no_loss_is_refused_unless_it_promises_none() -> None:
+    with pytest.raises(GuaranteeError, match="states no loss per record"):
+        RecordDescription("a mechanism", SCHEMA, {})
+    assert not RecordDescription("a mechanism", SCHEMA, {}, persons=False).epsilon
 
 
 def test_a_family_without_a_norm_is_refused_and_not_taken_for_another() -> None:

@@ -361,6 +361,15 @@ def test_bad_labels(labels):
         GroupedNoise(labels, 1)
 
 
+def test_noise_that_its_arithmetic_does_not_hold_is_refused(monkeypatch):
+    noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 100))
+    with pytest.raises(GuaranteeError, match="may not fit 64 bits"):
+        GroupedNoise([0, 0, 0], Fraction(1, 10**19)).draw(SeededRandomness(SEED))
+    monkeypatch.setattr(laminar, "_WIDEST", 100)
+    with pytest.raises(StructureError, match="too wide for 64 bits"):
+        noise.draw(SeededRandomness(SEED))
+
+
 def test_bad_eps():
     with pytest.raises(GuaranteeError, match="eps_cell"):
         GroupedNoise([0, 0], 0)

@@ -228,6 +228,12 @@ def test_sure_words_are_really_sure():
 # --- normaliser and edges -------------------------------------------------------------------------
 
 
+def test_noise_that_64_bits_do_not_hold_is_refused():
+    with pytest.raises(StructureError, match="too wide for 64 bits"):
+        Klein(chain(3), chain(4), Fraction(10**34))
+    assert Klein(chain(3), chain(4), Fraction(10**28)).largest > 10**15
+
+
 @pytest.mark.parametrize("sigma2", [Fraction(1, 20), Fraction(1, 2), Fraction(5), Fraction(9)])
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_log_normaliser_by_enumeration(k, sigma2):

@@ -127,6 +127,14 @@ def test_lengths_are_never_too_short(norm):
     np.testing.assert_allclose(np.diag(apart(x, y, norm)), told, rtol=1e-14)
 
 
+def test_a_sum_of_squares_that_no_double_holds_is_not_taken_for_a_square():
+    """36 gaps of 2^24 and one of 1: the square of 6 * 2^24, and 1 more."""
+    gaps = np.array([[2.0**24] * 36 + [1.0]])
+    length = lengths(np.zeros((1, 37)), gaps, "l2")[0]
+    assert Fraction(length) ** 2 > (6 * 2**24) ** 2
+    assert lengths(np.zeros((1, 36)), gaps[:, :36] / 2, "l2")[0] == 6 * 2**23
+
+
 def test_rounded_masses_need_delta():
     rng = np.random.default_rng(26)
     laws = [pmf(rng.normal(size=(12, 2)), rng.dirichlet(np.ones(12))) for _ in range(2)]

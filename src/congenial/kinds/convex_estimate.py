@@ -1,6 +1,6 @@
-"""A mean, a quantile or a regression: [[release]] with `estimate`.
+"""A mean, a sum, a quantile or a regression: [[release]] with `estimate`.
 
-With `scenarios` it is a mean, protected given what somebody who knows public figures believes.
+With `scenarios` it is protected given what somebody who knows public figures believes.
 """
 
 from __future__ import annotations
@@ -99,14 +99,28 @@ class EstimateSection(NamedSection):
     def _possible(self) -> EstimateSection:
         if self.delta is not None:
             raise ValueError("an estimate promises epsilon without delta; leave delta out")
-        own = "k_norm_gradient" if self.scenarios is None else "wasserstein_exponential"
-        if self.mechanism not in ("auto", own):
+        if self.mechanism not in ("auto", self._own):
             raise ValueError(f"mechanism = {self.mechanism!r} makes no such estimate; write 'auto'")
         if self.scenarios is None and self.given:
             raise ValueError("given says what is public to those who hold a belief: add scenarios")
-        if self.scenarios is not None and set(self.estimate) != {"mean", "between"}:
-            raise ValueError("scenarios are about a mean; leave them out for other estimates")
+        normal = self.scenarios is not None and self.scenarios.variance is not None
+        if normal and not self._adds_up:
+            raise ValueError(
+                f"given '{NORMAL}' every number of the data moves with one answer, which bounds a "
+                f"mean or a sum and no other estimate; believe = '{INDEPENDENT}'"
+            )
         return self
+
+    @property
+    def _adds_up(self) -> bool:
+        return bool({"mean", "sum"} & set(self.estimate))
+
+    @property
+    def _own(self) -> str:
+        """The mechanism that makes it."""
+        if self.scenarios is None:
+            return "k_norm_gradient"
+        return "wasserstein_exponential" if self._adds_up else "wasserstein_gradient"
 
     def refused_beside(self, publishes: bool, others: int) -> str:
         """Beside no other release where records are believed to be normal."""

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
@@ -16,7 +14,11 @@ from congenial.kinds.convex_estimate import EstimateSection, RecordsBelieved
 from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.plan_scenarios import refuse_other_number
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
-from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
+from congenial.mechanisms.wasserstein.gradient_estimate import (
+    EstimateRelease,
+    GradientEstimate,
+    GradientGivenPublic,
+)
 from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
 from congenial.mechanisms.wasserstein.secret_promise import person_promise
 from congenial.pairs.adjacency import SemiAdjacent
@@ -28,7 +30,8 @@ from congenial.privacy.numbers import number
 from congenial.report.convex_estimate_report import render
 from congenial.sampling.randomness import Randomness
 
-AnyEstimate = GradientEstimate | MeanGivenPublic
+Given = MeanGivenPublic | GradientGivenPublic
+AnyEstimate = GradientEstimate | Given
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ def build(plan: Setting, section: EstimateSection, figures: Invariants) -> AnyEs
         return GradientEstimate(adjacency, spec, section.epsilon)
     refuse_other_number(figures, section.scenarios.people)
     pairs = _pairs(section, spec, section.scenarios, figures)
-    return MeanGivenPublic(pairs, spec, section.scenarios.people, section.epsilon)
+    given: type[Given] = MeanGivenPublic if spec.adds_up else GradientGivenPublic
+    return given(pairs, spec, section.scenarios.people, section.epsilon)
 
 
 def _pairs(
@@ -111,10 +115,7 @@ def offer(
             names = [name for name in plan.schema.names if name in figures.bases]
             figures.refuse_other_data(data.tabulate(names, resume=plan.resume))
         numbers = made.spec.query(plan.schema).records(data).numbers
-    if isinstance(made, MeanGivenPublic):
-        made.rounded(numbers)  # refuses another number of records
-    else:
-        made.per_record.log_density(made.spec.data(numbers))  # refuses what numerics cannot do
+    made.check_data(numbers)
     persons = _persons(plan, made, figures)
 
     def draw() -> EstimateRelease:
@@ -132,6 +133,5 @@ def offer(
 
 
 def made_up(made: AnyEstimate, name: str) -> EstimateRelease:
-    """A release of the same form about nobody: the lowest corner of its range."""
-    values = tuple(float(v) for v in np.asarray(made.spec.statistic.box.low))
-    return EstimateRelease(name, made.description, made.guarantee, "made up", False, values)
+    """A release of the same form about nobody."""
+    return EstimateRelease(name, made.description, made.guarantee, "made up", False, made.example)

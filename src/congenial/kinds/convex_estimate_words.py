@@ -35,14 +35,16 @@ def examine(one: EstimateCheck) -> Document:
 def _law(one: EstimateCheck) -> Document:
     """The grid, and what the promise counts on: records that differ, or beliefs."""
     from congenial.mechanisms.wasserstein.gradient_estimate import GradientEstimate
+    from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
     from congenial.transport.delta_z import meaning
 
     made, persons = one.mechanism, one.persons
     if isinstance(made, GradientEstimate):
         return {"records": made.adjacency.records, "points": made.spec.points}
     assert persons is not None
+    on_unit = {"unit": number(made.unit)} if isinstance(made, MeanGivenPublic) else None
     return {
-        "unit": number(made.unit),
+        **(on_unit or {"points": made.spec.points}),
         "delta_z": {"value": made.bound.value, "measure": made.bound.measure},
         "known": list(made.pairs.facts),
         "level": made.pairs.level,
@@ -74,16 +76,20 @@ def _over_records(one: Document) -> Document:
     return {
         "Per record": f"epsilon = {one['per_record']}",
         "Records that may differ": one["records"],
-        "Grid": f"{one['points']:,} public points per number",
+        "Grid": _points(one),
     }
 
 
+def _points(one: Document) -> str:
+    return f"{one['points']:,} public points per number"
+
+
 def _given_public(one: Document) -> Document:
-    distance = one["delta_z"]
+    distance, what = one["delta_z"], f"the {one['estimates'][0].split()[0]}"
     alone = "" if one["level"] == "database" else " (no other release from these data)"
     return {
         "Known to all": "; ".join(one["known"]) or "nothing",
-        "Delta_z": f"{distance['value']:g} {'records' if not alone else 'for the mean'}",
-        "Grid": f"multiples of {one['unit']}",
+        "Delta_z": f"{distance['value']:g} {'records' if not alone else 'for ' + what}",
+        "Grid": f"multiples of {one['unit']}" if "unit" in one else _points(one),
         "Per person, whatever is believed": f"{one['per_person']}{alone}",
     }

@@ -182,6 +182,28 @@ def _bounds_kept(one: ReleaseCheck) -> Document | None:
     return {"cells": known.boxed, "sums": known.sums, "acceptance": acceptance(one.mechanism)}
 
 
+_SCALES = {
+    "sigma_squared": "Variance per cell",
+    "epsilon_per_gauge": "Epsilon per unit of gauge",
+    "rate_squared": "Epsilon per unit of the l2 norm, squared",
+    "rate": "Epsilon per unit of the largest entry",
+}
+
+
+def _scale(one: Document) -> Document:
+    """The parameter of the noise, under the name that its law gives it."""
+    from congenial.privacy.numbers import number
+
+    if one["eps_per_cell"] is None:
+        return {told: number(one[key]) for key, told in _SCALES.items() if one.get(key) is not None}
+    told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
+    scale = {"Epsilon per cell": told}
+    for level in one["levels"]:
+        what = f"sum by {', '.join(level['by'])}" if level["by"] else "total"
+        scale[f"Epsilon per {what}"] = number(level["eps"])
+    return scale
+
+
 def show(one: Document, screen: Screen, want: str | None = None) -> None:
     """The same for people."""
     from congenial.privacy.numbers import number
@@ -189,16 +211,6 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     counted = ", counted in units" if one.get("units") else ""
     screen.heading(f"Release '{one['name']}': {' x '.join(one['table'])}{counted}")
     sensitivity = one["sensitivity"]
-    if one["eps_per_cell"] is not None:
-        told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
-        scale = {"Epsilon per cell": told}
-        for level in one["levels"]:
-            what = f"sum by {', '.join(level['by'])}" if level["by"] else "total"
-            scale[f"Epsilon per {what}"] = number(level["eps"])
-    elif one["sigma_squared"] is not None:
-        scale = {"Variance per cell": number(one["sigma_squared"])}
-    else:
-        scale = {"Epsilon per unit of gauge": number(one["epsilon_per_gauge"])}
     screen.facts(
         {
             "Cells": f"{one['cells']}: {one['groups']}",
@@ -206,7 +218,7 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
             f"({sensitivity['footing']}): the most that the tables of two look-alikes differ by",
             "Mechanism": f"{one['mechanism']}: {one['law']}",
             "Drawn by": one["sampler"],
-            **scale,
+            **_scale(one),
             per_unit(one): one["per_person"],
             "Nonnegative": one["nonnegative"],
             **_price_words(one),

@@ -255,15 +255,21 @@ def moves(adjacency: Adjacency, table: Sequence[str]) -> int:
 
 
 def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[Fraction, Fraction]:
-    """Pure and zCDP loss of a release known by its loss per record, `adjacency.records` apart."""
+    """Pure and zCDP loss of a release known by its loss per record, `adjacency.records` apart.
+
+    Of units with several rows, where the figures tell the number of rows, tables differ as if so
+    many rows were replaced: what a function of the rows alone loses.
+    """
     a = adjacency.records
-    if adjacency.metric == "replace-one":
-        return a * description.epsilon, a**2 * description.rho
     if adjacency.metric == ROWS_OF_ONE_UNIT:
-        raise GuaranteeError(
-            f"'{description.mechanism}' has no promise for units with several rows.",
-            remedy="Use a ledger with one row per person (replace-one).",
-        )
+        if description.shown is None or not adjacency.people_kept:  # type: ignore[attr-defined]
+            raise GuaranteeError(
+                f"'{description.mechanism}' has no promise for units with several rows here.",
+                remedy="Use a ledger with one row per person (replace-one).",
+            )
+        a = adjacency.rows_apart(description.shown)
+    if adjacency.metric in ("replace-one", ROWS_OF_ONE_UNIT):
+        return a * description.epsilon, a**2 * description.rho
     if description.added is None and description.persons:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for records added or removed.",

@@ -168,7 +168,7 @@ def lengths(x: Floats, y: Floats, norm: Norm) -> Floats:
     if norm == "l2" and x.shape[1] > 1:
         square = np.sum(gap**2, axis=1)
         root = np.sqrt(square)
-        clean = whole & (np.rint(root) ** 2 == square)
+        clean = whole & (square < 2.0**53) & (np.rint(root) ** 2 == square)  # below it: exact
         return np.asarray(np.where(clean, root, root * raised))
     found = np.max(gap, axis=1) if norm == "linf" else np.sum(gap, axis=1)
     return np.asarray(found if whole else _raised(x, y, found, raised))

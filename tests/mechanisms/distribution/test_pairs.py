@@ -13,7 +13,7 @@ from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.pairs.distributions import DistributionPairs, Origin
 from congenial.pairs.pairs import read_pairs
-from congenial.pairs.properties import Scenario, read_property, scenarios, share, together
+from congenial.pairs.properties import Property, Scenario, read_property, scenarios, share, together
 from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
 from tests.mechanisms.distribution.cases import SCHEMA, example, gaussian_pairs, query
 
@@ -64,6 +64,7 @@ def test_several_properties_and_custom_scenarios():
         (lambda: share(INCOME, between=(0.5, 1.5)), "impossible"),
         (lambda: share(INCOME), "not stated"),
         (lambda: scenarios(({INCOME: 0.5}, {INCOME: 0.5})), "gap 0"),
+        (lambda: Property((), "nothing"), "no two scenarios"),
         (lambda: Scenario(((INCOME, Fraction(1, 3)),)).sizes(100), "nearest shares are 33/100"),
         (lambda: Scenario((("a", Fraction(2, 3)), ("b", Fraction(1, 2)))), "more than 1"),
     ],

@@ -32,7 +32,7 @@ from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, toget
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.pairs.scenarios.scenarios import IndependentRecords
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
-from congenial.sampling.randomness import SeededRandomness
+from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases
 
@@ -308,6 +308,14 @@ def test_user_losses_by_enumeration():
 
 
 # ---- promise -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("second", "point"), [(0, 0), (2**64 - 1, 1)])
+def test_a_word_that_a_probability_falls_into_is_refined(second, point):
+    """The first of two points has mass 1/3, whose first 64 bits are the first word."""
+    law = FiniteRange(((F(0), F(0)),), (), (F(1), F(2)))
+    words = RecordedRandomness([2**64 // 3, second])
+    assert law.draw(0, F(1), words, 1).tolist() == [point]
 
 
 def test_promise_in_words():

@@ -170,6 +170,12 @@ def test_records_that_are_no_numbers_are_refused(bad):
                 regression.gradient(np.array([record]), np.array([[0.5]]))
 
 
+@pytest.mark.parametrize(("low", "high"), [((1.0,), (0.0,)), ((0.0,), (math.inf,)), ((), ())])
+def test_a_range_that_is_empty_or_unbounded_is_refused(low, high):
+    with pytest.raises(StructureError, match="empty or unbounded"):
+        Box(low, high)
+
+
 def test_promise_and_refusals():
     mechanism = WassersteinGradient.calibrate(ORDINARY, F(1), Mean(UNIT))
     assert LEAKAGE in mechanism.guarantee.not_covered

@@ -1,6 +1,7 @@
-"""What is estimated: a mean, a quantile or a regression of columns, with public bounds.
+"""What is estimated: a mean, sum, quantile or regression of columns, with public bounds.
 
     { mean = "age", between = [0, 110] }
+    { sum = "age", between = [0, 110] }
     { quantile = "age", at = 0.5, between = [0, 110] }
     { regression = "linear", response = "hours", between = [0, 99], features = { age = [0, 110] },
       coefficients = [-4, 4] }
@@ -23,7 +24,7 @@ import numpy as np
 from congenial.data.argument_rules import FINITE, RANGE, TEXT, Rule, check_fields, optional
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
-from congenial.errors import SchemaError
+from congenial.errors import GuaranteeError, SchemaError
 from congenial.mechanisms.wasserstein.convex_statistics import (
     Box,
     ConvexStatistic,
@@ -34,12 +35,12 @@ from congenial.mechanisms.wasserstein.convex_statistics import (
 from congenial.sampling.inversion import Floats
 
 Bounds = tuple[float, float]
-What = Literal["mean", "quantile", "linear", "logistic"]
+What = Literal["mean", "sum", "quantile", "linear", "logistic"]
 MOST_FEATURES = 2
 POINTS = {1: 1 << 14, 2: 512, 3: 64}  # of a grid per coordinate, by the number of coordinates
 _ROOM = 1 + 2.0**-40  # for the rounding of a norm
 REMEDY = (
-    "Give mean or quantile (with at) and between = [low, high]; or regression = 'linear' or "
+    "Give mean, sum or quantile (with at) and between = [low, high]; or regression = 'linear' or "
     "'logistic' with response, features = { column = [low, high] } and coefficients = [low, high]; "
     "a linear one also has between, the bounds of its response."
 )
@@ -59,8 +60,8 @@ def _named_ranges(value: Any) -> bool:
 class EstimateSpec:
     """One estimate: what it is, of which columns, within which public bounds.
 
-    response: the column of a mean, quantile or linear regression, or the condition of a logistic
-    one. between: its bounds; None for a condition. features: columns with their bounds.
+    response: the column of a mean, sum, quantile or linear regression, or the condition of a
+    logistic one. between: its bounds; None for a condition. features: columns with their bounds.
     """
 
     what: What
@@ -99,8 +100,9 @@ class EstimateSpec:
         """The entry of a plan or of a bundle."""
         keys = set(data)
         try:
-            if keys == {"mean", "between"}:
-                return cls("mean", _text(data["mean"]), _bounds(data["between"]))
+            if keys in ({"mean", "between"}, {"sum", "between"}):
+                what: What = "mean" if "mean" in keys else "sum"
+                return cls(what, _text(data[what]), _bounds(data["between"]))
             if keys == {"quantile", "at", "between"}:
                 column, at = _text(data["quantile"]), float(data["at"])
                 return cls("quantile", column, _bounds(data["between"]), at)
@@ -126,13 +128,18 @@ class EstimateSpec:
     def to_dict(self) -> dict[str, Any]:
         """Inverse of `read`."""
         between = {} if self.between is None else {"between": list(self.between)}
-        if self.what == "mean":
-            return {"mean": self.response} | between
+        if self.adds_up:
+            return {self.what: self.response} | between
         if self.what == "quantile":
             return {"quantile": self.response, "at": self.at} | between
         features = {name: list(ends) for name, ends in self.features}
         told = {"regression": self.what, "response": self.response, "features": features}
         return told | between | {"coefficients": list(self.coefficients)}
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether it adds up what the records have: a mean, or a sum."""
+        return self.what in ("mean", "sum")
 
     @property
     def regression(self) -> bool:
@@ -142,8 +149,8 @@ class EstimateSpec:
     @property
     def names(self) -> tuple[str, ...]:
         """What the released numbers are."""
-        if self.what == "mean":
-            return (f"mean of {self.response}",)
+        if self.adds_up:
+            return (f"{self.what} of {self.response}",)
         if self.what == "quantile":
             return (f"{self.at:g} quantile of {self.response}",)
         return ("intercept", *(f"coefficient of {name}" for name, _ in self.features))
@@ -159,7 +166,13 @@ class EstimateSpec:
 
     @property
     def statistic(self) -> ConvexStatistic:
-        """The convex loss with its gradient and what one record can change it by."""
+        """The convex loss with its gradient and what one record can change it by; not of a sum."""
+        if self.what == "sum":
+            raise GuaranteeError(
+                "a sum has public bounds only where the number of records is public.",
+                remedy="Add scenarios = { believe = 'independent records', people = 400 } with the "
+                "public number, or estimate a mean.",
+            )
         if self.regression:
             d = 1 + len(self.features)
             box = Box((self.coefficients[0],) * d, (self.coefficients[1],) * d)

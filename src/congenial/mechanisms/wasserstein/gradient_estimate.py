@@ -1,5 +1,5 @@
-"""Means, quantiles and regressions for anybody: the K-norm gradient mechanism over databases that
-agree with the published figures.
+"""Means, quantiles and regressions by the K-norm gradient mechanism: for anybody, over databases
+that agree with the published figures; or given what is believed of the records.
 
 One replaced record costs r (`WassersteinGradient` with Delta_z = 1 record, on any database), so a
 conforming pair of a* records costs at most a* r (group privacy): r = epsilon / a*.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,10 +19,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from congenial.data.argument_rules import EXACT, check_fields
+from congenial.data.argument_rules import COUNT, EXACT, check_fields
 from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
-from congenial.errors import BundleError, CongenialError, GuaranteeError
+from congenial.errors import BundleError, CongenialError, DataError, GuaranteeError
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
@@ -35,14 +36,79 @@ from congenial.privacy.semantics import neighbourhood
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness
+from congenial.transport.delta_z import DistanceBound
 
 VALUES = "estimate.csv"
 CHOSEN = "bounds of the records, and the grid, were chosen without the data"
 CITATION = "partially-private-data, Theorem 10; Reimherr and Awan 2019"
 
 
+class ByGradient(ABC):
+    """An estimate on a public grid, drawn by the K-norm gradient mechanism."""
+
+    spec: EstimateSpec
+
+    @property
+    @abstractmethod
+    def per_record(self) -> WassersteinGradient:
+        """The mechanism, calibrated to how many records may differ."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The whole promise."""
+
+    @property
+    @abstractmethod
+    def description(self) -> RecordDescription:
+        """The law, and what one replaced record costs."""
+
+    @property
+    def accuracy(self) -> str:
+        """The size of the error as far as it is known without the data."""
+        rate, spec = self.per_record.rate, self.spec
+        if spec.what == "quantile":
+            return f"the rank of the released value is off by {1 / rate:.3g} on average"
+        if spec.what == "mean":
+            assert spec.between is not None
+            side = spec.between[1] - spec.between[0]
+            at = {n: side / (rate * n) for n in (1_000, 10_000)}
+            told = ", ".join(f"{error:.3g} for {n:,} records" for n, error in at.items())
+            return f"the released mean is off by {told} on average"
+        return "the error falls like 1 / n; how fast depends on how the features are spread"
+
+    @property
+    def example(self) -> tuple[float, ...]:
+        """Values of the same form that are about nobody: the lowest corner of the range."""
+        return self.spec.statistic.box.low
+
+    def check_data(self, numbers: Floats) -> None:
+        """Refuse what numerics cannot do, before anything is spent."""
+        self.per_record.log_density(self.data(numbers))
+
+    def data(self, numbers: Floats) -> Floats:
+        """What the statistic takes, from each record's numbers."""
+        return self.spec.data(numbers)
+
+    def release(
+        self, numbers: Floats, randomness: Randomness | None = None, name: str = "release"
+    ) -> EstimateRelease:
+        """Draw once: the only call that spends privacy. `numbers`: each record's, as `query` has
+        them.
+        """
+        drawn = self.per_record.release(self.data(numbers), randomness, name)
+        return EstimateRelease(
+            name,
+            self.description,
+            self.guarantee,
+            drawn.randomness,
+            drawn.publishable,
+            tuple(map(float, drawn.values)),
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class GradientEstimate:
+class GradientEstimate(ByGradient):
     """An estimate near its best value, on a public grid; pure epsilon per person.
 
     Formal guarantee: epsilon between any two conforming databases of the adjacency, numerics
@@ -68,6 +134,7 @@ class GradientEstimate:
                 remedy="Publish the estimate exactly, or drop a figure.",
             )
         self.spec.query(self.adjacency.schema)  # refuses columns that are no numbers
+        _ = self.spec.statistic  # refuses a sum
 
     @cached_property
     def per_record(self) -> WassersteinGradient:
@@ -90,34 +157,81 @@ class GradientEstimate:
         law = {"estimate": self.spec.to_dict(), **inner.law}
         return replace(inner, mechanism=self.name, law=law)
 
-    @property
-    def accuracy(self) -> str:
-        """The size of the error as far as it is known without the data."""
-        rate = self.per_record.rate
-        if self.spec.what == "quantile":
-            return f"the rank of the released value is off by {1 / rate:.3g} on average"
-        if self.spec.what == "mean":
-            assert self.spec.between is not None
-            side = self.spec.between[1] - self.spec.between[0]
-            at = {n: side / (rate * n) for n in (1_000, 10_000)}
-            told = ", ".join(f"{error:.3g} for {n:,} records" for n, error in at.items())
-            return f"the released mean is off by {told} on average"
-        return "the error falls like 1 / n; how fast depends on how the features are spread"
 
-    def release(
-        self, numbers: Floats, randomness: Randomness | None = None, name: str = "release"
-    ) -> EstimateRelease:
-        """Draw once: the only call that spends privacy. `numbers`: each record's, as `query` has
-        them.
-        """
-        drawn = self.per_record.release(self.spec.data(numbers), randomness, name)
-        return EstimateRelease(
-            name,
-            self.description,
-            self.guarantee,
-            drawn.randomness,
-            drawn.publishable,
-            tuple(map(float, drawn.values)),
+@dataclass(frozen=True, eq=False)
+class GradientGivenPublic(ByGradient):
+    """A quantile or a regression of `people` records, given what is believed of them.
+
+    Formal guarantee: epsilon given the public figures for whoever holds one of the beliefs of
+    `pairs`, numerics included; and, whatever is believed, `description.epsilon` for each replaced
+    record. Edge cases: beliefs about the law of a statistic are refused, since gradients are
+    bounded by how many records differ. A sum and a mean are `MeanGivenPublic`.
+    """
+
+    pairs: SecretPairs
+    spec: EstimateSpec
+    people: int
+    epsilon: Fraction
+
+    name = "wasserstein_gradient"
+
+    def __post_init__(self) -> None:
+        told = {"pairs": SecretPairs, "spec": EstimateSpec}
+        check_fields(self, GuaranteeError, **told, people=COUNT, epsilon=EXACT)
+        if self.spec.adds_up or self.people < 1:
+            raise GuaranteeError(
+                f"gradients given public information are for a quantile or regression of 1 or more "
+                f"records, not for {self.people} and '{self.spec.what}'.",
+                remedy="Use MeanGivenPublic for a mean or a sum: it has half the noise.",
+            )
+        if self.pairs.level != "database" or self.pairs.secrets != "replace-one":
+            raise GuaranteeError(
+                "how much a quantile or a regression moves is bounded by the number of replaced "
+                "records, and these beliefs are about something else.",
+                remedy="Name beliefs about replaced records at level 'database', such as "
+                "independent records.",
+            )
+        self.spec.query(self.pairs.schema)  # refuses columns that are no numbers
+        _ = self.per_record  # refuses an epsilon or a distance that cannot be used
+
+    @cached_property
+    def per_record(self) -> WassersteinGradient:
+        """The mechanism, calibrated to how many records one answer moves."""
+        return WassersteinGradient.calibrate(
+            self.pairs, self.epsilon, self.spec.statistic, self.spec.points
+        )
+
+    @property
+    def bound(self) -> DistanceBound:
+        """Delta_z, in records."""
+        return self.per_record.bound
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """epsilon given the public figures, numerics included."""
+        inner = self.per_record.guarantee
+        told = f"the number of records, {self.people}, is public"
+        return replace(inner, assumptions=(*inner.assumptions, told), citation=CITATION)
+
+    @property
+    def description(self) -> RecordDescription:
+        """The law, and what one replaced record costs on any database."""
+        inner = self.per_record.description
+        law = {"estimate": self.spec.to_dict(), "people": self.people, **inner.law}
+        return replace(inner, law=law)
+
+    def data(self, numbers: Floats) -> Floats:
+        """What the statistic takes; refused for another number of records."""
+        refuse_another_number(numbers, self.people)
+        return super().data(numbers)
+
+
+def refuse_another_number(numbers: Floats, people: int) -> None:
+    """Refuse data of another number of records than the public one, without saying which."""
+    if len(numbers) != people:
+        raise DataError(
+            f"scenarios are about {people} people, and the data have another number.",
+            remedy="Give the number that is public.",
         )
 
 
@@ -128,7 +242,7 @@ class EstimateRelease(RecordRelease):
     A draw on a public grid, near the value that fits these data best; `spec` says of what, and
     within which public bounds. It is about the data, not about a population they may be a sample
     of, and has no interval (`interval` refuses): the law of its error depends on the data, but for
-    a mean given public information, whose noise is double geometric in units of the grid.
+    a mean or a sum given public information, whose noise is double geometric in units of the grid.
     """
 
     kind: ClassVar[str] = "estimate"
@@ -155,7 +269,8 @@ class EstimateRelease(RecordRelease):
             yield GradientEstimate(pairs, self.spec, Fraction(promised.eps))
         elif isinstance(pairs, SecretPairs):
             people = self.description.law["people"]
-            yield MeanGivenPublic(pairs, self.spec, people, Fraction(promised.eps))
+            given = MeanGivenPublic if self.spec.adds_up else GradientGivenPublic
+            yield given(pairs, self.spec, people, Fraction(promised.eps))
 
     @cached_property
     def persons(self) -> Guarantee | None:

@@ -1,11 +1,12 @@
-"""A mean with noise on a public grid, protected given what is believed of the records.
+"""A mean or a sum with noise on a public grid, protected given what is believed of the records.
 
-p(y | x) ~ exp(-epsilon |y - mean(x)| / Delta_z) on the multiples of a public unit
+p(y | x) ~ exp(-epsilon |y - T(x)| / Delta_z) on the multiples of a public unit
 (partially-private-data, Theorem 9 and Example 1; the normaliser is constant, so c = 1). Records are
-independent, under any laws, or normal with public means. The number of records is public.
+independent, under any laws, or normal with public means. The number of records is public, and so
+a sum is that number times the mean.
 
-The mean is rounded to the grid, which may move two values apart by one unit more, and its sum is
-rounded to a double: both are inside the promise.
+The statistic is rounded to the grid, which may move two values apart by one unit more, and the sum
+of the records is rounded to a double: both are inside the promise.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from functools import cached_property
 import numpy as np
 
 from congenial.data.argument_rules import COUNT, check_fields
-from congenial.errors import DataError, GuaranteeError
+from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import naive
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
-from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease
+from congenial.mechanisms.wasserstein.gradient_estimate import (
+    EstimateRelease,
+    refuse_another_number,
+)
 from congenial.mechanisms.wasserstein.secret_promise import promise, usable
 from congenial.pairs.scenarios.count_rules import ConditionalNormal
 from congenial.pairs.scenarios.scenarios import IndependentRecords
@@ -43,11 +47,11 @@ CHOSEN = "the bounds of the records were chosen without the data"
 
 @dataclass(frozen=True, eq=False)
 class MeanGivenPublic:
-    """The mean of `people` records within public bounds, near the true one.
+    """The mean or the sum of `people` records within public bounds, near the true one.
 
     Formal guarantee: epsilon given the public figures for whoever holds one of the beliefs of
     `pairs`; and, whatever is believed, `description.epsilon` for each replaced record. Edge cases:
-    beliefs under which no record moves the mean (Delta_z = 0) are refused.
+    beliefs under which no record moves it (Delta_z = 0) are refused.
     """
 
     pairs: SecretPairs
@@ -60,11 +64,11 @@ class MeanGivenPublic:
     def __post_init__(self) -> None:
         check_fields(self, GuaranteeError, pairs=SecretPairs, spec=EstimateSpec, people=COUNT)
         object.__setattr__(self, "epsilon", rational(self.epsilon))
-        if self.spec.what != "mean" or self.people < 1:
+        if not self.spec.adds_up or self.people < 1:
             raise GuaranteeError(
-                f"scenarios are about the mean of 1 or more records, not about {self.people} and "
-                f"a {self.spec.what}.",
-                remedy="Estimate a mean, or leave scenarios out.",
+                f"noise on a grid is for a mean or sum of 1 or more records, not for {self.people} "
+                f"and '{self.spec.what}'.",
+                remedy="Estimate a mean or a sum, or use GradientGivenPublic.",
             )
         for one in self.pairs.scenarios:
             self._refuse_other(one)
@@ -102,19 +106,33 @@ class MeanGivenPublic:
         return self._ends[1] - self._ends[0]
 
     @property
+    def _weight(self) -> Fraction:
+        """What the number of one record is multiplied by."""
+        return Fraction(1) if self.spec.what == "sum" else Fraction(1, self.people)
+
+    @property
     def _largest(self) -> Fraction:
-        return max(map(abs, self._ends))
+        return max(map(abs, self._ends)) * self.people * self._weight
 
     @cached_property
     def bound(self) -> DistanceBound:
-        """Delta_z: of the mean, or in records where these are independent."""
-        return delta_z(self.pairs)
+        """Delta_z: of the statistic, or in records where these are independent."""
+        found = delta_z(self.pairs)
+        if found.measure == "records" or self.spec.what == "mean":
+            return found
+        many = self.people  # beliefs are about the mean, and a sum moves so many times as far
+        return replace(found, value=above(Fraction(found.value) * many), at_least=0.0)
 
     @property
     def distance(self) -> Fraction:
-        """How far the law of the mean moves with one answer."""
+        """How far the law of the statistic moves with one answer."""
         one = usable(self.bound)
-        return one * self.width / self.people if self.bound.measure == "records" else one
+        return one * self.ordinary if self.bound.measure == "records" else one
+
+    @property
+    def ordinary(self) -> Fraction:
+        """How far one replaced record can move the statistic, whatever is believed."""
+        return self.width * self._weight
 
     @cached_property
     def unit(self) -> Fraction:
@@ -128,14 +146,14 @@ class MeanGivenPublic:
         return unit
 
     def _reach(self, distance: Fraction) -> Fraction:
-        """How many units apart two means can be on the grid that are this far apart."""
+        """How many units apart two values can be on the grid that are this far apart."""
         rounded = self._largest * Fraction(1, 2**52)  # of two sums, half a unit in the last place
         return (distance + rounded) / self.unit + 1
 
     @cached_property
     def on_grid(self) -> WassersteinExponential:
         """The mechanism on whole numbers of units."""
-        ordinary = self._reach(self.width / self.people)
+        ordinary = self._reach(self.ordinary)
         bound = self.bound
         if bound.measure != "records":
             bound = replace(bound, value=above(self._reach(usable(bound))))
@@ -147,14 +165,14 @@ class MeanGivenPublic:
     def guarantee(self) -> Guarantee:
         """epsilon given the public figures; rounding to the grid is inside it."""
         records = self.bound.measure == "records"
-        in_units = "records" if records else "the mean's units"
+        in_units = "records" if records else f"the {self.spec.what}'s units"
         told = (
             f"Delta_z = {self.bound.value:g} in {in_units}, before rounding",
-            f"the number of records, {self.people}, is public, and the released mean is a multiple "
-            f"of {self.unit}",
+            f"the number of records, {self.people}, is public, and the released {self.spec.what} "
+            f"is a multiple of {self.unit}",
             CHOSEN,
         )
-        ordinary = Fraction(1) if records else self.width / self.people
+        ordinary = Fraction(1) if records else self.ordinary
         return promise(self.pairs, self.epsilon, self.bound, ordinary=ordinary, more=told)
 
     @property
@@ -172,18 +190,25 @@ class MeanGivenPublic:
     @property
     def accuracy(self) -> str:
         """The mean size of the noise."""
-        return f"the released mean is off by {float(self.unit / self.on_grid.rate):.3g} on average"
+        size = float(self.unit / self.on_grid.rate)
+        return f"the released {self.spec.what} is off by {size:.3g} on average"
+
+    @property
+    def example(self) -> tuple[float, ...]:
+        """Values of the same form that are about nobody: the least there can be."""
+        low = self._ends[0] * self.people * self._weight
+        return on_unit((round(low / self.unit),), self.unit)
+
+    def check_data(self, numbers: Floats) -> None:
+        """Refuse another number of records, before anything is spent."""
+        self.rounded(numbers)
 
     def rounded(self, numbers: Floats) -> Ints:
-        """The mean of the records as a number of units; refused for another number of records."""
-        if len(numbers) != self.people:
-            raise DataError(
-                f"scenarios are about {self.people} people, and the data have another number.",
-                remedy="Give the number that is public.",
-            )
+        """The statistic as a number of units; refused for another number of records."""
+        refuse_another_number(numbers, self.people)
         low, high = map(float, self._ends)
         total = math.fsum(np.clip(numbers, low, high).reshape(-1))
-        return np.array([round(Fraction(total) / self.people / self.unit)], dtype=np.int64)
+        return np.array([round(Fraction(total) * self._weight / self.unit)], dtype=np.int64)
 
     def release(
         self, numbers: Floats, randomness: Randomness | None = None, name: str = "release"
