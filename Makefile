@@ -5,6 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# uv installs a lock much faster than pip. Where there is none for the machine, or it reaches no
+# index (it does not read pip's settings), pip installs the same lock.
+LOCKED = { $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || \
+	  $(PIP) --require-hashes -r $(1); }
 DATA ?=
 
 # Tests run in two processes: each does its linear algebra in one thread.
@@ -60,19 +64,20 @@ lint: $(VENV)/.dev
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "congenial needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --only-binary :all: --require-hashes -r requirements/uv.lock || true
 
 $(VENV)/.run: $(VENV)/bin/python requirements/run.lock pyproject.toml
-	$(PIP) --require-hashes -r requirements/run.lock
+	$(call LOCKED,requirements/run.lock)
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python requirements/dev.lock pyproject.toml
-	$(PIP) --require-hashes -r requirements/dev.lock
+	$(call LOCKED,requirements/dev.lock)
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.audit: $(VENV)/.dev requirements/audit.lock
-	$(PIP) --require-hashes -r requirements/audit.lock
+	$(call LOCKED,requirements/audit.lock)
 	@touch $@
 
 # Needs `uv`; run after changing dependencies. The locks hold hashes and no addresses.
@@ -81,6 +86,7 @@ lock:
 	$(LOCK) pyproject.toml requirements/build.in --extra report -o requirements/run.lock
 	$(LOCK) pyproject.toml requirements/build.in --all-extras --group dev -c requirements/run.lock -o requirements/dev.lock
 	$(LOCK) requirements/audit.in -o requirements/audit.lock
+	$(LOCK) requirements/uv.in -o requirements/uv.lock
 
 clean:
 	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache

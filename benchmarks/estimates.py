@@ -23,6 +23,7 @@ from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import Quantity
 from congenial.inference.estimates.resolve import CellGroups, resolve
 from congenial.inference.estimates.scaled_family import ScaledIndex
+from congenial.inference.estimates.side_by_side import SideBySide
 from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
 from congenial.publication.demo_population import EDGES, STATES
 
@@ -59,6 +60,9 @@ QUESTIONS = {
     "entropy": "entropy(age) by county",
     "gini": "gini(age) by county",
     "dissimilarity": "dissimilarity(sex by age) by county",
+    "change between two bundles": "change(count(age >= 65)) by county",
+    "growth between two bundles": "growth(count(age >= 18)) by county",
+    "change of a share": "change(share(sex = 'f' | age >= 65)) by county",
 }
 
 
@@ -98,23 +102,37 @@ class World:
         release = self.mechanism.release(self.table, cg.SeededRandomness(SEED))
         return release.made_by(self.mechanism, release.guarantee)
 
-    def releases(self, count: int) -> Iterator[SingleTableEstimates]:
-        """Independent releases; they share the simulated noise that intervals are made of."""
-        noise = self.mechanism.noise(cg.SeededRandomness(SEED + 1), count)
-        kept: dict[int, Any] = {}
-        for one in self.table.counts + noise:
-            found = self._estimates(one)
-            vars(found)["_kept"] = kept
-            vars(found.release)["mechanism"] = self.mechanism
-            yield found
+    @cached_property
+    def earlier(self) -> Any:
+        """The counts of an earlier bundle: a fifth fewer, rounded."""
+        return self.table.counts - self.table.counts // 5
 
-    def quantity(self, source: Any, question: str) -> Quantity:
-        asked = parse_question(question)
-        return resolve(asked, [CellGroups(source, source, asked.by)], None)
+    def releases(self, count: int) -> Iterator[SideBySide]:
+        """Independent releases, each after an earlier one; they share the simulated noise that
+        intervals are made of.
+        """
+        noise = [self.mechanism.noise(cg.SeededRandomness(SEED + i), count) for i in (2, 1)]
+        kept: dict[int, Any] = {}
+        for both in zip(self.earlier + noise[0], self.table.counts + noise[1], strict=True):
+            found = tuple(self._estimates(one) for one in both)
+            for one in found:
+                vars(one)["_kept"] = kept
+                vars(one.release)["mechanism"] = self.mechanism
+            yield SideBySide(found)
+
+    def quantity(self, beside: SideBySide, question: str) -> Quantity:
+        """What is asked of the later release, or of both."""
+        asked, source = parse_question(question), beside.tables[1]
+        if not asked.compares:
+            return resolve(asked, [CellGroups(source, source, asked.by)], None)
+        places = zip(beside.tables, beside.starts, strict=False)
+        sides = [CellGroups(beside, table, asked.by, start) for table, start in places]
+        return resolve(asked, sides, None)
 
     def truth(self, question: str) -> Any:
-        """What the question has as its answer on the confidential table."""
-        found = self.quantity(self._estimates(self.table.counts), question)
+        """What the question has as its answer on the confidential tables."""
+        both = (self._estimates(one) for one in (self.earlier, self.table.counts))
+        found = self.quantity(SideBySide(tuple(both)), question)
         return getattr(found, "_seen", found.values)
 
 

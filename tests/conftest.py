@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from tests.plain_reports import plain_reports
@@ -16,6 +18,9 @@ from tests.plain_reports import plain_reports
 # A change is judged on the same examples every time; `make audit` looks for new ones.
 settings.register_profile("same-every-time", derandomize=True)
 settings.load_profile("same-every-time")
+
+# The program's tree of commands is built once, not for each of some thousand commands.
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,6 +42,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if "attempt" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.attempt)  # belongs to the audit, in whichever size
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures of the module are made
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _same_draws(item, item.path.name)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    _same_draws(item, item.nodeid)  # whichever test of the module came first
+
+
+def _same_draws(item: pytest.Item, name: str) -> None:
+    if item.config.getoption("--attempts") is None:
+        from tests import same_draws  # the process that only hands out tests does without
+
+        same_draws.begin(item.path.name, name)
 
 
 @pytest.fixture(scope="session")

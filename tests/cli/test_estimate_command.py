@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import congenial
+from tests.plain_reports import plain_reports
 
 
 def test_estimates_and_tests(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
@@ -23,6 +25,26 @@ def test_estimates_and_tests(run: Callable[..., Any], finished: Path, tmp_path: 
     assert [row["county"] for row in written] == ["A", "B", "C", ""]
     tests = run("estimate", bundle, "--test", "independent(sex, age)", "--json").document["tests"]
     assert 0 < tests[0]["p_value"] <= 1
+
+
+def test_two_bundles_of_one_population_make_one_better_estimate(
+    run: Callable[..., Any], finished: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(finished.parent, tmp_path / "copy")
+    with plain_reports():
+        plan = tmp_path / "copy" / "plan.toml"
+        assert run("release", plan, "--name", "summary", "--seed", 2).code == 0
+    asked = "count(age >= 65) by state"
+    detail, summary = (tmp_path / "copy" / "bundles" / name for name in ("detail", "summary"))
+    found = [
+        run("estimate", *bundles, "--of", asked, "--json").document["estimates"]
+        for bundles in ((detail,), (summary,), (detail, summary))
+    ]
+    for first, second, both in zip(*found, strict=True):
+        assert 0 < both["sd"] < min(first["sd"], second["sd"])
+        assert both["low"] < both["high"]
+    releases = [congenial.read(detail), congenial.read(summary)]
+    assert found[2] == congenial.estimate(releases, asked).to_dicts()
 
 
 def test_people_see_the_method_and_the_notes(run: Callable[..., Any], finished: Path) -> None:

@@ -2,82 +2,77 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from congenial.publication import workflow
-from congenial.publication.plan import Plan
-
-KILLED = """
-import os, signal, sys
+from congenial.cli import app
 from congenial.publication import bundle, workflow
-from congenial.report import pictures
-from congenial.cli import main
+from congenial.publication.plan import Plan
+from tests.children import start
 
-pictures.available = lambda: False
-publish = bundle.PreparedBundle.publish
 
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
+def release_and_die(moment: str, plan: Path) -> None:
+    """A release that is killed before its bundle has its name, or after that."""
+    publish = bundle.PreparedBundle.publish
 
-for moment, plan in zip(sys.argv[1::2], sys.argv[2::2]):
-    child = os.fork()  # each child is a process of its own that dies at its moment
-    if child == 0:
-        early = moment == "before its name"
-        late = lambda prepared: (publish(prepared), die())
-        bundle.PreparedBundle.publish = die if early else late
-        sys.argv[1:] = ["release", plan, "--name", "detail"]
-        main()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-"""
+    def die(prepared: Any) -> None:
+        if moment == "before the commit":
+            publish(prepared)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    bundle.PreparedBundle.publish = die  # type: ignore[method-assign]
+    app(["release", str(plan), "--name", "detail"])
 
 
 @pytest.fixture
-def killed(run: Callable[..., Any], plan: Path) -> dict[str, Path]:
-    """Two copies of a population, each with a release killed at another moment."""
-    plans = {}
-    for moment in ("before its name", "before the commit"):
+def killed(run: Callable[..., Any], plan: Path) -> Callable[[str], Path]:
+    """killed(moment): a copy of a population, with a release that was killed at that moment."""
+
+    def make(moment: str) -> Path:
         folder = plan.parent / moment
         folder.mkdir()
         for name in ("plan.toml", "people.csv"):
             (folder / name).write_bytes((plan.parent / name).read_bytes())
-        plans[moment] = folder / "plan.toml"
-        assert run("publish", plans[moment]).code == 0
-    words = [str(word) for pair in plans.items() for word in pair]
-    done = subprocess.run([sys.executable, "-c", KILLED, *words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return plans
+        copy = folder / "plan.toml"
+        assert run("publish", copy).code == 0
+        process = start(release_and_die, moment, copy)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        return copy
+
+    return make
 
 
-def test_killed_in_the_middle(run: Callable[..., Any], killed: dict[str, Path]) -> None:
+@pytest.mark.parametrize("moment", ["before its name", "before the commit"])
+def test_killed_in_the_middle(
+    run: Callable[..., Any], killed: Callable[[str], Path], moment: str
+) -> None:
     """What was drawn is counted once, and finished without drawing again."""
-    for moment, plan in killed.items():
-        (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
-        assert (entry["name"], entry["status"]) == ("detail", "drawn")
-        final = plan.parent / "bundles" / "detail"
-        assert final.exists() == (moment == "before the commit")
-        again = run("release", plan, "--name", "detail")
-        assert again.code == 6
-        assert "ledger finish" in again.err or final.exists()
-        finished = run("ledger", "finish", plan, "--json").document
-        assert ([one["name"] for one in finished["finished"]], finished["pending"]) == (
-            ["detail"],
-            [],
-        )
-        assert run("verify", final, "--digest", finished["finished"][0]["digest"]).code == 0
-        assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 1"
-        assert "Nothing that was drawn" in run("ledger", "finish", plan).out
-        assert [path.name for path in final.parent.iterdir()] == ["detail"]
+    plan = killed(moment)
+    (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
+    assert (entry["name"], entry["status"]) == ("detail", "drawn")
+    final = plan.parent / "bundles" / "detail"
+    assert final.exists() == (moment == "before the commit")
+    again = run("release", plan, "--name", "detail")
+    assert again.code == 6
+    assert "ledger finish" in again.err or final.exists()
+    finished = run("ledger", "finish", plan, "--json").document
+    assert ([one["name"] for one in finished["finished"]], finished["pending"]) == (["detail"], [])
+    assert run("verify", final, "--digest", finished["finished"][0]["digest"]).code == 0
+    assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 1"
+    assert "Nothing that was drawn" in run("ledger", "finish", plan).out
+    assert [path.name for path in final.parent.iterdir()] == ["detail"]
 
 
-def test_what_was_given_up_stays_spent(run: Callable[..., Any], killed: dict[str, Path]) -> None:
-    plan = killed["before its name"]
+def test_what_was_given_up_stays_spent(
+    run: Callable[..., Any], killed: Callable[[str], Path]
+) -> None:
+    plan = killed("before its name")
     (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
     abandoned = run("ledger", "abandon", plan, entry["id"], "--json").document
     assert (abandoned["release"]["status"], abandoned["spent"]) == ("abandoned", "epsilon = 1")

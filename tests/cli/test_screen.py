@@ -54,6 +54,25 @@ def test_every_step_names_the_next(run: Callable[..., Any], plan: Path) -> None:
     assert "Next" not in run("check", plan).out  # the budget does not allow it
 
 
+def test_codes_stand_beside_their_labels(run: Callable[..., Any], plan: Path) -> None:
+    """On a screen; programs read codes alone."""
+    named = 'within = { state = ["X", "X", "Y"] }, labels = { A = "Adams", B = "Berks" } }'
+    plan.write_text(plan.read_text().replace('within = { state = ["X", "X", "Y"] } }', named))
+    before = run("publish", plan, "--dry-run").out
+    assert "A (Adams)" in before
+    assert run("publish", plan, "--dry-run", "--json").document["figures"][0]["cells"][0][
+        "for"
+    ] == ["A"]
+    shown = run("publish", plan).out
+    assert "B (Berks)" in shown
+    assert "C" in shown
+    assert run("release", plan, "--name", "detail", "--seed", 1).code == 0
+    model = ("--model", "poisson", "--set", "by=county", "--set", "draws=400")
+    asked = ("infer", plan.parent / "bundles" / "detail", *model)
+    assert "A (Adams)" in run(*asked).out
+    assert {row["county"] for row in run(*asked, "--json").document["summary"]} == {"A", "B", "C"}
+
+
 def test_publishing_again_says_that_nothing_is_new(run: Callable[..., Any], plan: Path) -> None:
     first = run("publish", plan).out
     assert "Public from now on" in first

@@ -25,7 +25,7 @@ from tests.confidentiality.scan import COUNT, MARK, NUMBER, leaks, shown
 from tests.confidentiality.scenes import BUNDLE, COMMON, CURVE, SCENES, WRONG, Scene, many, people
 
 FEW = ("level", "text", "unnamed")  # ways for data to be wrong that run by default
-PLAIN = ("synthetic", "partial", "values", "test", "tables", "records", "estimate")
+PLAIN = ("synthetic", "partial", "values", "test", "tables", "records", "quantiles", "estimate")
 VARIANTS = ("partial", "bounded")  # of kinds that run by default
 SCENE = pytest.mark.parametrize(
     "scene",

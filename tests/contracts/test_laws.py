@@ -177,3 +177,15 @@ def test_what_no_law_can_draw_is_refused_as_elimination_says():
     part = TablePart(DoubleGeometric(Fraction(1, 80)), np.arange(60), one_way_margins(3, 4, 5))
     with pytest.raises(StructureError, match="crossing figures tie the totals of 60 groups"):
         choose(part)
+
+
+def test_double_geometric_noise_that_is_refused_is_not_taken_for_gaussian():
+    """Both margins of a table too large for its law: words and a remedy, no other family."""
+    labels = np.arange(320)
+    rows, columns = labels // 16, labels % 16
+    equations = np.concatenate(
+        [rows[None, :] == np.arange(20)[:, None], columns[None, :] == np.arange(16)[:, None]]
+    ).astype(np.int64)
+    part = TablePart(DoubleGeometric(Fraction(1, 12)), labels, equations, shape=(20, 16))
+    with pytest.raises(StructureError, match=r"a 16 x 20 table .* Use discrete Gaussian noise"):
+        choose(part)

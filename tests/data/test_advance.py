@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from congenial.data.advance import Advance, StepClock, bytes_read, watching
+from congenial.data.advance import (
+    OFTEN,
+    Advance,
+    StepClock,
+    bytes_read,
+    one_by_one,
+    telling,
+    watching,
+)
 from congenial.data.file_format import PlannedSource
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
@@ -34,6 +42,24 @@ def test_time_left_is_told_from_the_pace_of_the_step() -> None:
     assert clock.seconds_left == pytest.approx(9)
     clock.take(Advance("drawing", 0.0))
     assert clock.seconds_left is None
+    now[0] = 12.0
+    clock.take(Advance("drawing", 0.004))
+    assert clock.seconds_left is None  # 249 s, from a second of setting up
+    now[0] = 22.0
+    assert clock.seconds_left == pytest.approx(12 * 0.996 / 0.004)
+
+
+def test_a_long_list_is_told_about_now_and_then_and_only_inside() -> None:
+    told: list[str] = []
+    with telling(told.append):
+        assert list(one_by_one(range(1003), "writing")) == list(range(1003))
+        inside = len(told)
+    assert list(one_by_one(range(3), "writing")) == [0, 1, 2]  # nobody listens any more
+    assert 100 < inside <= OFTEN
+    assert len(told) == inside
+    shares = [one.share for one in told if isinstance(one, Advance)]
+    assert shares == sorted(shares)
+    assert 0.9 < shares[-1] < 1
 
 
 def test_what_runs_is_looked_at_and_no_longer_than_it_runs() -> None:

@@ -6,6 +6,7 @@ Uses a Chromium that is on the machine; `CONGENIAL_BROWSER` names another. Witho
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
@@ -25,6 +26,7 @@ from congenial.desk.server import link, listen, server_of
 from congenial.errors import PlanError
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.table_audit import AUDITS, AuditEffort, attack_plan, write_audit
 from congenial.publication.workflow import publish, release
 from tests.desk.desks import MARKER, ORIGIN, PLAN, SECRET, write_folder
 
@@ -300,16 +302,54 @@ def test_every_page_is_accessible_and_fits(desk: Served, scheme: str) -> None:
     desk.complaints[:] = [one for one in desk.complaints if "404" not in one]
 
 
-def check_page(page: Page, where: str) -> None:
-    """No finding of axe, and nothing too wide, on a screen and on a telephone."""
-    for width in (1200, 400):
+CUT_OFF = """() => [...document.querySelectorAll("caption, p, pre, li, dd")]
+    .filter(one => one.getBoundingClientRect().right > innerWidth
+                   || one.scrollWidth > one.clientWidth + 1)
+    .map(one => one.innerText.slice(0, 60))"""
+
+
+def check_page(page: Page, where: str, widths: tuple[int, ...] = (1200, 400)) -> None:
+    """No finding of axe, nothing too wide and no text cut off, on a screen and on a telephone."""
+    for width in widths:
         page.set_viewport_size({"width": width, "height": 900})
         wider = page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
         assert wider <= 0, (where, width)
+        assert page.evaluate(CUT_OFF) == [], (where, width)
         found = Axe().run(page)
         assert found.violations_count == 0, (where, width, found.generate_report())
+
+
+PROBLEMS = {
+    "problems": [{"column": "sex", "kind": "not in the schema", "remedy": "Recode them."}],
+    "lines": [
+        {
+            "section": "derive",
+            "line": 'sex = { tidy = "sex", trim = true, case = "levels" }',
+            "shows_values": False,
+        }
+    ],
+}
+
+
+def test_problems_and_an_attack_fit_a_dark_telephone(desk: Served) -> None:
+    """What a check of the records and an attack left behind, everything unfolded."""
+    page, folder = desk.page, desk.folder
+    (attacked,) = attack_plan(Plan.load(folder / "plan.toml"), AuditEffort(4000, pairs=2, seed=3))
+    write_audit(attacked, folder / AUDITS)
+    (folder / "data-check").mkdir()
+    (folder / "data-check" / "problems.json").write_text(json.dumps(PROBLEMS))
+    page.emulate_media(color_scheme="dark")
+    for path, words in (
+        ("/data", "Lines that would mend"),
+        ("/review", "No event tells"),
+        ("/price?of=sex&within=5", "What each exact figure costs"),
+    ):
+        desk.go(f"/plan/plan.toml{path}")
+        expect(page.get_by_text(words).first).to_be_visible()
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        check_page(page, path, (400,))
 
 
 def test_job_and_bundle_are_accessible(desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from congenial.desk import plan_edits
+from congenial.desk.derived_columns import derive_column
+from congenial.desk.plan_editor import form_of
 from congenial.errors import PlanError
 from congenial.publication.draft import draft
 from congenial.publication.plan import Plan
@@ -47,6 +50,7 @@ def test_lists_over_several_lines_are_left_alone() -> None:
     assert changed == text.replace("epsilon = 1.0", "epsilon = 2")
 
 
+COARSER = PLAN.replace('"male"] }', '"male"], within = { all = ["x", "x"] } }')
 DRAFT = draft("people.csv", None, {"person": "text", "sex": "text", "the age": "text"})
 
 
@@ -99,7 +103,7 @@ def test_a_line_is_added_to_its_section() -> None:
         lambda: plan_edits.remove_release("[budget]\n", "people"),
         lambda: plan_edits.add_release(PLAN, "x", "", "rho", "1"),
         lambda: plan_edits.add_release(PLAN, "x", "sex", "sigma", "1"),
-        lambda: plan_edits.set_column(PLAN, "county", "levels", "A"),  # in a file
+        lambda: plan_edits.set_column(COARSER, "sex", "levels", "f, m"),  # what of `all` then?
         lambda: plan_edits.set_column(PLAN, "sex", "levels", " , "),
         lambda: plan_edits.set_column(PLAN, "sex", "edges", "a, b"),
         lambda: plan_edits.set_column("schema = 1\n", "sex", "levels", "a"),
@@ -119,3 +123,40 @@ def test_what_cannot_be_done_is_refused(edit) -> None:
 
 def test_a_number_that_cannot_be_read_is_no_toml() -> None:
     assert plan_edits.read(f"x = 1e-{'9' * 30}") == {}
+
+
+def test_columns_are_made_from_others_by_the_form(tmp_path: Path) -> None:
+    names = ("person", "tract", "block", "born")
+    text = draft("people.csv", None, dict.fromkeys(names, "text"))
+    text = plan_edits.set_value(text, "data", "unit", "person")
+    text = derive_column(text, "area", "join", "tract, block", "", "2020-12-31", "-")
+    text = derive_column(text, "age", "age", "born", "2020-04-01", "31.12.2020", "")
+    (tmp_path / "areas.csv").write_text("area\n1-1\n1-2\n")
+    text = plan_edits.set_column(text, "area", "levels_file", "areas.csv")
+    area = next(one for one in form_of(text)["columns"] if one["name"] == "area")
+    assert (area["kind"], area["listed"], area["open"]) == ("levels_file", "areas.csv", False)
+    text = plan_edits.set_column(text, "age", "edges", "0, 18, 65")
+    plan = Plan.parse(text, tmp_path)
+    assert plan.schema.names == ("area", "age")
+    assert plan.release[0].table == ["area"]  # the drafted one showed the tract
+    read = plan_edits.read(text)["derive"]
+    assert read["area"] == {"join": ["tract", "block"], "between": "-"}
+    assert read["age"] == {"age": "born", "at": date(2020, 4, 1), "format": "%d.%m.%Y"}
+    assert form_of(text)["derived"] == ["area: join of tract + block", "age: age of born"]
+
+
+@pytest.mark.parametrize(
+    ("column", "way", "sources", "at"),
+    [
+        ("", "year", "born", ""),
+        ("y", "year", "", ""),
+        ("y", "year", "a, b", ""),
+        ("y", "sum", "a", ""),
+        ("y", "age", "a", "4/1/20"),
+    ],
+)
+def test_what_no_column_is_made_from_is_refused(
+    column: str, way: str, sources: str, at: str
+) -> None:
+    with pytest.raises(PlanError, match=r"made from|is not a day"):
+        derive_column(PLAN, column, way, sources, at, "2020-12-31", "")

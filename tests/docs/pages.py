@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
@@ -19,6 +21,7 @@ from congenial.cli import app
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("**/*.md"))
+RSCRIPT = shutil.which("Rscript")
 
 
 @dataclass(frozen=True)
@@ -70,15 +73,36 @@ def dead_links(page: Path, root: Path) -> list[str]:
 
 
 def run_page(page: Path) -> dict[str, Any]:
-    """Run every block of a page that says so, in the current folder; Python blocks share names."""
+    """Run every block of a page that says so, in the current folder; Python blocks share names.
+
+    Blocks of R come last; where there is no R, that is said once all others have run.
+    """
     names: dict[str, Any] = {}
-    for block in blocks(page):
-        if block.runs and block.language == "python":
+    told = [block for block in blocks(page) if block.runs]
+    for block in told:
+        if block.language == "python":
             exec(compile(block.text, f"{page.name}, a Python block", "exec"), names)
-        elif block.runs:
+        elif block.language != "r":
             assert block.language == "sh", f"{page.name}: {block.language} cannot be run"
             run_shell(block)
+    run_r([block for block in told if block.language == "r"])
     return names
+
+
+def run_r(told: list[Block]) -> None:
+    """Run blocks of R, one program."""
+    if told and RSCRIPT is None:
+        pytest.skip("there is no Rscript on this machine (Debian: r-base-core)")
+    if told:
+        text = "\n".join(block.text for block in told)
+        done = subprocess.run(
+            [str(RSCRIPT), "--vanilla", "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
 
 
 def run_shell(block: Block) -> None:

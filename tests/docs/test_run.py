@@ -12,7 +12,17 @@ from congenial import read
 from congenial.publication.demo_population import PLAN, STATES
 from congenial.publication.plan import Plan
 from congenial.publication.workflow import check
-from tests.docs.pages import DOCS, PAGES, ROOT, Block, blocks, run_page, run_shell
+from tests.docs.pages import (
+    DOCS,
+    PAGES,
+    ROOT,
+    RSCRIPT,
+    Block,
+    blocks,
+    run_page,
+    run_r,
+    run_shell,
+)
 
 TUTORIAL = DOCS / "tutorial" / "first-release.md"
 RUNNABLE = [page for page in PAGES if page != TUTORIAL and any(b.runs for b in blocks(page))]
@@ -30,13 +40,16 @@ def test_page(page: Path, folder: Path) -> None:
 
 def test_a_wrong_block_is_noticed(folder: Path) -> None:
     """Negative control: a command that fails, one that fails otherwise than said, a folder that
-    is not there, a wrong claim."""
+    is not there, a wrong claim, in R too."""
     with pytest.raises(AssertionError, match="no release 'nonsense'"):
         run_shell(Block("sh", ("run",), "congenial release plan.toml --name nonsense\n"))
     with pytest.raises(AssertionError, match="exit=5"):
         run_shell(Block("sh", ("run", "exit=5"), "congenial check plan.toml --want exit=5\n"))
     with pytest.raises(FileNotFoundError, match="nowhere"):
         run_shell(Block("sh", ("run",), "cd nowhere\n"))
+    if RSCRIPT is not None:
+        with pytest.raises(AssertionError, match="is not TRUE"):
+            run_r([Block("r", ("run",), "stopifnot(1 + 1 == 3)\n")])
     page = folder / "page.md"
     page.write_text("```python run\nassert 1 + 1 == 3\n```\n")
     with pytest.raises(AssertionError):

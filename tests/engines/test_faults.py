@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 import traceback
@@ -125,6 +127,31 @@ def test_missing_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DataError, match="none in JAVA_HOME"):
         spark_source._need_java()
+
+
+OLD_JAVA = """#!/bin/sh
+echo UnsupportedClassVersionError: this version of the Java Runtime is older >&2
+exit 1
+"""
+
+
+@pytest.mark.audit  # a process of its own, without the session of the other tests
+def test_a_java_that_is_too_old(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="needs the extra 'spark'")
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(OLD_JAVA)
+    java.chmod(0o755)
+    code = "from congenial.data.engines.spark_source import session; session()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"JAVA_HOME": str(tmp_path)},
+        check=False,
+    )
+    assert "DataError: the Spark session cannot be started." in done.stderr
+    assert "Java is 17 or newer" in done.stderr.splitlines()[-1]
 
 
 def test_spark_sources_that_are_not_there(spark: Any, tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ from congenial.inference import (
     Dirichlet,
     Gamma,
     GaussianPrior,
+    HalfNormal,
+    Linear,
+    Logistic,
     Multinomial,
     NegativeBinomial,
     Observation,
@@ -38,6 +41,7 @@ from congenial.inference.level_noise import LevelNoise
 
 ALPHA = 1e-6
 CHAINS, STEPS = 39, 120
+MORE_STEPS = {"linear regression": 400}  # one random walk for all coefficients
 LEVEL = 0.9
 AXES = ("region", "sex", "age")
 SCHEMA = cg.Schema.from_dict(
@@ -78,6 +82,26 @@ MODELS = {
     "binomial regression": lambda mean: Binomial(
         trials=round(2 * mean), prior=GaussianPrior(0, 0.7), covariates=("sex", "age")
     ),
+    "logistic regression": lambda mean: Logistic(
+        "sex", covariates=("region", "age"), prior=GaussianPrior(0, 0.7)
+    ),
+    "linear regression": lambda mean: Linear(
+        "age", covariates=("sex",), prior=GaussianPrior(20, 15), sd_prior=HalfNormal(20)
+    ),
+}
+# Regressions of an outcome: parts of people with the same covariates, by the group of parts whose
+# people the figures count. Without figures the number of people in each part is known.
+PARTS = {
+    "logistic regression": {
+        "none": [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]],
+        "nested": [[0, 0, 0, 0, 0], [1, 1, 1, 1, 1]],
+        "crossing": [[0, 0, 1, 1, 1], [2, 2, 3, 3, 3]],
+    },
+    "linear regression": {
+        "none": [[0, 1], [2, 3]],
+        "nested": [[0, 0], [1, 1]],
+        "crossing": [[0, 1], [2, 3]],
+    },
 }
 
 
@@ -103,9 +127,9 @@ def places(setting: Setting, simulations: int, seed: int, told: Fraction = Fract
     told: factor by which the posterior is told a wrong scale of the noise, for negative controls.
     """
     rng = np.random.default_rng(seed)
-    model = MODELS[setting.model](MEANS[setting.table])
     found = []
     for _ in range(simulations):
+        model = _model(setting, rng)
         theta, x = _truth(model, rng)
         chains = _states(setting, model, _observed(setting, x, rng, told), rng)
         below = (chains < theta).sum(axis=0)
@@ -113,14 +137,31 @@ def places(setting: Setting, simulations: int, seed: int, told: Fraction = Fract
     return np.array(found)
 
 
+def _model(setting: Setting, rng: np.random.Generator) -> Any:
+    """The model, and how many people have which covariates: all numbers alike given figures."""
+    mean = MEANS[setting.table]
+    model = MODELS[setting.model](mean)
+    if setting.model not in PARTS:
+        return model
+    groups = np.array(PARTS[setting.model][setting.figures]).reshape(-1)
+    people = np.zeros(len(groups), dtype=np.int64)
+    for group in range(groups.max() + 1):
+        parts = np.flatnonzero(groups == group)
+        total = round(mean * CELLS * len(parts) / len(groups))
+        bars = np.sort(rng.choice(total + len(parts) - 1, len(parts) - 1, replace=False))
+        people[parts] = np.diff([-1, *bars, total + len(parts) - 1]) - 1
+    return replace(model, people=people)
+
+
 def _states(setting: Setting, model: Any, observation: Observation, rng: Any) -> Any:
     """The last state of every chain, (chains, parameters)."""
-    if setting.model == "multinomial" and setting.figures != "none":
-        model = replace(model, people=None)  # published
+    if setting.figures != "none" and hasattr(model, "people"):
+        model = replace(model, people=None)  # what is known of it is published
     bound = inference.bind(observation, model)
-    sampler = inference._sampler(bound, Chain(CHAINS, STEPS), rng)
-    for step in range(STEPS):
-        sampler.iterate(learn=step < STEPS // 2)
+    steps = MORE_STEPS.get(setting.model, STEPS)
+    sampler = inference._sampler(bound, Chain(CHAINS, steps), rng)
+    for step in range(steps):
+        sampler.iterate(learn=step < steps // 2)
     return _flat(bound.report(sampler.theta))
 
 
@@ -197,17 +238,22 @@ def draw_noise(family: str, scale: Fraction, size: int, rng: np.random.Generator
     return rng.choice(u, size, p=weights / weights.sum())
 
 
-SETTINGS = [
-    Setting(model, table, figures, noise, tables)
-    for model in MODELS
-    for figures, tables in (*((one, False) for one in FIGURES), ("crossing", True))
-    for table, noise in (("sparse", "epsilon"), ("dense", "rho"))
-]
+def _settings(*columns: tuple[str, str]) -> list[Setting]:
+    return [
+        Setting(model, table, figures, noise, tables)
+        for model in MODELS
+        for figures, tables in (*((one, False) for one in FIGURES), ("crossing", True))
+        for table, noise in columns
+    ]
+
+
+SETTINGS = _settings(("sparse", "epsilon"), ("dense", "rho"))
+CROSSED = _settings(("sparse", "rho"), ("dense", "epsilon"))
 
 
 def main() -> None:
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    for setting in SETTINGS:
+    for setting in (*SETTINGS, *CROSSED):
         found = places(setting, simulations, seed=1)
         print(f"{setting.words}: {covered(found):.3f}, p = {p_value(found):.2g}", flush=True)
 

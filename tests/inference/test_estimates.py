@@ -214,6 +214,8 @@ def test_change_and_growth_between_two_bundles():
     assert one("growth(median(age))", [RELEASE, later]).method.startswith("intervals of its two")
     with pytest.raises(InferenceError, match="compare two bundles"):
         estimate(RELEASE, "growth(count())")
+    with pytest.raises(InferenceError, match="the same draw"):
+        estimate([RELEASE, RELEASE], "change(count(age < 18))")
 
 
 def test_bundles_of_one_population_are_combined():
@@ -301,6 +303,8 @@ FEW = drawn(np.ones((3, 2, 4), dtype=int), seed=11, figures=())
         ("median(county)", "labels, not numbers.*Ask for age or rooms"),
         ("quantile(age, 1.5)", "not between 0 and 1"),
         ("gini(age)", "has no edge.*gini\\(age, 90\\)"),
+        ("gini(age, 10)", "10 stands for people from 65 on.*that they can have"),
+        ("median(age | sex = 'f' and sex = 'm')", "nobody is there.*larger group"),
         ("dissimilarity(sex by sex)", "same attribute"),
         ("dissimilarity(sex)", "'by' and the areas"),
         ("share()", "a condition"),
@@ -330,8 +334,8 @@ def test_ratios_and_quantiles_of_nothing():
     shares = estimate(NOBODY_IN_A, "share(age < 18) by county")
     assert [bool(e.note) for e in shares] == [True, False, False]
     medians = estimate(NOBODY_IN_A, "median(age) by county")
-    assert "empty group" in medians[0].note
-    assert np.isnan(medians[0].value)
+    assert "nobody is there" in medians[0].note
+    assert np.isnan([medians[0].value, medians[0].low, medians[0].high]).all()
     assert not medians[1].note
 
 
@@ -339,6 +343,12 @@ def test_a_share_within_the_noise_covers_everything_and_says_so():
     found = one("share(sex = 'f' | age < 18 and county = 'A')", FEW)
     assert (found.low, found.high) == (0, 1)
     assert "may be 0" in found.note
+
+
+def test_an_index_of_nonnegative_amounts_stays_where_it_can_be():
+    few = np.where(np.arange(4) == 1, 3, 0) * np.ones((3, 2, 1), dtype=int)
+    found = one("gini(age, 80)", drawn(few, eps=0.1))
+    assert 0 <= found.low <= found.value <= found.high <= 1
 
 
 def test_a_release_whose_error_depends_on_the_data_is_refused():

@@ -113,7 +113,7 @@ MANY = (
 def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys):
     rows = "".join(f"{sex},{age}\n" for sex in "fm" for age in (3, 30, 30, 70) for _ in range(40))
     made = plan(tmp_path, MANY, "sex,age\n" + rows)
-    publish.show(publish.carry_out(made))
+    publish.show(publish.carry_out(made), made.schema)
     assert "Few old" in capsys.readouterr().out
     document = examine(made)
     assert document["mandates"][1]["bound"] == "at most 100"

@@ -97,6 +97,8 @@ CROSSING = ("Population", "Female", "Voting age")
         *product([("Population",), CROSSING, ("Population", "Few")], ["condition", "project"]),
         (("Population", "Female"), "levels"),
         (("Population",), "all"),  # the figures fix the level of all people
+        (("Everybody", "Population"), "rho"),  # what all groups have together follows from theirs
+        (("Everybody", "Population"), "condition"),
     ],
 )
 def test_not_refused(tmp_path: Path, figures: tuple[str, ...], asked: str) -> None:

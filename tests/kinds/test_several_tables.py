@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.errors import InferenceError, PlanError, SchemaError, StructureError
+from congenial.errors import BudgetError, InferenceError, PlanError, SchemaError, StructureError
 from congenial.kinds.several_tables_building import automatic
+from congenial.kinds.several_tables_verification import _same
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.publication import bundle as bundles
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.report.several_tables_report import render
 from tests.commands import refused, run
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 SCHEMA = """
 [data]
@@ -100,6 +103,31 @@ def test_all_tables_tell_one_story(bundle: Path) -> None:
     frame = release.to_pandas("age")
     assert list(frame["count"]) == [release.count(f"age = '{age}'") for age in AGES]
     assert np.array_equal(release.margin("sex", "county"), release.counts[2].T)
+
+
+class Written(dict[str, bytes]):
+    """Files as `verify` compares them."""
+
+    def same(self, name: str, now: bytes) -> bool:
+        return self[name] == now
+
+
+def test_no_printed_count_lies_outside_its_interval(bundle: Path) -> None:
+    """Even where it is far from the estimate; bundles from before that are verified, too."""
+    release = congenial.read(bundle)
+    moved = tuple(one + 40 for one in release.counts)
+    far = replace(release, counts=moved)
+    for at, names in enumerate(release.tables):
+        for one, counts in ((release, release.counts[at]), (far, moved[at])):
+            frame = one.to_pandas(*names)
+            assert np.all((frame["low"] <= frame["count"]) & (frame["count"] <= frame["high"]))
+            assert one.intervals(names, 0.9)["high"].to_pylist() == frame["high"].tolist()
+            assert frame["count"].tolist() == counts.reshape(-1).tolist()
+    before, now = far.payload(widened=False), far.payload()
+    assert before.keys() == now.keys()
+    assert before != now
+    for files, holds in ((before, True), (now, True), (release.payload(), False)):
+        assert _same(Written(files), far) is holds
 
 
 def test_sums_that_no_table_shows_are_estimates(bundle: Path) -> None:
@@ -389,6 +417,44 @@ def test_a_huge_product_of_levels_is_refused_before_its_cells_are_listed(tmp_pat
     told = refused(tmp_path / "plan.toml")
     assert "the table over v0, v1, v2 has 1,000,000,000 cells" in told
     assert "part by part" in told
+
+
+def test_accuracies_beyond_the_budget_are_told_what_they_need(tmp_path: Path) -> None:
+    text = SECTION.replace("rho = 0.5", "accuracy = [\"margin('age') within 1 at 95%\"]")
+    plan = written(tmp_path, text)
+    told = run("check", plan)
+    assert "Asked      rho = 11.6693" in told
+    assert "The budget does not allow all of this" in told
+    run("publish", plan)
+    said = " ".join(refused(plan, "release", BudgetError.exit_code).split())
+    assert "rho = 11.6693" in said
+    assert not (tmp_path / "bundles").exists()
+
+
+def test_tables_without_a_common_attribute(tmp_path: Path) -> None:
+    every = '[["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
+    plan = written(tmp_path, SECTION.replace(every, '[["sex"], ["age"]]'))
+    run("publish", plan)
+    told = run("check", plan, "--json")["releases"][0]["whole_counts"]
+    assert told == "the measured tables do not determine the table over sex, age"
+    run("release", plan)
+    release = congenial.read(tmp_path / "bundles" / "people")
+    assert [float(one.sum()) for one in release.estimates] == pytest.approx([900, 900])
+    assert all(check.holds for check in verify(tmp_path / "bundles" / "people"))
+
+
+def test_more_types_than_can_be_listed_are_bounded_by_name(tmp_path: Path) -> None:
+    names = [f"v{i}" for i in range(5)]
+    (tmp_path / "people.csv").write_text(f"id,{','.join(names)}\n1,1,1,1,1,1\n")
+    schema = "\n".join(f"{name} = {{ integers = [1, 2] }}" for name in names)
+    figures = "\n".join(f'[publish.{n}]\ntotal = true\nby = ["{n}"]' for n in names)
+    (tmp_path / "plan.toml").write_text(
+        f'[data]\nsource = "people.csv"\nunit = "id"\n[schema]\n{schema}\n{figures}\n[[release]]\n'
+        'name = "people"\ntables = [["v0", "v1"], ["v0", "v2"]]\nrho = 1\n[budget]\nrho = 1\n'
+    )
+    types = run("check", tmp_path / "plan.toml", "--json")["releases"][0]["types"]
+    assert types["footing"] == "upper bound"
+    assert "too many difference types at 6 records: 2 a^2 for every table" in types["reason"]
 
 
 def test_units_with_several_rows_and_exact_figures(tmp_path: Path) -> None:

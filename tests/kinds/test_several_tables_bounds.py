@@ -21,6 +21,8 @@ from tests.kinds.test_several_tables import written
 from tests.pairs.test_difference_types import schema_of
 from tests.tables.brute import by_figures, cells_of, figures_of, maximal_types
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 BOUNDS = """
 [publish.old]
 count = "age = 'old'"

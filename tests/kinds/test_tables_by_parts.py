@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import shutil
-import subprocess
-import sys
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,15 +30,19 @@ from congenial.errors import (
 from congenial.kinds import parted_run
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
+from congenial.ledger.reservation import Reservation
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.publication import bundle as bundles
-from congenial.publication import workflow
+from congenial.publication import drawing_by_parts, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
+from tests.children import start
 from tests.commands import refused, run
 from tests.kinds.nation_plan import PUBLISH, SECTION, written
 from tests.mechanisms.nations import nation
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 FINEST = "table-1-block-sex-age"
 
@@ -243,51 +248,43 @@ def test_a_killed_worker_costs_nothing(
     assert not (tmp_path / "bundles" / ".nation.run").exists()
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from congenial.kinds import parted_run
-from congenial.ledger.reservation import Reservation
-from congenial.publication import bundle, drawing_by_parts, workflow
-from congenial.publication.plan import Plan
-
-where, name = {target}
-real = getattr(where, name)
-
-def die(*given, **named):
-    if {after}:
-        real(*given, **named)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-setattr(where, name, die)
-workflow.release(Plan.load(Path(sys.argv[1])), "nation")
-"""
 STEPS = {  # where the driver is killed -> what the ledger then says
-    "after the counts": ("parted_run, 'count_parts'", True, []),
-    "before the secret": ("drawing_by_parts, '_write_private'", False, ["reserved"]),
-    "before the mark": ("Reservation, 'mark_drawn'", False, ["reserved"]),
-    "after the mark": ("Reservation, 'mark_drawn'", True, ["drawn"]),
-    "after a part": ("parted_run, 'draw_part'", True, ["drawn"]),
-    "after a file": ("parted_run, 'finish_part'", True, ["drawn"]),
-    "before the bundle": ("bundle, 'write'", False, ["drawn"]),
-    "after the rename": ("bundle.PreparedBundle, 'publish'", True, ["drawn"]),
+    "after the counts": (parted_run, "count_parts", True, []),
+    "before the secret": (drawing_by_parts, "_write_private", False, ["reserved"]),
+    "before the mark": (Reservation, "mark_drawn", False, ["reserved"]),
+    "after the mark": (Reservation, "mark_drawn", True, ["drawn"]),
+    "after a part": (parted_run, "draw_part", True, ["drawn"]),
+    "after a file": (parted_run, "finish_part", True, ["drawn"]),
+    "before the bundle": (bundles, "write", False, ["drawn"]),
+    "after the rename": (bundles.PreparedBundle, "publish", True, ["drawn"]),
 }
 QUICK = ("after a part",)  # the others take as long again
 EACH = [one if one in QUICK else pytest.param(one, marks=pytest.mark.audit) for one in STEPS]
 
 
-def killed(folder: Path, target: str, after: bool) -> None:
-    """Run a release in a process that is killed before or after a step."""
-    code = KILLED.format(target=target, after=after)
-    given = [sys.executable, "-c", code, str(folder / "plan.toml")]
-    assert subprocess.run(given, capture_output=True, check=False).returncode == -9
+def killed(plan: Plan, step: str) -> list[str]:
+    """Run a release in a process that is killed at a step; what the ledger should say then."""
+    where, name, after, status = STEPS[step]
+    real = getattr(where, name)
+
+    def die(*given: Any, **named: Any) -> None:
+        if after:
+            real(*given, **named)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def release() -> None:
+        setattr(where, name, die)
+        workflow.release(plan, "nation")
+
+    process = start(release)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    return status
 
 
 @pytest.mark.parametrize("step", EACH)
 def test_a_killed_driver_goes_on_and_spends_once(plan: Plan, tmp_path: Path, step: str) -> None:
-    target, after, status = STEPS[step]
-    killed(tmp_path, target, after)
-    assert spent(plan) == status
+    assert spent(plan) == killed(plan, step)
     workflow.release(plan, "nation")
     reserved = ["reserved"] if step == "before the secret" else []  # nobody knows whose it was
     assert spent(plan) == [*reserved, "committed"]
@@ -296,7 +293,7 @@ def test_a_killed_driver_goes_on_and_spends_once(plan: Plan, tmp_path: Path, ste
 
 
 def test_other_data_do_not_go_on_and_the_folder_is_private(plan: Plan, tmp_path: Path) -> None:
-    killed(tmp_path, "parted_run, 'draw_part'", True)
+    killed(plan, "after a part")
     folder = tmp_path / "bundles" / ".nation.run"
     assert folder.stat().st_mode & 0o077 == 0
     assert (folder / "secret").stat().st_mode & 0o077 == 0
@@ -305,6 +302,45 @@ def test_other_data_do_not_go_on_and_the_folder_is_private(plan: Plan, tmp_path:
     with pytest.raises(BundleError, match="other data than now"):
         workflow.release(plan, "nation")
     assert spent(plan) == ["drawn"]
+
+
+def full(*_: object) -> None:
+    """What a write to a full disk raises."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_disk_that_is_full_before_the_draw_costs_nothing(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(parted_run, "count_parts", full)
+        with pytest.raises(BundleError, match=r"No space left.*Nothing was drawn"):
+            workflow.release(plan, "nation")
+    assert spent(plan) == []
+    workflow.release(plan, "nation")
+    assert spent(plan) == ["committed"]
+
+
+def test_a_disk_that_is_full_for_one_part_costs_nothing(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Part 1 is never drawn before there is room; the others are not drawn twice."""
+    real, drawn_once = parted_run.draw_part, []
+
+    def draw(task: Any, secret: bytes, fails: bool) -> None:
+        drawn_once.append((task.number, secret))
+        full() if fails and task.number == 1 else real(task, secret)
+
+    monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=True))
+    with pytest.raises(BundleError, match=r"begun and paid for.*No space left") as reason:
+        workflow.release(plan, "nation")
+    assert "release` again" in str(reason.value.remedy)
+    monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=False))
+    workflow.release(plan, "nation")
+    assert spent(plan) == ["committed"]
+    assert [number for number, _ in drawn_once] == [0, 1, 1, 2]
+    assert len({secret for _, secret in drawn_once}) == 1
+    assert all(one.holds for one in verify(tmp_path / "bundles" / "nation"))
 
 
 # ---- bad input ---------------------------------------------------------------------------------

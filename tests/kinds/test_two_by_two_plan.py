@@ -18,6 +18,8 @@ from congenial.publication import bundle
 from tests.commands import refused, run, write_plan
 from tests.fuzz.bundles import forge
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 PLAN = """
 [data]
 source = "people.csv"

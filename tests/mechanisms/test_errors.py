@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.cell_errors import CellErrors
 from congenial.mechanisms.error_laws import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, SimulatedLaw
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -61,6 +64,24 @@ def test_only_exact_samplers_have_exact_laws_of_error(name, simulated):
     target = Guarantee.pure(4, under=SemiAdjacent(figures))
     law = one_cell(calibrate(name, target, schema.names))
     assert isinstance(law, SimulatedLaw) == simulated
+
+
+def test_errors_in_a_file_are_worked_out_again_to_the_last_unit(monkeypatch):
+    """Draws come from public words alone, so that a width that is off by one is noticed."""
+    mechanism = chain(2, 3, 2)
+    drawn = np.arange(12).reshape(mechanism.shape) * 40
+    figures = Invariants(mechanism.adjacency.published.schema, ())  # nothing that cuts
+    errors = CellErrors.of(mechanism, figures, drawn)
+
+    def refuse(*_):
+        raise AssertionError("numpy's own methods of drawing may change from version to version")
+
+    monkeypatch.setattr(np.random, "default_rng", refuse)
+    assert errors.follow_from(chain(2, 3, 2), figures, drawn) == "equal"
+    wider = replace(errors, low=np.maximum(errors.low - 1, 0), high=errors.high + 1)
+    assert wider.follow_from(mechanism, figures, drawn) == "near"
+    assert replace(errors, sd=1.1 * errors.sd).follow_from(mechanism, figures, drawn) == "near"
+    assert replace(errors, sd=2 * errors.sd).follow_from(mechanism, figures, drawn) == ""
 
 
 def test_the_upper_rank_is_the_one_of_the_binomial_law():

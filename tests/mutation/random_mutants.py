@@ -67,27 +67,27 @@ def draw(number: int, seed: int) -> list[Mutant]:
     """The first `number` functions in the order of their hashes, with one change of each."""
     ranked = sorted(_candidates(), key=lambda one: _hash(seed, one[0]))
     found = []
-    for name, file, function, source in ranked:
-        possible = list(changes(source, function))
+    for name, file, place in ranked:
+        source = (SOURCE / file).read_text()
+        function, node = list(functions(source))[place]
+        possible = list(changes(source, node))
         if possible:
             least = min(possible, key=lambda c: (_hash(seed, f"{name} {c.words}"), c.start))
-            found.append(Mutant(file, name.split(".", 1)[1], least))
+            found.append(Mutant(file, function, least))
         if len(found) == number:
             break
     return found
 
 
 @cache
-def _candidates() -> tuple[tuple[str, str, Any, str], ...]:
-    """Every function of the packages: its name, its file, itself, and the source of the file."""
+def _candidates() -> list[tuple[str, str, int]]:
+    """Every function of the packages: its name, its file, and which one of the file it is."""
     packages = [SOURCE / package for package in settings()["packages"]]
-    paths = sorted({path for package in packages for path in package.rglob("*.py")})
-    return tuple(
-        (f"{path.stem}.{function}", str(path.relative_to(SOURCE)), node, source)
-        for path in paths
-        for source in [path.read_text()]
-        for function, node in functions(source)
-    )
+    return [
+        (f"{path.stem}.{function}", str(path.relative_to(SOURCE)), place)
+        for path in sorted({path for package in packages for path in package.rglob("*.py")})
+        for place, (function, _) in enumerate(functions(path.read_text()))
+    ]
 
 
 def _hash(seed: int, text: str) -> str:

@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,15 @@ from tests.mutation.random_mutants import (
     settings,
 )
 
-MUTANTS = draw(settings()["number"], settings()["seed"])
+NUMBER: int = settings()["number"]
 NAMED: dict[str, dict[str, Any]] = {one["mutant"]: one for one in settings()["survivor"]}
+
+
+@cache  # not while tests are collected: every source is read for it
+def mutants() -> list[Mutant]:
+    return draw(NUMBER, settings()["seed"])
+
+
 SOURCE = """
 def f(x, y):
     \"\"\"Not 1 of these words.\"\"\"
@@ -54,7 +62,8 @@ def test_changes_of_a_small_function() -> None:
 def test_the_draw_is_the_same_every_time_and_every_mutant_is_a_program() -> None:
     assert draw(12, 1) == draw(12, 1) != draw(12, 2)
     assert draw(12, 1)[:5] == draw(5, 1)
-    for mutant in MUTANTS:
+    assert len(mutants()) == NUMBER
+    for mutant in mutants():
         source = (random_mutants.SOURCE / mutant.file).read_text()
         ast.parse(mutant.change.applied(source))
 
@@ -81,7 +90,7 @@ def test_a_test_that_fails_anyway_notices_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, with_mutant: int, without: int, result: str
 ) -> None:
     """Stand-in for pytest: it fails or not while the source is changed, and afterwards."""
-    mutant = MUTANTS[0]
+    mutant = mutants()[0]
     file = tmp_path / "congenial" / mutant.file
     file.parent.mkdir(parents=True)
     original = (random_mutants.SOURCE / mutant.file).read_text()
@@ -104,7 +113,7 @@ def test_mutants_of_kernels_are_compiled_apart(monkeypatch: pytest.MonkeyPatch) 
     )
     monkeypatch.setattr(random_mutants, "mutated", lambda *_: nullcontext())
     kernel, plain = (
-        next(one for one in MUTANTS if ("word_kernels" in one.file) == wanted)
+        next(one for one in mutants() if ("word_kernels" in one.file) == wanted)
         for wanted in (True, False)
     )
     outcome(random_mutants.SOURCE.parent, kernel)
@@ -115,9 +124,9 @@ def test_mutants_of_kernels_are_compiled_apart(monkeypatch: pytest.MonkeyPatch) 
 
 def test_survivors_are_few_and_each_has_its_reason() -> None:
     """With the audit below, in which every other mutant must be caught, this holds the share."""
-    drawn = [NAMED[one.name] for one in MUTANTS if one.name in NAMED]
+    drawn = [NAMED[one.name] for one in mutants() if one.name in NAMED]
     open_ones = [one for one in drawn if not one["equivalent"]]
-    changing = len(MUTANTS) - (len(drawn) - len(open_ones))
+    changing = NUMBER - (len(drawn) - len(open_ones))
     assert len(open_ones) <= settings()["share"] * changing
     assert all(len(one["reason"].split()) > 4 for one in NAMED.values())
 
@@ -128,8 +137,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name[:80])
-def test_a_random_mutant(mutant: Mutant, place: Path, attempt: Callable[..., None]) -> None:
+@pytest.mark.parametrize("number", range(NUMBER))
+def test_a_random_mutant(number: int, place: Path, attempt: Callable[..., None]) -> None:
+    mutant = mutants()[number]
     known = NAMED.get(mutant.name)
     if known is not None:
         attempt("random mutants", drawn=1, changing=int(not known["equivalent"]), caught=0)

@@ -45,6 +45,8 @@ def test_each_clause_follows_its_field():
 def test_changing_a_field_changes_its_clause_alone():
     base = Guarantee.pure(1, MANDATED)
     assert "Assumed: one row each." in replace(base, assumptions=("one row each",)).explain()
+    sentences = replace(base, assumptions=("The promise leans on beliefs.", "one row each"))
+    assert "Assumed: The promise leans on beliefs; one row each." in sentences.explain()
     assert "; magnitudes." in replace(base, not_covered=("magnitudes",)).explain()
     for basis in BASES:
         assert f"Basis: {basis} (" in replace(base, basis=basis).explain()

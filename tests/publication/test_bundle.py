@@ -22,7 +22,7 @@ from congenial.mechanisms.cell_errors import ERRORS
 from congenial.mechanisms.projection.projection import project
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication import bundle
+from congenial.publication import bundle, verification
 from congenial.publication.verification import verify
 from congenial.report.pictures import Blank
 from congenial.report.single_table_report import render
@@ -411,3 +411,15 @@ def test_a_draw_below_zero_keeps_a_width():
 def test_documents_are_written_in_one_way() -> None:
     """Bytes, because digests are of bytes: another indent would be another bundle."""
     assert bundle.as_json({"a": ["ü", 1]}) == '{\n "a": [\n  "ü",\n  1\n ]\n}\n'.encode()
+
+
+def test_words_of_older_software_are_those_of_their_promise() -> None:
+    """It left the stop of an assumption that is a sentence in the list; other words are forged."""
+    assumed = ("The promise leans on beliefs.", "one row each")
+    promised = replace(Guarantee.pure(1, MANDATED), assumptions=assumed)
+    now, words = promised.explain(), verification._in_words
+    before = now.replace("on beliefs; one", "on beliefs.; one")
+    assert before != now
+    assert words(now, promised)
+    assert words(f"{before} Spent: epsilon = 1 of epsilon = 4.", promised)
+    assert not words(now.replace("one row", "two rows"), promised)

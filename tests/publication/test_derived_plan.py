@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from congenial.errors import PlanError
 from congenial.publication.plan import Plan
-from tests.commands import run, write_plan
+from tests.commands import refused, run, write_plan
 from tests.confidentiality.scan import told
 from tests.plain_reports import plain_reports
 
@@ -139,7 +138,14 @@ def test_formats_in_a_plan(key: str, match: str) -> None:
         Plan.parse(PLAIN.replace("unit =", f"{key}\nunit ="), Path())
 
 
-def test_formats_are_for_files(tmp_path: Path) -> None:
+def test_formats_are_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of data says so as a release would, and before an engine is started."""
+    opened = list[object]()
+    monkeypatch.setattr("congenial.data.engines.spark_source.open_spark", opened.append)
     text = PLAIN.replace('source = "people.csv"', 'source = "spark:people"\nencoding = "cp1252"')
-    plan: Any = write_plan(tmp_path, text)
-    assert run("data", plan, "--json", code=1)["problems"][0]["kind"] == "file"
+    plan = write_plan(tmp_path, text)
+    (problem,) = run("data", plan, "--json", code=1)["problems"]
+    assert problem["kind"] == "file"
+    assert "for files, not for databases" in problem["words"]
+    assert "for files, not for databases" in refused(plan, "publish", code=3)
+    assert not opened

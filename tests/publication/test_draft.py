@@ -36,6 +36,15 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
+def test_the_column_of_the_person_can_be_named(people: Path, tmp_path: Path) -> None:
+    write_draft(people, tmp_path / "plan.toml", "job title")
+    assert Plan.load(tmp_path / "plan.toml").data.unit == "job title"
+    with pytest.raises(
+        DataError, match=r"no column 'person'.*Its columns are person_id, job title"
+    ):
+        write_draft(people, tmp_path / "other.toml", "person")
+
+
 def test_columns_become_attributes_by_type(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "plans" / "plan.toml"
     kinds = write_draft(people, out)

@@ -68,7 +68,10 @@ def test_the_way_of_a_plan_by_commands(plan: Path, be) -> None:
     assert "role reviewer" in refused("approve", plan)
     be("cyd")
     assert "with its reason" in refused("approve", plan, "--refuse")
-    assert run("approve", plan, "--json")["standing"] == "approved"
+    told = run("approve", plan, "--because", "as agreed")
+    assert "Approved by 'cyd'" in told
+    assert "as agreed" in told
+    assert told.rstrip().endswith(f"Next: congenial publish {plan}")
     be("bob")
     run("publish", plan)
     (plan.parent / "sexes.csv").write_text("sex\nm\nf\n")  # the plan itself is as it was

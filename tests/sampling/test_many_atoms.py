@@ -15,7 +15,9 @@ from congenial.errors import StructureError
 from congenial.figures.blocks import margins
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
+from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.crossing import joining_order as module
+from congenial.sampling.crossing import proposals
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.crossing.joining_order import components, joining_order
 from congenial.sampling.discrete import DoubleGeometric
@@ -102,3 +104,30 @@ def test_totals_by_block_and_voting_age_by_tract(tmp_path: Path) -> None:
     finer = '"Voting age by block" = { count = "age >= 18", by = ["block"] }\n'
     workflow.check(planned(tmp_path, "block", finer))
     workflow.check(planned(tmp_path, "tract"))
+
+
+def test_many_free_totals_are_refused_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Totals by block and adults by tract, 140 blocks a tract: decided by the equations alone."""
+    for built in ("_given_totals", "_totals"):
+        monkeypatch.setattr(CrossingGroups, built, property(lambda _: pytest.fail("built")))
+    monkeypatch.setattr(proposals, "_squares", lambda _: pytest.fail("searched"))
+    blocks = 140
+    rows = [[int(a // 2 == block) for a in range(2 * blocks)] for block in range(blocks)]
+    rows.append([a % 2 for a in range(2 * blocks)])
+    part = TablePart(DoubleGeometric(Fraction(1)), np.repeat(np.arange(2 * blocks), 3), rows)
+    with pytest.raises(StructureError, match="280 groups of people and leave 139 of them free"):
+        choose(part)
+
+
+@pytest.mark.parametrize("columns", [7, 33])
+def test_the_form_of_many_atoms_is_that_of_few(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """Sparse and dense elimination give the same components: the reduced form is unique."""
+    rows = [*sparse(equations(columns)), {0: 2, 3: -1}]
+    found = components(rows, 2 * columns + 1)
+    monkeypatch.setattr(module, "_MOST_TRIED", 0 if columns == 7 else 100)
+    other = components(rows, 2 * columns + 1)
+    assert [vars(one) for one in found] == [vars(one) for one in other]

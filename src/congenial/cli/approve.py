@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from congenial.cli.check import say_next
 from congenial.cli.command_options import Json, PlanFile, examples
 from congenial.cli.output import emit, paragraph
 from congenial.cli.propose import show, standing_document
@@ -44,10 +45,12 @@ def approve(
     be withdrawn until the draw; what is drawn stays.
     """
     from congenial.publication.plan import Plan
+    from congenial.publication.plan_ledger import open_ledger
 
     if refuse and withdraw:
         raise PlanError("--refuse and --withdraw exclude each other.", remedy="Give one of them.")
-    standing, drawn = _said(Plan.load(plan), because, refuse, withdraw)
+    loaded = Plan.load(plan)
+    standing, drawn = _said(loaded, because, refuse, withdraw)
     document = standing_document(standing) | {"drawn_before": list(drawn)}
     if as_json:
         emit(document)
@@ -55,6 +58,8 @@ def approve(
     show(document)
     if drawn:
         paragraph(f"Drawn before, so it stays: {', '.join(drawn)}.")
+    if document["standing"] == "approved":
+        say_next(loaded, plan, open_ledger(loaded, create=False))
 
 
 def _said(

@@ -68,7 +68,7 @@ def demo(
         document["publish"] = publish.carry_out(plan)
     if not as_json:
         _title(f"congenial publish {out}/plan.toml")
-        publish.show(document["publish"])
+        publish.show(document["publish"], plan.schema)
         _title(f"congenial release {out}/plan.toml")
     document["releases"] = [release.carry_out(plan, one.name) for one in plan.release]
     document["verify"] = [verify.examine(Path(one["folder"])) for one in document["releases"]]

@@ -68,11 +68,13 @@ def estimate(
     """
     if not of and not test:
         raise InferenceError("nothing is asked for.", remedy="Give --of or --test; see --help.")
-    with working("estimating"):
+    from congenial.data.advance import one_by_one, telling
+
+    with working("estimating") as tell, telling(tell):
         from congenial.inference.estimates.estimating import estimate as answer
         from congenial.publication.bundle import read
 
-        releases: list[Any] = [read(one) for one in bundles]
+        releases: list[Any] = [read(one) for one in one_by_one(bundles, "reading")]
         found = None
         if of:
             found = answer(
@@ -93,7 +95,8 @@ def estimate(
             together = releases[0]
             if len(releases) > 1 or not has_parts(releases):
                 together = combined(tables_of(releases), same_population)
-            tests = [carry_out_test(together, one).to_dict() for one in test]
+            asked = one_by_one(test, "testing")
+            tests = [carry_out_test(together, one).to_dict() for one in asked]
     document: Document = {
         "bundles": [str(one) for one in bundles],
         "level": level,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from congenial.cli.command_options import Json, examples
-from congenial.cli.output import Document, emit, facts, heading, paragraph, working
+from congenial.cli.output import Document, Tell, emit, facts, heading, paragraph, working
 from congenial.errors import BundleError
 
 
@@ -41,8 +41,8 @@ def explain(
             f"'{what}' is no bundle, and --for is about bundles.",
             remedy="Give a bundle's folder, or leave out --for.",
         )
-    with working("reading"):
-        document = of_bundle(what) if what.is_dir() else of_plan(what)
+    with working("reading") as tell:
+        document = of_bundle(what, tell) if what.is_dir() else of_plan(what, tell)
         if reader is not None:
             document |= for_reader(what, reader)
     emit(document) if as_json else show(document)
@@ -57,12 +57,12 @@ def for_reader(folder: Path, reader: str) -> Document:
     return {"reader": reader, "told": told}
 
 
-def of_plan(path: Path) -> Document:
+def of_plan(path: Path, progress: Tell = lambda _: None) -> Document:
     """The promise of each release of a plan."""
     from congenial.publication import workflow
     from congenial.publication.plan import Plan
 
-    result = workflow.check(Plan.load(path), again=True)
+    result = workflow.check(Plan.load(path), again=True, progress=progress)
     promises = [
         {
             "name": one.section.name,
@@ -75,13 +75,13 @@ def of_plan(path: Path) -> Document:
     return {"plan": str(path), "basis": result.basis, "promises": promises}
 
 
-def of_bundle(folder: Path) -> Document:
+def of_bundle(folder: Path, progress: Tell = lambda _: None) -> Document:
     """The promise a bundle states, with its building blocks; whether it holds is for `verify`."""
     from congenial.publication.bundle import read, read_index
     from congenial.publication.verification import SYSTEM, verify
 
     release = read(folder)
-    failed = [one.what for one in verify(folder) if not one.holds]
+    failed = [one.what for one in verify(folder, progress=progress) if not one.holds]
     if not release.publishable:  # said on its own
         failed = [what for what in failed if what != SYSTEM]
     promise = {

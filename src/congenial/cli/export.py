@@ -37,15 +37,17 @@ def export(
     """Write a bundle's tables, with intervals of every cell, for other tools. Spends nothing."""
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
-    with working("writing"):
+    with working("reading the bundle") as tell:
         from congenial.exports.export_formats import format_called
         from congenial.exports.exported_tables import exported_bundle
         from congenial.publication.bundle import DIGEST, read, read_index, read_text
 
         chosen = format_called(to)
         digest = read_text(bundle / DIGEST).strip()
-        told = exported_bundle(read(bundle), read_index(bundle), digest, level, part)
-        files = chosen.files(told)
+        release = read(bundle)
+        tell("working out intervals")
+        told = exported_bundle(release, read_index(bundle), digest, level, part)
+        files = chosen.files(told, tell)
         written = _write(files, out)
     document: Document = {
         "bundle": str(bundle),

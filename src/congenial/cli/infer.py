@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,10 @@ from congenial.cli.output import (
     warn,
     working,
 )
-from congenial.errors import InferenceError
+from congenial.errors import InferenceError, SchemaError
+
+if TYPE_CHECKING:
+    from congenial.data.schema import Schema
 
 _MOST_ROWS = 40
 LONG = 3  # minutes beyond which a warning is due
@@ -101,7 +104,7 @@ def infer(
         "coverage": covered,
     }
     if not as_json:
-        _show(document)
+        _show(document, release.schema)
     if out is not None:
         document["files"] = [str(path) for path in _write(posterior, taken, document, out)]
     if as_json:
@@ -240,14 +243,14 @@ def _write(posterior: Any, taken: Any, document: Document, folder: Path) -> list
     return written
 
 
-def _show(document: Document) -> None:
+def _show(document: Document, schema: Schema) -> None:
     heading(f"Posterior under '{document['model']}' ({document['method']})")
-    _summary(document["summary"])
+    _summary(document["summary"], schema)
     for note in document["notes"]:
         paragraph(f"- {note}")
     if document["naive"] is not None:
         heading("The naive analysis, for comparison: the release taken for the truth")
-        _summary(document["naive"])
+        _summary(document["naive"], schema)
     covered = document["coverage"]
     if covered is not None:
         paragraph(covered.get("words") or f"Coverage is not simulated: {covered['why_not']}")
@@ -255,12 +258,22 @@ def _show(document: Document) -> None:
         warn(one)
 
 
-def _summary(rows: list[Document]) -> None:
+def _summary(rows: list[Document], schema: Schema) -> None:
     labels = [key for key in rows[0] if key not in (*_SHOWN, "standard_error")]
     shown = [
-        [*(row.get(key, "") for key in labels), *(f"{row[key]:.4g}" for key in _SHOWN)]
+        [*(_label(schema, key, row) for key in labels), *(f"{row[key]:.4g}" for key in _SHOWN)]
         for row in rows[:_MOST_ROWS]
     ]
     table((*labels, *_SHOWN), shown, numbers=",".join(_SHOWN))
     if len(rows) > _MOST_ROWS:
         paragraph(f"... {len(rows) - _MOST_ROWS} more; --json or --out has them all.")
+
+
+def _label(schema: Schema, key: str, row: Document) -> str:
+    """A level with its label; what is no axis of the table (the parameter) as it is."""
+    from congenial.mechanisms.cell_labels import beside_label
+
+    try:
+        return beside_label(schema, key, row.get(key, ""))
+    except SchemaError:
+        return str(row.get(key, ""))

@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "congenial init people.parquet",
-            "congenial init people.csv --out survey/plan.toml --levels-from-data",
+            "congenial init people.csv --unit person --out survey/plan.toml",
         )
     )(init)
 
@@ -32,6 +32,10 @@ def init(
     out: Annotated[Path, typer.Option(help="The plan to write; never overwritten.")] = Path(
         "plan.toml"
     ),
+    unit: Annotated[
+        str | None,
+        typer.Option(help="The column that names a person  [default: one called ..._id]."),
+    ] = None,
     levels_from_data: Annotated[
         bool,
         typer.Option("--levels-from-data", help="List the levels that occur: a publication."),
@@ -45,7 +49,7 @@ def init(
     with working("reading the columns"):
         from congenial.publication.draft import write_draft
 
-        columns = write_draft(file, out, levels_from_data=levels_from_data)
+        columns = write_draft(file, out, unit, levels_from_data=levels_from_data)
     if levels_from_data:
         warn(DISCLOSURE)
     if as_json:

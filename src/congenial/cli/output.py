@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Document = dict[str, Any]
+Tell = Callable[[str], Any]  # tells the person who waits how far it is: words, or an `Advance`
 
 PLAIN_WIDTH = 100  # columns, where the output is not a terminal
 
@@ -114,7 +115,7 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def working(text: str) -> Iterator[Callable[[str], None]]:
+def working(text: str) -> Iterator[Tell]:
     """A spinner on standard error, on a terminal only; call what it gives to change the text.
 
     Told an `Advance`, it shows the share that is done and about how long the rest takes.

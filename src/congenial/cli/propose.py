@@ -53,6 +53,9 @@ def show(document: Document) -> None:
     """Where a plan stands, for people."""
     paragraph(document["words"])
     if document["reviews"]:
-        columns = ("who", "said", "at", "because")
-        table(columns, [[one[name] for name in columns] for one in document["reviews"]])
+        rows = [
+            (one["who"], one["said"], one["at"][:16].replace("T", " "), one["because"])
+            for one in document["reviews"]
+        ]
+        table(("who", "said", "when (UTC)", "because"), rows)
     line("Digest", document["plan_digest"])

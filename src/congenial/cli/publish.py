@@ -16,6 +16,7 @@ from congenial.cli.command_options import Json, PlanFile, examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 
 if TYPE_CHECKING:
+    from congenial.data.schema import Schema
     from congenial.figures.invariants import Invariants
     from congenial.figures.statements import Statement
     from congenial.ledger.spent_and_left import Repricing
@@ -75,14 +76,14 @@ def publish(
     loaded = Plan.load(plan)
     if dry_run:
         document = rehearse(loaded, fewer_than)
-        emit(document) if as_json else show_preview(document)
+        emit(document) if as_json else show_preview(document, loaded.schema)
         return
     asks = output.on_terminal() and not yes and not as_json
     document = carry_out(loaded, out, accept_weaker=accept_weaker, asks=asks)
     if as_json:
         emit(document)
         return
-    show(document)
+    show(document, loaded.schema)
     say_next(loaded, plan, open_ledger(loaded, create=False))
 
 
@@ -122,7 +123,7 @@ def _ask(plan: Plan, found: PublishPreview) -> None:
 
     if not found.new:
         return
-    show_preview(_previewed(plan, found, FEWER_THAN))
+    show_preview(_previewed(plan, found, FEWER_THAN), plan.schema)
     typer.confirm("Publish these figures? This cannot be taken back.", abort=True)
 
 
@@ -192,15 +193,16 @@ def _cells(plan: Plan, statement: Any, values: Any) -> list[Document]:
     ]
 
 
-def show_preview(document: Document) -> None:
-    """What would be public, for the curator."""
+def show_preview(document: Document, schema: Schema) -> None:
+    """What would be public, for the curator; codes with their labels."""
     new = document["new"]
     heading("Would be public, exactly and unprotected" if new else "Nothing new would be public")
-    _show_figures(document, "")
+    _show_figures(document, schema, "")
     if document["warnings"]:
         heading("Look at these before you publish")
+        by = {figure["label"]: figure["by"] for figure in document["figures"]}
         for one in document["warnings"]:
-            where = "; ".join(", ".join(group) or "all" for group in one["where"])
+            where = "; ".join(_group(schema, by[one["label"]], group) for group in one["where"])
             more = ", ..." if one["groups"] > len(one["where"]) else ""
             paragraph(f"{one['words']} First of them: {where}{more}.", style="yellow")
         paragraph(
@@ -212,20 +214,28 @@ def show_preview(document: Document) -> None:
     paragraph(CONFIDENTIAL, style="bold red")
 
 
-def show(document: Document) -> None:
-    """What is public now, for people."""
+def show(document: Document, schema: Schema) -> None:
+    """What is public now, for people; codes with their labels."""
     new = document["new"]
     if new:
         heading("Public from now on, exactly and unprotected")
     else:
         heading("Nothing new: all of this is public already")
-    _show_figures(document, "published.csv")
+    _show_figures(document, schema, "published.csv")
     if document["releases"]:
         _show_prices(document)
     line("Figures", document["folder"])
 
 
-def _show_figures(document: Document, file: str) -> None:
+def _group(schema: Schema, by: Sequence[str], levels: Sequence[str]) -> str:
+    """The people that a figure is about."""
+    from congenial.mechanisms.cell_labels import beside_label
+
+    told = (beside_label(schema, name, level) for name, level in zip(by, levels, strict=True))
+    return ", ".join(told) or "all"
+
+
+def _show_figures(document: Document, schema: Schema, file: str) -> None:
     """The first figures of each statement, and the bounds."""
     new = document["new"]
     for figure in document["figures"]:
@@ -233,8 +243,9 @@ def _show_figures(document: Document, file: str) -> None:
         already = ", public already" if new and figure["label"] not in new else ""
         paragraph(f"{figure['label']}{because}{already}")
         cells = figure["cells"]
-        rows = [(", ".join(cell["for"]) or "all", cell["value"]) for cell in cells[:SHOWN]]
-        table((", ".join(figure["by"]) or "for", "value"), rows, numbers="value")
+        by = figure["by"]
+        rows = [(_group(schema, by, cell["for"]), cell["value"]) for cell in cells[:SHOWN]]
+        table((", ".join(by) or "for", "value"), rows, numbers="value")
         if len(cells) > SHOWN:
             where = f" in {file}" if file else "; --json prints them all"
             paragraph(f"... and {len(cells) - SHOWN} more{where}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from congenial.cli.command_options import BundleFolder, Json, examples
-from congenial.cli.output import Document, emit, paragraph, table, working
+from congenial.cli.output import Document, Tell, emit, paragraph, table, working
 
 FAILED = 1
 
@@ -38,8 +38,8 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check a bundle: digests, published figures, schema, promise. Exit code 1 if a check fails."""
-    with working("checking the bundle"):
-        document = examine(bundle, digest, signer, part)
+    with working("checking the bundle") as tell:
+        document = examine(bundle, digest, signer, part, tell)
     emit(document) if as_json else show(document)
     if not document["holds"]:
         raise typer.Exit(FAILED)
@@ -50,11 +50,12 @@ def examine(
     digest: str | None = None,
     signer: Path | None = None,
     part: str | None = None,
+    progress: Tell = lambda _: None,
 ) -> Document:
     """The checks as plain data."""
     from congenial.publication.verification import verify
 
-    checks = verify(bundle, digest, signer, part)
+    checks = verify(bundle, digest, signer, part, progress)
     return {
         "bundle": str(bundle),
         "holds": all(check.holds for check in checks),

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, TypeVar
 
 Far = TypeVar("Far", int, float)
+Thing = TypeVar("Thing")
+Tell = Callable[[str], Any]
 
 EVERY = 0.25  # seconds between two looks at work that does not tell by itself
+OFTEN = 200  # times that a long list is told about, at most
+TOLD_FROM = 0.05  # share from which, or
+TOLD_AFTER = 10.0  # seconds after which the pace of a step says how long the rest takes
 
 
 class Advance(str):
@@ -36,6 +42,42 @@ class Advance(str):
         return made
 
 
+def quiet(words: str) -> None:
+    """Nobody waits: what is told is lost."""
+
+
+_LISTENER: ContextVar[Tell] = ContextVar("_LISTENER", default=quiet)
+
+
+@contextmanager
+def telling(progress: Tell) -> Iterator[None]:
+    """Inside, whoever is given no `progress` tells this one: work behind a public protocol."""
+    before = _LISTENER.set(progress)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+def tell(words: str) -> None:
+    """Tell the listener of `telling`, if there is one."""
+    _LISTENER.get()(words)
+
+
+def one_by_one(things: Sequence[Thing], step: str, progress: Tell = tell) -> Iterator[Thing]:
+    """The things in order; now and then `progress` is told which share of them is done.
+
+    >>> told = []
+    >>> list(one_by_one(("a", "b"), "reading", told.append)), [one.share for one in told]
+    (['a', 'b'], [0.0, 0.5])
+    """
+    every = math.ceil(len(things) / OFTEN)
+    for at, one in enumerate(things):
+        if at % every == 0:
+            progress(Advance(step, at / len(things)))
+        yield one
+
+
 class StepClock:
     """The step that work is in, and how long the rest of it takes at the pace so far."""
 
@@ -57,9 +99,10 @@ class StepClock:
     @property
     def seconds_left(self) -> float | None:
         """How long this step may still take; None where that cannot be told yet."""
-        if not self.share:
+        taken = self._now() - self._begun
+        if not self.share or (self.share < TOLD_FROM and taken < TOLD_AFTER):
             return None
-        return (self._now() - self._begun) * (1 - self.share) / self.share
+        return taken * (1 - self.share) / self.share
 
     def __str__(self) -> str:
         if self.share is None:

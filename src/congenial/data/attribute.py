@@ -43,9 +43,15 @@ def check_names(names: Sequence[object], what: str) -> None:
     if not (set(map(type, names)) <= {str} and "".join(names).isprintable()):  # type: ignore[arg-type]
         for name in names:
             check_name(name, what)
-    for name in names:
-        if not name or name.isspace():  # type: ignore[attr-defined]
+    if not all(names) or any(map(str.isspace, names)):  # type: ignore[arg-type]
+        for name in names:
             check_name(name, what)
+
+
+def shared(names: Sequence[str]) -> tuple[str, ...]:
+    """The same names, equal ones as one object: a million areas lie in few counties."""
+    known: dict[str, str] = {}
+    return tuple(map(known.setdefault, names, names))
 
 
 def refuse_repeats(names: Iterable[str], what: str) -> None:
@@ -315,7 +321,7 @@ class Attribute:
                     f"{self.name!r}.",
                     remedy="Give one parent per level, in the same order.",
                 )
-            result[name] = (*parents, *self.levels[len(parents) :])
+            result[name] = shared((*parents, *self.levels[len(parents) :]))
         return result
 
 
@@ -390,4 +396,5 @@ def axis_of(attribute: Attribute, name: str) -> Axis:
         return Axis(name, name, attribute.levels, np.arange(attribute.size))
     parents = attribute.coarser[name]
     position = {label: code for code, label in enumerate(dict.fromkeys(parents))}
-    return Axis(name, attribute.name, tuple(position), np.array([position[p] for p in parents]))
+    of_base = np.fromiter(map(position.__getitem__, parents), dtype=np.int64, count=len(parents))
+    return Axis(name, attribute.name, tuple(position), of_base)

@@ -29,6 +29,8 @@ def neutral(text: str) -> str:
     >>> neutral("=1+1"), neutral("-5"), neutral("-5 to -1"), neutral("'=x"), neutral("O'Brien")
     ("'=1+1", '-5', "'-5 to -1", "''=x", "O'Brien")
     """
+    if text[:1].isalnum():  # no formula begins so; spares the search in most of many rows
+        return text
     return APOSTROPHE + text if is_formula(text) else text
 
 

@@ -23,7 +23,7 @@ from congenial.data.engines.duckdb_source import DuckDBSource, open_files
 from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.file_problems import FilesFound, look_at_files
 from congenial.data.schema import Schema, Unit, closest
-from congenial.data.source import Source, guarded, open_source
+from congenial.data.source import Source, check_format, guarded, open_source
 from congenial.data.sql import ColumnType, Refusal
 from congenial.data.tabulate import check_type
 from congenial.data.value_problems import (
@@ -67,17 +67,23 @@ def _look(source: PlannedSource, raw: Sequence[str], examples: int) -> FilesFoun
         return _look_at_both(source, raw)
     if isinstance(source.address, Path):
         return look_at_files(source.address, source.file_format, raw, examples)
-    there = []
-    for name in raw:
-        try:
-            open_source(source.address, [name]).close()
-        except DataError as error:
-            if not error.what.startswith("the data have"):
-                problem = DataProblem("file", "", None, error.what, error.remedy)
-                return FilesFound(None, FileFormat(), (problem,))
-        else:
-            there.append(name)
+    try:
+        check_format(source)
+        there = [name for name in raw if _has(source.address, name)]
+    except DataError as error:
+        return _unopened(error)
     return FilesFound(tuple(there), FileFormat())
+
+
+def _has(address: object, column: str) -> bool:
+    """Whether a database has a column; DataError if it cannot be opened at all."""
+    try:
+        open_source(address, [column]).close()
+    except DataError as error:
+        if not error.what.startswith("the data have"):
+            raise
+        return False
+    return True
 
 
 def _look_at_both(source: PlannedSource, raw: Sequence[str]) -> FilesFound:
@@ -85,9 +91,14 @@ def _look_at_both(source: PlannedSource, raw: Sequence[str]) -> FilesFound:
     try:
         open_source(replace(source, derivations=()), raw).close()
     except DataError as error:
-        problem = DataProblem("file", "", None, error.what, error.remedy)
-        return FilesFound(None, FileFormat(), (problem,))
+        return _unopened(error)
     return FilesFound(tuple(raw), FileFormat())
+
+
+def _unopened(error: DataError) -> FilesFound:
+    """Nothing can be looked at, and why."""
+    problem = DataProblem("file", "", None, error.what, error.remedy)
+    return FilesFound(None, FileFormat(), (problem,))
 
 
 class _Check:
@@ -157,7 +168,7 @@ class _Check:
         for name in absent:
             like = _like(name, columns)
             words = "the data have no such column"
-            remedy = "Check the names in the header."
+            remedy = "Check the names in the header, or make it from other columns in [derive]."
             if like:
                 remedy = f"The data have {like!r}: use one name in both, or derive it from that."
             self.problems.append(DataProblem("column absent", name, None, words, remedy))

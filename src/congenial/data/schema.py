@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -300,7 +300,9 @@ def _flag(value: object, name: str) -> bool:
     return value
 
 
-def _labels(values: Iterable[object], name: str) -> tuple[str, ...]:
+def _labels(values: Sequence[Any], name: str) -> tuple[str, ...]:
+    if set(map(type, values)) <= {str}:
+        return tuple(values)
     return tuple(_label(value, name) for value in values)
 
 
@@ -319,29 +321,23 @@ def _within(name: str, value: object) -> dict[str, tuple[str, ...]]:
 def _from_file(name: str, value: object, folder: Path | None, common: dict[str, Any]) -> Attribute:
     if not isinstance(value, str) or not value:
         raise SchemaError(f"attribute {name!r}: levels_file is not a file name.")
-    path = (folder or Path()) / value
-    rows = _read_rows(name, value, path)
-    header, body = rows[0], rows[1:]
-    for number, row in enumerate(body, start=2):
-        if len(row) != len(header):
-            raise SchemaError(
-                f"attribute {name!r}: row {number} of {value!r} has {len(row)} fields, "
-                f"the header has {len(header)}.",
-                remedy="Give every level one parent per column.",
-            )
+    header, columns = _read_columns(name, value, (folder or Path()) / value)
     refuse_repeats([*header[1:], *common["coarser"]], f"attribute {name!r}: the coarser name")
-    parents = {
-        coarse: tuple(row[column] for row in body)
-        for column, coarse in enumerate(header[1:], start=1)
-    }
-    common = common | {"coarser": parents | common["coarser"]}
-    return Attribute(name, "categorical", levels=tuple(row[0] for row in body), **common)
+    levels, *parents = columns
+    coarser = dict(zip(header[1:], parents, strict=True))
+    common = common | {"coarser": coarser | common["coarser"]}
+    return Attribute(name, "categorical", levels=levels, **common)
 
 
-def _read_rows(name: str, value: str, path: Path) -> list[list[str]]:
+def _read_columns(
+    name: str, value: str, path: Path
+) -> tuple[list[str], tuple[tuple[str, ...], ...]]:
+    """The header of a CSV file, and its columns; SchemaError if it is none."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file, strict=True) if row]
+            rows = (row for row in csv.reader(file, strict=True) if row)
+            header = next(rows, [])
+            columns = tuple(zip(*_whole_rows(name, value, header, rows), strict=True))
     except OSError as error:
         raise SchemaError(
             f"attribute {name!r}: levels_file {value!r} cannot be read ({error.strerror}).",
@@ -351,12 +347,29 @@ def _read_rows(name: str, value: str, path: Path) -> list[list[str]]:
         raise SchemaError(
             f"attribute {name!r}: levels_file {value!r} is not a CSV file in UTF-8."
         ) from None
-    if len(rows) < 2:
+    if not columns:
         raise SchemaError(
             f"attribute {name!r}: levels_file {value!r} has no levels.",
             remedy="Give a header row and one row per level.",
         )
-    return rows
+    return header, columns
+
+
+def _whole_rows(
+    name: str, value: str, header: list[str], rows: Iterable[list[str]]
+) -> Iterator[list[str]]:
+    """The rows below the header, equal names of parents as one object; SchemaError for one of
+    another length.
+    """
+    known: dict[str, str] = {}
+    for number, (level, *parents) in enumerate(rows, start=2):
+        if len(parents) + 1 != len(header):
+            raise SchemaError(
+                f"attribute {name!r}: row {number} of {value!r} has {len(parents) + 1} fields, "
+                f"the header has {len(header)}.",
+                remedy="Give every level one parent per column.",
+            )
+        yield [level, *map(known.setdefault, parents, parents)]
 
 
 @dataclass(frozen=True)

@@ -124,16 +124,21 @@ def _open_planned(source: PlannedSource, columns: Sequence[str]) -> Source:
 def _open_read(source: PlannedSource, columns: Sequence[str]) -> Source:
     if source.units is not None:
         return _open_joined(source, source.units, columns)
-    if source.file_format == FileFormat():
+    check_format(source)
+    if source.file_format == FileFormat() or not isinstance(source.address, Path):
         return open_source(source.address, columns)
-    if not isinstance(source.address, Path):
+    from congenial.data.engines.duckdb_source import open_files
+
+    return open_files(source.address, columns, source.file_format)
+
+
+def check_format(source: PlannedSource) -> None:
+    """DataError where a plan says how files are written, and names no files. Opens nothing."""
+    if source.file_format != FileFormat() and not isinstance(source.address, Path):
         raise DataError(
             "separator, encoding, sheet and skip_blank_rows are for files, not for databases.",
             remedy="Leave them out of [data].",
         )
-    from congenial.data.engines.duckdb_source import open_files
-
-    return open_files(source.address, columns, source.file_format)
 
 
 def _open_joined(source: PlannedSource, units: UnitFile, columns: Sequence[str]) -> Source:

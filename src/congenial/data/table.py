@@ -169,6 +169,8 @@ def _sum(array: NDArray[Any]) -> int:
     """Exact sum of nonnegative integers that may overflow 64 bits."""
     if array.dtype == object:
         return sum(int(c) for c in array.flat)
+    if int(array.max(initial=0)) * array.size <= _LARGEST:
+        return int(array.sum())
     wide = array.astype(np.uint64)
     low, high = wide & np.uint64(0xFFFFFFFF), wide >> np.uint64(32)
     return (int(high.sum()) << 32) + int(low.sum())

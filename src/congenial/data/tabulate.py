@@ -283,6 +283,9 @@ class Microdata:
         self, axes: Sequence[Axis], source: Source
     ) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """CONFIDENTIAL: combinations of levels and their units; checks that a unit's rows agree."""
+        counted = self._units_of_files(axes, source)
+        if counted is not None:
+            return counted
         column = str(self.unit.column)
         own = f"src.{source.dialect.identifier(column)}"
         rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
@@ -298,6 +301,28 @@ class Microdata:
                     remedy='Correct the file, or leave of = "unit" out.',
                 )
         return codes, found["n"].to_numpy()
+
+    def _units_of_files(
+        self, axes: Sequence[Axis], source: Source
+    ) -> tuple[tuple[Any, ...], NDArray[np.int64]] | None:
+        """CONFIDENTIAL: the same without SQL; None for small files, and where SQL is to refuse."""
+        files = getattr(source, "parquet", ())
+        if not files:
+            return None
+        from congenial.data.engines import parquet_count, parquet_units
+
+        def count() -> parquet_units.UnitsFound | None:
+            plan = parquet_units.ParquetUnits.plan(
+                files, tuple(axes), self.schema, source.types, str(self.unit.column)
+            )
+            ready = plan is not None and plan.count.rows >= parquet_count.MIN_ROWS
+            return plan.run() if plan is not None and ready else None
+
+        found = guarded(count, _UNREADABLE, _REREAD)
+        if found is None or (not self.unit.truncate and found.largest > self.unit.rows):
+            return None
+        shape = tuple(axis.size for axis in axes)
+        return np.unravel_index(found.classes, shape), found.units
 
     def close(self) -> None:
         """Let go of the source; a connection of the caller stays open."""

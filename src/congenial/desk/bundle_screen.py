@@ -42,7 +42,7 @@ def show_bundle(visit: Visit) -> Response:
     folder = _folder(visit)
     checks, problem = [], ""
     try:
-        checks = verify(folder)
+        checks = verify(folder, progress=visit.tell)
     except CongenialError as error:
         problem = str(error)
     index = read_index(folder)

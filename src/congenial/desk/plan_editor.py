@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from congenial.data.predicate import parse
-from congenial.desk import plan_edits
+from congenial.desk import derived_columns, plan_edits
 from congenial.desk.rendering import render, sentence
 from congenial.desk.visit import Visit, as_json
 from congenial.desk.workspace import PlanConflictError, save, text_digest
@@ -22,6 +22,10 @@ EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...]]] = {
     "parameter": (plan_edits.set_parameter, ("release", "value")),
     "table": (plan_edits.set_table, ("release", "value")),
     "set-column": (plan_edits.set_column, ("column", "kind", "listed", "blank", "other")),
+    "derive-column": (
+        derived_columns.derive_column,
+        ("column", "way", "sources", "at", "dates", "between"),
+    ),
     "remove-column": (plan_edits.remove_column, ("column",)),
     "add-figure": (plan_edits.add_figure, ("label", "by", "because", "condition")),
     "remove-figure": (plan_edits.remove_figure, ("label",)),
@@ -66,6 +70,9 @@ def form_of(text: str) -> dict[str, Any]:
         "readable": bool(plan),
         "data": {name: str(data.get(name, "")) for name in ("source", "unit")},
         "budget": {name: str(budget[name]) for name in ("epsilon", "rho") if name in budget},
+        "ways": derived_columns.WAYS,
+        "dates": derived_columns.DATES,
+        "derived": [_derived(name, entry) for name, entry in _table(plan.get("derive")).items()],
         "columns": [_column(name, entry) for name, entry in _table(plan.get("schema")).items()],
         "figures": [
             {"label": label, "words": _figure_words(_table(entry))}
@@ -75,12 +82,19 @@ def form_of(text: str) -> dict[str, Any]:
     }
 
 
+def _derived(name: str, entry: Any) -> str:
+    """A column that is made from others, in a few words."""
+    said = _table(entry)
+    way = next(iter(said), "")
+    return f"{name}: {way} of {_joined(said.get(way, ''), ' + ')}"
+
+
 def _column(name: str, entry: Any) -> dict[str, Any]:
     """A column of the schema: its kind and its values, where a form can change them."""
     said = _table(entry)
-    kind = "edges" if "edges" in said else "levels"
+    kind = next((one for one in ("edges", "levels_file") if one in said), "levels")
     values = said.get(kind)
-    listed = values if isinstance(values, list) else []
+    listed = values if isinstance(values, list) else [values] if values else []
     return {
         "name": name,
         "label": str(said.get("label", "")),

@@ -12,6 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -21,8 +22,9 @@ Values = dict[str, Any]
 PARAMETERS = ("epsilon", "rho", "mu")
 MOST_VALUES = 60  # of a column that a form shows
 PLACEHOLDER = "..."  # of a draft
+DRAFTED_FIGURES = ("# [publish]", '# "Population" =')  # lines of a draft that show how it is done
 _KEPT_KEYS = ("whole", "label")
-_COLUMN_KEYS = {"levels", "edges", "top", "missing", "other", *_KEPT_KEYS}
+_COLUMN_KEYS = {"levels", "levels_file", "edges", "top", "missing", "other", *_KEPT_KEYS}
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_]+)\s*\]\]?\s*(#.*)?$")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -80,12 +82,14 @@ def set_parameter(text: str, release: str, value: str) -> str:
 def add_figure(text: str, label: str, by: str, because: str, condition: str = "") -> str:
     """Add a total, or a count of people who meet a condition, to what is published exactly."""
     entry: Values = {"count": condition} if condition else {"total": True}
-    entry |= {"by": _names(by)} if _names(by) else {}
+    entry |= {"by": names_in(by)} if names_in(by) else {}
     entry |= {"because": because} if because else {}
     if not label.strip() or label in _section_values(text, "publish"):
         raise PlanError("a figure needs a label of its own.", remedy="Give another label.")
+    for note in DRAFTED_FIGURES:
+        text = _without_note(text, note)
     wanted = _changed(text, lambda plan: plan.setdefault("publish", {}).__setitem__(label, entry))
-    line = f"{_text(label)} = {_inline(entry)}"
+    line = f"{_text(label)} = {inline(entry)}"
     lines = text.splitlines()
     try:
         start, end = _section(lines, "publish")
@@ -114,12 +118,12 @@ def remove_figure(text: str, label: str) -> str:
 
 def add_release(text: str, name: str, table: str, parameter: str, value: str) -> str:
     """Add a release of one table."""
-    if parameter not in PARAMETERS or not _names(table):
+    if parameter not in PARAMETERS or not names_in(table):
         raise PlanError("a release needs the columns of a table.", remedy="Name some, by commas.")
     written = _number(value)
-    block = {"name": name, "table": _names(table), parameter: _value(written)}
+    block = {"name": name, "table": names_in(table), parameter: _value(written)}
     wanted = _changed(text, lambda plan: plan.setdefault("release", []).append(block))
-    columns = _inline_list(_names(table))
+    columns = _inline_list(names_in(table))
     new = ["", "[[release]]", f"name = {_text(name)}", f"table = {columns}"]
     lines = text.splitlines()
     place = _budget_start(lines)
@@ -131,7 +135,7 @@ def set_table(text: str, release: str, value: str) -> str:
     """Set the columns of the table of a release."""
     plan = read(text)
     at = _place_of(plan, release)
-    names = _names(value)
+    names = names_in(value)
     if not names or "table" not in plan["release"][at]:
         raise PlanError("a table needs columns.", remedy="Name some, by commas.")
     wanted = _changed(text, lambda new: new["release"][at].__setitem__("table", names))
@@ -151,20 +155,20 @@ def can_set(entry: Values) -> bool:
 def set_column(
     text: str, column: str, kind: str, values: str, missing: str = "", other: str = ""
 ) -> str:
-    """Say which values a column may have: categories, or numbers from each edge on, the last edge
-    beginning the open group at the top; and the level of those who have none (`missing`) or
-    another one (`other`), where that is allowed.
+    """Say which values a column may have: categories, those of a file, or numbers from each edge
+    on, the last edge beginning the open group at the top; and the level of those who have none
+    (`missing`) or another one (`other`), where that is allowed.
     What else the plan says of the column stays.
     """
     before = _section_values(text, "schema").get(column, {})
     if not column.strip() or not isinstance(before, dict) or not can_set(before):
         raise _not_here()
-    entry = _values_of(kind, _names(values))
+    entry = _values_of(kind, names_in(values))
     entry |= {"missing": missing} if missing else {}
     entry |= {"other": other} if other else {}
     entry |= {key: before[key] for key in _KEPT_KEYS if key in before}
     wanted = _changed(text, lambda plan: plan.setdefault("schema", {}).__setitem__(column, entry))
-    line = f"{_key(column)} = {_inline(entry)}"
+    line = f"{key_of(column)} = {inline(entry)}"
     lines = text.splitlines()
     start, end = _section(lines, "schema")
     place = _line_of(lines, start, end, column) if before else None
@@ -179,6 +183,8 @@ def set_column(
 def _values_of(kind: str, names: list[str]) -> Values:
     if not names:
         raise PlanError("a column needs its values.", remedy="Name them, by commas.")
+    if kind == "levels_file":
+        return {"levels_file": ", ".join(names)}
     if kind == "levels":
         return {"levels": names}
     numbers = [_value(_number(one)) for one in names]
@@ -231,7 +237,7 @@ def _without_note(text: str, start: str) -> str:
     return "".join(
         line
         for line in text.splitlines(keepends=True)
-        if not (line.startswith(start) and "FILL IN" in line)
+        if not (line.startswith(start) and ("FILL IN" in line or start in DRAFTED_FIGURES))
     )
 
 
@@ -334,7 +340,8 @@ def _place_of(plan: Values, release: str) -> int:
     return names.index(release)
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """Names that a person wrote one after the other, by commas."""
     return [one.strip() for one in text.split(",") if one.strip()]
 
 
@@ -352,12 +359,14 @@ def _value(written: str) -> Any:
     return tomllib.loads(f"x = {written}", parse_float=Decimal)["x"]
 
 
-def _inline(entry: Values) -> str:
-    """An entry of [publish] or [schema] on one line."""
+def inline(entry: Values) -> str:
+    """An entry of a section on one line."""
 
     def said(value: Any) -> str:
         if isinstance(value, bool):
             return "true" if value else "false"
+        if isinstance(value, date):
+            return value.isoformat()
         return _inline_list(value) if isinstance(value, list) else _text(value)
 
     return "{ " + ", ".join(f"{key} = {said(value)}" for key, value in entry.items()) + " }"
@@ -367,5 +376,6 @@ def _inline_list(values: list[Any]) -> str:
     return "[" + ", ".join(_text(one) if isinstance(one, str) else str(one) for one in values) + "]"
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
+    """A name as a key of TOML."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)

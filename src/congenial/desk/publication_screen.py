@@ -29,6 +29,7 @@ def show_release(visit: Visit) -> Response:
         ready=not stands.required or stands.standing == "approved",
         figures=[one.label for one in plan.statements],
         left=left,
+        released=bool(entries),
         releases=[
             {
                 "name": one.name,

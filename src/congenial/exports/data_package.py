@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from congenial.data.advance import Tell, one_by_one, quiet
 from congenial.data.csv_text import neutral, rows_csv
 from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
 from congenial.exports.file_names import plain_name, unique_names
@@ -19,16 +20,17 @@ class DataPackage:
     name = "datapackage"
     words = "a Data Package: CSV files with a description that frictionless and others read"
 
-    def files(self, bundle: ExportedBundle) -> dict[str, bytes]:
+    def files(self, bundle: ExportedBundle, progress: Tell = quiet) -> dict[str, bytes]:
         """The CSV files and their description."""
         found: dict[str, bytes] = {}
         resources = []
         names = unique_names([plain_name(table.name) for table in bundle.tables])
         for name, table in zip(names, bundle.tables, strict=True):
             rows = [tuple(one.name for one in table.columns), *table.rows]
-            found[f"{name}.csv"] = rows_csv(rows).encode()
+            told = one_by_one(rows, f"writing {name}.csv", progress)
+            found[f"{name}.csv"] = rows_csv(told).encode()
             resources.append(_resource(name, table))
-        figures = published_rows(bundle.published)
+        figures = list(published_rows(bundle.published))
         if figures:
             found["published.csv"] = rows_csv([PUBLISHED_COLUMNS, *figures]).encode()
             resources.append(_figures())

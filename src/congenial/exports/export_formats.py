@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from congenial.data.advance import Tell, quiet
 from congenial.errors import BundleError
 from congenial.exports.data_package import DataPackage
 from congenial.exports.exported_tables import ExportedBundle
@@ -23,8 +24,8 @@ class ExportFormat(Protocol):
     def words(self) -> str:
         """What it is, for people."""
 
-    def files(self, bundle: ExportedBundle) -> dict[str, bytes]:
-        """The files to write, by name."""
+    def files(self, bundle: ExportedBundle, progress: Tell = quiet) -> dict[str, bytes]:
+        """The files to write, by name; `progress` is told how far it is."""
 
     def left_open(self, bundle: ExportedBundle) -> list[str]:
         """What a person has to fill in, because no bundle says it."""

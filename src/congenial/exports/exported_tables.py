@@ -15,6 +15,7 @@ from congenial.mechanisms.cell_labels import label_names, words_name
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from congenial.tables.intervals import ends
 
 Meaning = Literal["label", "coarser label", "words", "number"]
@@ -105,7 +106,6 @@ def exported_bundle(
         raise BundleError(
             f"a bundle of kind '{release.kind}' is not cut into parts.", remedy="Leave out part."
         )
-    offered = getattr(release, "exported_tables", None)
     if isinstance(release, Release):
         tables: tuple[ExportedTable, ...] = (single_table(release, level),)
     elif isinstance(release, TablesRelease):
@@ -115,8 +115,8 @@ def exported_bundle(
         )
     elif isinstance(release, PartedRelease):
         tables = parted_tables(release, level, part)
-    elif callable(offered):
-        tables = tuple(offered(level))
+    elif isinstance(release, TableRecordsRelease):
+        tables = tuple(measured_table(one, level) for one in release.measured_tables())
     else:
         raise BundleError(
             f"a bundle of kind '{release.kind}' has no table to hand over.",
@@ -127,13 +127,17 @@ def exported_bundle(
 
 def single_table(release: Release, level: float) -> ExportedTable:
     """One row for each cell: labels, coarser labels, counts, and intervals where there are any."""
-    shape = tuple(axis.size for axis in release.schema.axes(release.table))
-    places = np.indices(shape).reshape(len(shape), -1)
-    columns = _labels(release.schema, release.table, places)
+    columns = _cell_labels(release.schema, release.table)
     columns.append(ExportedColumn("count", release.values.reshape(-1).tolist(), "number", COUNT))
     if release.mechanism.additive:
         columns += _with_error(release, level)
     return ExportedTable(release.name, tuple(columns))
+
+
+def measured_table(release: Release, level: float) -> ExportedTable:
+    """A table that records were made from: values as drawn and intervals, no printed counts."""
+    labels = _cell_labels(release.schema, release.table)
+    return ExportedTable(" by ".join(release.table), (*labels, *_with_error(release, level)))
 
 
 def parted_tables(
@@ -156,13 +160,12 @@ def printed_table(
     schema: Schema, names: tuple[str, ...], columns: Mapping[str, Any], level: float
 ) -> ExportedTable:
     """A printed table: whole counts where there are any, estimates and their intervals."""
-    shape = tuple(axis.size for axis in schema.axes(names))
-    found = _labels(schema, names, np.indices(shape).reshape(len(shape), -1))
+    found = _cell_labels(schema, names)
     if columns["count"] is not None:
         counts = np.reshape(columns["count"], -1).tolist()
         found.append(ExportedColumn("count", counts, "number", WHOLE))
     estimates, deviations = columns["estimate"], columns["sd"]
-    parts = (estimates, deviations, *ends(estimates, deviations, level))
+    parts = (estimates, deviations, *ends(estimates, deviations, level, columns["count"]))
     told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
     for name, values, what in zip(NUMBERS[1:], parts, told, strict=True):
         found.append(ExportedColumn(name, np.reshape(values, -1).tolist(), "number", what))
@@ -175,9 +178,12 @@ def _printed(release: TablesRelease, at: int) -> dict[str, Any]:
     return dict(zip(("count", "estimate", "sd"), found, strict=True))
 
 
-def _labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[ExportedColumn]:
-    """Columns of labels; one that a column of numbers is called like has another name."""
-    found = _all_labels(schema, table, places)
+def _cell_labels(schema: Schema, table: tuple[str, ...]) -> list[ExportedColumn]:
+    """Columns of labels, one row for each cell; one that a column of numbers is called like has
+    another name.
+    """
+    shape = tuple(axis.size for axis in schema.axes(table))
+    found = _all_labels(schema, table, np.indices(shape).reshape(len(shape), -1))
     names = label_names([one.name for one in found], NUMBERS)
     return [replace(one, name=name) for one, name in zip(found, names, strict=True)]
 

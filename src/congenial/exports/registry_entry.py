@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from congenial.data.advance import Tell, quiet
 from congenial.exports.exported_tables import ExportedBundle
 from congenial.exports.file_names import plain_name
 
@@ -28,7 +29,11 @@ class RegistryEntry:
     name = "registry"
     words = "an entry for the registry of differential-privacy deployments (YAML)"
 
-    def files(self, bundle: ExportedBundle) -> dict[str, bytes]:
+    def files(
+        self,
+        bundle: ExportedBundle,
+        progress: Tell = quiet,  # noqa: ARG002
+    ) -> dict[str, bytes]:
         """The entry."""
         text = "\n".join(yaml_lines(_entry(bundle))) + "\n"
         return {f"{plain_name(bundle.name)}.yaml": text.encode()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from congenial.data.advance import Tell, one_by_one, quiet
 from congenial.data.csv_text import rows_csv
 from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
 from congenial.exports.file_names import identifier, plain_name, unique_names
@@ -25,12 +26,14 @@ class Sdmx:
     name = "sdmx"
     words = "SDMX-CSV 1.0 with its structure message (SDMX-ML 2.1)"
 
-    def files(self, bundle: ExportedBundle) -> dict[str, bytes]:
+    def files(self, bundle: ExportedBundle, progress: Tell = quiet) -> dict[str, bytes]:
         """The data of each table, and structure.xml."""
         names = unique_names([plain_name(table.name) for table in bundle.tables])
         flows = [Flow(table) for table in bundle.tables]
         found = {
-            f"{name}.csv": rows_csv(flow.rows(), "\r\n").encode()
+            f"{name}.csv": rows_csv(
+                one_by_one(list(flow.rows()), f"writing {name}.csv", progress), "\r\n"
+            ).encode()
             for name, flow in zip(names, flows, strict=True)
         }
         found["structure.xml"] = "\n".join(_message(bundle, flows)).encode()

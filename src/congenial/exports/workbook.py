@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from congenial.data.advance import Tell, one_by_one, quiet
 from congenial.exports.exported_tables import ExportedBundle
 from congenial.exports.file_names import plain_name, unique_names
 from congenial.publication.bundle_texts import PUBLISHED_COLUMNS, published_rows
@@ -33,9 +34,9 @@ class Workbook:
     name = "xlsx"
     words = "a workbook for spreadsheets: tables, exact figures, the promise, a dictionary"
 
-    def files(self, bundle: ExportedBundle) -> dict[str, bytes]:
+    def files(self, bundle: ExportedBundle, progress: Tell = quiet) -> dict[str, bytes]:
         """The workbook."""
-        return {f"{plain_name(bundle.name)}.xlsx": workbook(sheets_of(bundle))}
+        return {f"{plain_name(bundle.name)}.xlsx": workbook(sheets_of(bundle), progress)}
 
     def left_open(self, bundle: ExportedBundle) -> list[str]:  # noqa: ARG002
         """Nothing."""
@@ -51,7 +52,7 @@ def sheets_of(bundle: ExportedBundle) -> dict[str, Rows]:
         for column in table.columns:
             levels = column.levels or ("",)
             dictionary += [(table.name, column.name, column.description, x) for x in levels]
-    figures = published_rows(bundle.published)
+    figures = list(published_rows(bundle.published))
     if figures:
         found.append(("published", [PUBLISHED_COLUMNS, *figures]))
     found.append(("dictionary", dictionary))
@@ -74,7 +75,7 @@ def _sheet_name(name: str) -> str:
     return name.translate(_UNNAMED)[:28].strip() or "table"
 
 
-def workbook(sheets: dict[str, Rows]) -> bytes:
+def workbook(sheets: dict[str, Rows], progress: Tell = quiet) -> bytes:
     """The bytes of a workbook with these sheets, the same for the same sheets."""
     parts = {
         "[Content_Types].xml": _content_types(len(sheets)),
@@ -84,8 +85,8 @@ def workbook(sheets: dict[str, Rows]) -> bytes:
             [("worksheet", f"worksheets/sheet{i}.xml") for i in range(1, len(sheets) + 1)]
         ),
     }
-    for i, rows in enumerate(sheets.values(), start=1):
-        parts[f"xl/worksheets/sheet{i}.xml"] = _sheet(rows)
+    for i, (name, rows) in enumerate(sheets.items(), start=1):
+        parts[f"xl/worksheets/sheet{i}.xml"] = _sheet(name, rows, progress)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
@@ -124,12 +125,12 @@ def _index(sheets: Iterable[str]) -> str:
     return f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>'
 
 
-def _sheet(rows: Rows) -> str:
+def _sheet(name: str, rows: Rows, progress: Tell) -> str:
     if len(rows) > MOST_ROWS:
         rows = [*rows[: MOST_ROWS - 1], (f"{len(rows) - MOST_ROWS + 1} more rows: see the CSV",)]
     listed = "".join(
         f'<row r="{i}">{"".join(_cell(value, i, at) for at, value in enumerate(row))}</row>'
-        for i, row in enumerate(rows, start=1)
+        for i, row in enumerate(one_by_one(rows, f"writing sheet '{name}'", progress), start=1)
     )
     return f'<worksheet xmlns="{_MAIN}"><sheetData>{listed}</sheetData></worksheet>'
 

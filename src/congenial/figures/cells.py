@@ -6,7 +6,7 @@ of its rows with a weight; cells with equal columns are one class.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -22,6 +22,7 @@ from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement
 
 LARGEST_DOMAIN = 50_000_000  # cells of the attributes that the statements mention
+TOGETHER = 2**20  # cells that are looked at together
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,10 @@ class Cells:
 
     def sums(self, statement: Statement, counts: Ints) -> Ints:
         """The statement's figures for counts over the cells, shaped by its axes."""
-        row, weight = self.column(statement)
         figures = np.zeros(self.schema.size(statement.by), dtype=np.int64)
-        np.add.at(figures, row, weight * counts)
+        for cells in stretches(self.size):
+            row, weight = self.column(statement, cells)
+            np.add.at(figures, row, weight * counts[cells])
         return figures.reshape([axis.size for axis in self.schema.axes(statement.by)])
 
 
@@ -182,9 +184,16 @@ class _LevelsAlike:
 def first_places(numbers: Ints) -> Ints:
     """Where each of the numbers 0, 1, ... comes first; those left out (negative) are nowhere."""
     found = np.full(int(numbers.max(initial=-1)) + 1, -1, dtype=np.int64)
-    places = np.flatnonzero(numbers >= 0)[::-1]
-    found[numbers[places]] = places
+    for places in reversed(list(stretches(len(numbers)))):
+        there = places[numbers[places] >= 0][::-1]
+        found[numbers[there]] = there
     return found
+
+
+def stretches(size: int) -> Iterator[Ints]:
+    """0, 1, ..., size - 1, some at a time: what is worked out of them takes little memory."""
+    for start in range(0, size, TOGETHER):
+        yield np.arange(start, min(start + TOGETHER, size))
 
 
 def _numbered(*keys: Ints) -> Ints:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from congenial.figures import lattice
+from congenial.figures.cells import first_places
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 
@@ -50,8 +51,8 @@ def _feasible(figures: Invariants, statements: Sequence[Statement]) -> bool:
     cells = figures.cells
     counted = [s for s in statements if s.relation != "zero"]
     free = ~cells.touched([s for s in statements if s.relation == "zero"])
-    classes = cells.classes(counted)[free]
-    kept = np.flatnonzero(free)[np.unique(classes, return_index=True)[1]]
+    kept = first_places(np.where(free, cells.classes(counted), -1))
+    kept = kept[kept >= 0]
     limits = [limits_of(figures, statement) for statement in counted]
     low, high = [np.zeros(0)], [np.zeros(0)]
     low += [least for least, _ in limits]

@@ -2,7 +2,9 @@
 
 The matrix is never built cell by cell. Statements only see the attributes they mention; cells whose
 columns are equal are merged into *atoms*, and structure, rank and redundancy are decided on atoms.
-No value of a figure is looked at here: `Invariants` adds them.
+No value of a figure is looked at here: `Invariants` adds them. So what is worked out is the same
+for figures that are planned, computed, read back from a ledger or joined to it, and is kept once
+for all of them while one is in use: for a nation it is most of the memory and of the time.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, Self, TypeVar, overload
+from weakref import WeakValueDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +27,36 @@ from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement
 
 Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
+T = TypeVar("T")
+
+
+class shared_property(cached_property[T]):
+    """A cached property that the same statements over one schema share."""
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Self | T:
+        """The value, worked out by the first of them that was asked for anything."""
+        if instance is None:
+            return self
+        first = vars(instance).get(_FIRST)
+        if first is None:
+            first = _IN_USE.setdefault((id(instance.schema), instance.statements), instance)
+            if first is not instance:
+                vars(instance)[_FIRST] = first  # which lives as long as this one does
+        found: T = super().__get__(first, owner)
+        return found
+
+
+_FIRST = "_first"
+# A structure holds its schema: no other schema has its number while the structure is in use.
+_IN_USE: WeakValueDictionary[tuple[int, tuple[Statement, ...]], FigureStructure] = (
+    WeakValueDictionary()
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +66,7 @@ class FigureStructure:
     schema: Schema
     statements: tuple[Statement, ...] = ()
 
-    @cached_property
+    @shared_property
     def cells(self) -> Cells:
         """The cells the statements can see."""
         return Cells(self.schema, self.statements)
@@ -58,7 +91,7 @@ class FigureStructure:
         """The statements that say which cells are impossible."""
         return tuple(s for s in self.statements if s.relation == "zero")
 
-    @cached_property
+    @shared_property
     def atoms(self) -> Ints:
         """Atom of each cell: cells with equal columns share one; -1 for impossible cells.
 
@@ -73,7 +106,7 @@ class FigureStructure:
         renumber = np.cumsum(there)
         return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
 
-    @cached_property
+    @shared_property
     def matrix(self) -> sp.csr_matrix:
         """Equality statements (rows, one per cell of `by`) on atoms 1, 2, ... (columns)."""
         return self._matrix_of(self.equalities)
@@ -81,7 +114,7 @@ class FigureStructure:
     def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
         return self.cells.matrix(statements, first_places(self.atoms - 1))
 
-    @cached_property
+    @shared_property
     def rank(self) -> int:
         """Number of independent published figures."""
         return lattice.rank(self.matrix)
@@ -94,7 +127,7 @@ class FigureStructure:
             for one in self.statements
         )
 
-    @cached_property
+    @shared_property
     def structure(self) -> Structure:
         """What kind of set the figures are; each kind has its own exact mathematics.
 
@@ -111,7 +144,7 @@ class FigureStructure:
         two = all(len(kind.levels) == 2 for kind in self.blocks.kinds)
         return "two-way" if two else "one-way"
 
-    @cached_property
+    @shared_property
     def blocks(self) -> Blocks:
         """Groups of atoms whose totals are tied, when people are only moved and never added.
 
@@ -128,7 +161,7 @@ class FigureStructure:
             replace(kind, atoms=kind.atoms + 1 - loose) for kind in find_blocks(matrix).kinds
         )
 
-    @cached_property
+    @shared_property
     def redundant(self) -> tuple[str, ...]:
         """Labels of statements that follow from those before them."""
         sizes = [self.schema.size(statement.by) for statement in self.equalities]

@@ -21,6 +21,7 @@ from congenial.figures.integers import echelon, rational_kernel, rational_soluti
 LARGEST_INVERSE = 2_000_000  # entries of a matrix that solves the figures of one kind of part
 _MOST_SUMS = 500  # that are fitted one after the other
 _ROUNDS = 8
+_ONE_BY_ONE = 20  # parts of a kind whose sums are fitted in a last step each
 _FITTED = 1e-9  # of the largest sum: nearer than a linear programme is solved
 
 
@@ -275,39 +276,85 @@ def kernel_rows(matrix: sp.csr_matrix) -> sp.csr_matrix:
 def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
     """Whether some real x >= 0 has low <= matrix @ x <= high, by linear programming.
 
-    Plain sums that cross a little are fitted at once; the solver takes long to load.
+    Connected parts whose exact sums are fitted at once are left out: of a million areas a solver
+    would see few, and it takes long to load.
     """
-    if 0 in matrix.shape:
-        return bool(np.all(low <= 0) and np.all(high >= 0))
-    if np.array_equal(low, high) and fitted(matrix, high):
+    empty = np.diff(matrix.indptr) == 0
+    if np.any(low[empty] > 0) or np.any(high[empty] < 0):
+        return False
+    rows, columns = _unfitted(matrix, low, high)
+    if not len(rows):
         return True
     from scipy.optimize import LinearConstraint, milp
 
-    found = milp(
-        np.zeros(matrix.shape[1]), constraints=LinearConstraint(matrix.astype(float), low, high)
-    )
+    left = matrix[rows][:, columns].astype(float)
+    found = milp(np.zeros(len(columns)), constraints=LinearConstraint(left, low[rows], high[rows]))
     return bool(found.status != 2)  # 2: proved infeasible
 
 
-def fitted(matrix: sp.csr_matrix, sums: Any) -> bool:
-    """Whether a few rounds of proportional fitting, and a last step, find x >= 0 with these sums.
+def _unfitted(matrix: sp.csr_matrix, low: Any, high: Any) -> tuple[Ints, Ints]:
+    """Rows and columns of the connected parts that fitting does not settle."""
+    rows, columns = ([np.zeros(0, dtype=np.int64)] for _ in range(2))
+    for one in kinds(matrix):
+        settled = np.all(low[one.rows] == high[one.rows], axis=1)
+        settled[settled] = fitted_lines(one.matrix, high[one.rows[settled]])
+        rows.append(one.rows[~settled].reshape(-1))
+        columns.append(one.columns[~settled].reshape(-1))
+    return np.sort(np.concatenate(rows)), np.sort(np.concatenate(columns))
 
-    False says nothing: there may be too many sums, weights, or slow progress.
 
-    >>> crossing = sp.csr_matrix([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])
-    >>> fitted(crossing, np.array([5, 7, 6])), fitted(crossing, np.array([5, 7, 13]))
-    (True, False)
+def fitted_lines(matrix: sp.csr_matrix, sums: Any) -> Any:
+    """For each line of sums whether a few rounds of proportional fitting find x >= 0 with them.
+
+    Sets in one another are fitted with what is left of the larger: plain sums that cross, such as
+    people, women and voters of an area, then fit in one round. False says nothing: there may be too
+    many sums, weights, or slow progress.
+
+    >>> crossing = sp.csr_matrix([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0]])
+    >>> fitted_lines(crossing, np.array([[9, 5, 6], [9, 5, 0], [9, 5, 10]])).tolist()
+    [True, True, False]
     """
-    if matrix.shape[0] > _MOST_SUMS or np.any(matrix.data != 1) or np.any(sums < 0):
-        return False
-    x = np.ones(matrix.shape[1])
-    rows = np.split(matrix.indices, matrix.indptr[1:-1])
+    found = np.full(len(sums), not matrix.shape[0])
+    if not 0 < matrix.shape[0] <= _MOST_SUMS or np.any(matrix.data != 1):
+        return found
+    sets, totals = _with_rests(matrix, sums)
+    left = np.flatnonzero(np.all(totals >= 0, axis=1))
+    x = np.ones((len(left), matrix.shape[1]))
     for _ in range(_ROUNDS):
-        for row, total in zip(rows, sums, strict=True):
-            now = x[row].sum()
-            if now > 0:
-                x[row] *= total / now
-    spread = matrix.multiply(x).toarray()  # what is left is shared out in proportion to x
-    x += np.linalg.lstsq(spread @ matrix.T.toarray(), sums - matrix @ x, rcond=None)[0] @ spread
-    left = np.abs(matrix @ x - sums).max()
-    return bool(x.min() >= 0 and left <= _FITTED * (1 + sums.max()))
+        for place, total in zip(sets, totals[left].T, strict=True):
+            now = x[:, place].sum(axis=1)
+            x[:, place] *= np.divide(total, now, out=np.zeros(len(x)), where=now > 0)[:, np.newaxis]
+        off = np.abs(x @ matrix.T - sums[left]).max(axis=1, initial=0)
+        done = off <= _FITTED * (1 + sums[left].max(axis=1, initial=0))
+        found[left[done]] = True
+        left, x = left[~done], x[~done]
+    few = left[:_ONE_BY_ONE]
+    found[few] = [_fitted_last(matrix, *pair) for pair in zip(x, sums[few], strict=False)]
+    return found
+
+
+def _with_rests(matrix: sp.csr_matrix, sums: Any) -> tuple[list[Ints], Any]:
+    """The columns of each row, and of what each leaves of the smallest row that holds it; with
+    their sums, one line for each line of sums.
+    """
+    sets = np.split(matrix.indices, matrix.indptr[1:-1])
+    overlap = (matrix @ matrix.T).toarray()
+    size = np.diff(matrix.indptr)
+    larger = (overlap == size[:, np.newaxis]) & (size > size[:, np.newaxis])
+    inside = np.flatnonzero(larger.any(axis=1))
+    holder = np.argmin(np.where(larger, size, size.max(initial=0) + 1), axis=1)[inside]
+    rests = [np.setdiff1d(sets[b], sets[a]) for a, b in zip(inside, holder, strict=True)]
+    order = [*range(len(sets))]
+    for number, row in enumerate(inside):  # a set and its rest come one after the other
+        order.insert(order.index(int(row)) + 1, len(sets) + number)
+    totals = np.concatenate([sums, sums[:, holder] - sums[:, inside]], axis=1)
+    everything = [*sets, *rests]
+    return [everything[i] for i in order], totals[:, order]
+
+
+def _fitted_last(matrix: sp.csr_matrix, x: Any, sums: Any) -> bool:
+    """Whether sharing out what is left in proportion to x gives these sums, and nothing below 0."""
+    spread = matrix.multiply(x).toarray()
+    x = x + np.linalg.lstsq(spread @ matrix.T.toarray(), sums - matrix @ x, rcond=None)[0] @ spread
+    off = np.abs(matrix @ x - sums).max()
+    return bool(x.min() >= 0 and off <= _FITTED * (1 + sums.max()))

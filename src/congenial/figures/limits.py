@@ -139,7 +139,7 @@ def limits(invariants: Invariants, names: tuple[str, ...]) -> Limits:
             ends = (_up(first, w), _down(last, w)) if w > 0 else (_up(last, w), _down(first, w))
             low[at] = np.maximum(low[at], ends[0])
             high[at] = np.minimum(high[at], ends[1])
-    cap = _at_most(known)
+    cap = most_by_cell(known)
     high = np.where(high >= cap, FAR, high)
     box = (low, np.minimum(high, cap))
     kept = [one for one in sums if not _vacuous(one[0], one[1], one[2:], box, known)]
@@ -220,20 +220,27 @@ def _down(bound: int, weight: int) -> int:
     return FAR if abs(bound) >= FAR else bound // weight
 
 
-def _at_most(known: Support) -> Ints:
+def most_by_cell(known: Support) -> Ints:
     """The most people each cell can hold, from the exact figures alone."""
     labels = known.labels.reshape(-1)
     most = np.where(labels == FROZEN, 0, FAR)
     if known.totals is None:
         return most
+    of_group = np.append(most_by_group(known), FAR)
+    return np.where(labels >= 0, of_group[np.maximum(labels, -1)], most)
+
+
+def most_by_group(known: Support) -> Ints:
+    """The most people each group of cells can hold, from the exact figures alone."""
+    assert known.totals is not None
     of_group = np.where(known.tied, FAR, known.totals)
-    for tie in known.ties:
-        assert tie.values is not None
-        for row, value in zip(tie.equations, tie.values, strict=True):
+    for kind in known.ties.kinds:
+        assert kind.values is not None
+        for value, row in zip(kind.values.T, kind.pattern.equations, strict=True):
             if np.all(row >= 0):
-                inside = tie.groups[row > 0]
-                of_group[inside] = np.minimum(of_group[inside], value // row[row > 0])
-    return np.where(labels >= 0, np.append(of_group, FAR)[np.maximum(labels, -1)], most)
+                inside, most = kind.groups[:, row > 0], value[:, np.newaxis] // row[row > 0]
+                of_group[inside] = np.minimum(of_group[inside], most)
+    return of_group
 
 
 def _vacuous(
@@ -270,7 +277,7 @@ def conforming_tables(invariants: Invariants, names: tuple[str, ...]) -> Ints | 
     if invariants.values is None or bounds.low.size > MOST_CELLS:
         return None
     known = support(invariants, names)
-    most = np.minimum(_at_most(known), bounds.high)
+    most = np.minimum(most_by_cell(known), bounds.high)
     if known.totals is None or np.any(most > LARGEST_LIST):  # too many, or as good as
         return None
     labels = known.labels.reshape(-1)

@@ -30,6 +30,7 @@ from congenial.figures.support import support
 from congenial.inference.odds_ratio import Alternative, OddsRatioTest
 from congenial.inference.odds_ratio_question import DIGITS, OddsRatioQuestion, shown
 from congenial.mechanisms.calibrate import rebuild
+from congenial.mechanisms.cell_errors import CellErrors
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import LEVEL, Interval, Released
@@ -225,6 +226,18 @@ class OddsRatioRelease(Released):
         law, promise = self.description, self.guarantee
         return Release(self.name, law, promise, values, self.randomness, self.publishable)
 
+    @cached_property
+    def count_errors(self) -> CellErrors:
+        """How far each cell of the noisy table may be off, as in the files."""
+        return self.counts.errors
+
+    def as_before(self) -> OddsRatioRelease:
+        """The same with the interval of its count cut at 0 alone, as files had it before."""
+        former = replace(self)
+        uncut = CellErrors.uncut(self.counts.mechanism, self.counts.drawn)
+        vars(former)["count_errors"] = uncut  # as the cached property would keep it
+        return former
+
     def interval(self, what: str, /, level: float = LEVEL) -> Interval:
         """Confidence interval for the true number of people who meet a condition."""
         return self.counts.interval(what, level)
@@ -242,7 +255,7 @@ class OddsRatioRelease(Released):
     def found(self) -> dict[str, Any]:
         """What follows from the draw, as printed."""
         low, high = self.odds_interval()
-        power, errors = power_of(self.test, self.question), self.counts.errors
+        power, errors = power_of(self.test, self.question), self.count_errors
         return {
             "count_sd": rounded(float(errors.sd[0])),
             "count_interval": [int(errors.low[0]), int(errors.high[0])],

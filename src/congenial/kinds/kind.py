@@ -123,6 +123,10 @@ class Files(Protocol):
     def index(self) -> Mapping[str, Any]:
         """What release.json says."""
 
+    @property
+    def progress(self) -> Tell:
+        """Told how far the checks are."""
+
     def __getitem__(self, name: str) -> bytes: ...
 
     def same(self, name: str, now: bytes) -> bool:
@@ -404,6 +408,14 @@ def unit_words(plan: Setting, noun: str = "person") -> str:
     if plan.unit.max_rows is not None:
         return f"a {noun} has at most {plan.unit.max_rows} rows (checked in '{plan.unit.column}')"
     return f"each person is one row (checked in '{plan.unit.column}')"
+
+
+def looked_into(looks: Mapping[str, Callable[[], Any]], files: Files) -> list[Check]:
+    """A check for each look at a bundle, in order, telling how far they are."""
+    from congenial.data.advance import one_by_one
+
+    listed = one_by_one(list(looks.items()), "working out again what it says", files.progress)
+    return [Check(what, bool(look())) for what, look in listed]
 
 
 def units_for(figures: Invariants, data: Microdata) -> Table | None:

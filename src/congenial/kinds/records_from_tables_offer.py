@@ -11,7 +11,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, SchemaError, StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
-from congenial.kinds.kind import Offer, Setting, Tell, planned
+from congenial.kinds.kind import Offer, Setting, Tell, planned, refuse_other_units
 from congenial.kinds.records_from_tables import TableRecordsSection
 from congenial.ledger.ledger import Ledger
 from congenial.pairs.adjacency import Adjacency
@@ -21,6 +21,8 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.report.records_from_tables_report import render
 from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.column_rules import ColumnRules
+from congenial.synthesis.from_tables.figure_targets import KeptFigures
+from congenial.synthesis.from_tables.rows_of_records import rows_apart
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.tables.promise import law_and_promise
 
@@ -40,7 +42,7 @@ class RecordsCheck:
         if self.section.delta is None:
             return False
         made, budget = self.mechanism, self.mechanism.budget
-        amount = Fraction(self.section.epsilon or 0) / made.adjacency.records
+        amount = Fraction(self.section.epsilon or 0) / rows_apart(made.adjacency, made.names)
         pure = replace(budget, law="geometric", amount=amount)
         both = [*zip(pure.column_scales, budget.column_scales, strict=True)]
         if budget.rounds:
@@ -71,6 +73,9 @@ def build(plan: Setting, section: TableRecordsSection, figures: Invariants) -> T
         plan.schema.attribute(name)  # raises when it is unknown
     refuse_unpublished(figures, tuple(section.public))
     try:
+        KeptFigures(
+            figures.of_rows, tuple(names)
+        )  # refuses what is too large before look-alikes are
         made = TableRecords.calibrate(
             pairs_of(plan, section, figures),
             names,
@@ -113,6 +118,7 @@ def offer(
     progress("reading the data")
     guarantee = planned(made.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        refuse_other_units(figures, data)
         truths, n = made.fetch(data)
     progress("rehearsing the fit")
     made.rehearse(n)

@@ -16,6 +16,7 @@ SHOWN_PAIRS = 5  # of the pairs, those with the largest error
 def examine(one: RecordsCheck) -> Document:
     """The check of one section as plain data; from public parameters alone."""
     from congenial.privacy.semantics import belief_words
+    from congenial.synthesis.from_tables.pair_axes import LARGEST_CLIQUE
     from congenial.synthesis.from_tables.predicted_error import (
         known_people,
         needed_people,
@@ -31,11 +32,22 @@ def examine(one: RecordsCheck) -> Document:
         "rounds": budget.rounds,
         "pairs": budget.pairs,
         "chosen": budget.chooses,
+        "coarsened": [
+            {"pair": list(pair), "by": list(axes)}
+            for pair, axes in made.pair_axes.coarsened.items()
+        ],
+        "most_cells": LARGEST_CLIQUE,
+        "too_large": [
+            {"pair": list(pair), "cells": made.schema.size(pair)}
+            for pair in made.pair_axes.too_large
+        ],
         "copies": made.copies,
         "records": made.records,
         "tables": [table.to_dict() for table in errors],
+        "noun": "rows" if made.several_rows else "people",
         "people": known_people(made),
         "needed_people": needed_people(errors),
+        "needed_alone": {t.axes[0]: t.needed for t in errors if len(t.axes) == 1},
         "pure_is_better": one.pure_is_better,
         "kept": [statement.label for statement in made.kept.statements],
         "not_kept": made.not_kept,
@@ -66,6 +78,9 @@ def show(one: Document, screen: Screen) -> None:
         told["Not in the records"] = "; ".join(one["not_kept"]) + " (they cost, and keep nothing)"
     if one["quantiles"]:
         told["Bins drawn first"] = _quantiles(one)
+    if one["coarsened"]:
+        each = [f"{' x '.join(o['pair'])} by {' x '.join(o['by'])}" for o in one["coarsened"]]
+        told["Coarsened"] = "; ".join(each) + " (a fit holds no more)"
     if one["made_up"]:
         told["Made up"] = ", ".join(one["made_up"]) + " (they say nothing about anybody)"
     if one["public"]:
@@ -140,24 +155,34 @@ def _misplaced(misplaced: float, people: int | None) -> str:
 
 def _advice(one: Document) -> list[str]:
     """Where records would be of little use, and what would be better."""
-    found, needed, people = [], one["needed_people"], one["people"]
+    found, noun = [], one["noun"]
+    needed, people = one["needed_people"], one["people"]
     if needed is not None and people is not None and people < needed:
         found.append(
-            f"Warning: with {people:,} people the noise of a typical pair misplaces more than a "
-            f"tenth of them (about {needed:,} people would be enough), so relations between "
+            f"Warning: with {people:,} {noun} the noise of a typical pair misplaces more than a "
+            f"tenth of them (about {needed:,} {noun} would be enough), so relations between "
             "columns will be lost in the records. Synthesise fewer columns, use fewer levels or "
             "rounds, or a larger promise."
         )
     elif needed is not None:
         found.append(
-            "Pairs of columns say something where there are many people: with fewer than about "
+            f"Pairs of columns say something where there are many {noun}: with fewer than about "
             f"{needed:,} the noise of a typical pair misplaces more than a tenth of all of them, "
             "and relations between columns will be weak in the records."
         )
+    found += _weak_columns(one)
     if one["ends_only"]:
         found.append(
             f"Open levels of {', '.join(one['ends_only'])} are written as their ends: numbers "
             "beyond them are lost. State their mean (`tails`), or give edges that hold them."
+        )
+    if one["too_large"]:
+        widest = max(one["too_large"], key=lambda each: each["cells"])
+        pairs = "; ".join(" x ".join(each["pair"]) for each in one["too_large"])
+        found.append(
+            f"Not measured, because a fit holds tables of at most {one['most_cells']:,} cells: "
+            f"{pairs} ({widest['cells']:,} cells). How these columns relate is lost in the "
+            "records. Give one of each two a coarser name (`within` in the schema) or fewer levels."
         )
     if constant := [each["name"] for each in one["columns"] if each["levels"] == 1]:
         found.append(
@@ -172,10 +197,27 @@ def _advice(one: Document) -> list[str]:
     return found
 
 
+def _weak_columns(one: Document) -> list[str]:
+    """Columns with so many levels that even alone they take more people than there may be."""
+    people, alone = one["people"], one["needed_alone"]
+    enough = (one["needed_people"] or 0) if people is None else people
+    weak = [f"{name} (about {needed:,})" for name, needed in alone.items() if needed > enough]
+    if not weak:
+        return []
+    noun = one["noun"]
+    known = "Some columns" if people is None else f"Warning: with {people:,} {noun} some columns"
+    return [
+        f"{known} are mostly noise even alone, unless there are more {noun} than this: "
+        f"{', '.join(weak)}. Give them fewer levels (edges), or quantiles, or a larger promise."
+    ]
+
+
 def _written(one: Document) -> str:
-    number = (
-        "as many records as people" if one["records"] is None else f"{one['records']:,} records"
-    )
+    number = f"as many records as {one['noun']}"
+    if one["records"] is not None:
+        number = f"{one['records']:,} records"
+    if one["noun"] == "rows":
+        number += ", which do not say which of them belong to one unit"
     return number if one["copies"] == 1 else f"{one['copies']} copies of {number}"
 
 
@@ -183,7 +225,9 @@ def _measured(one: Document) -> str:
     if not one["rounds"]:
         return "one-way tables only: columns are independent in the records"
     if not one["chosen"]:
-        return f"all one-way tables and all {one['pairs']} pairs of columns that can be fitted"
+        pairs = "the" if one["pairs"] == 1 else f"all {one['pairs']}"
+        noun = "pair" if one["pairs"] == 1 else "pairs"
+        return f"all one-way tables and {pairs} {noun} of columns that can be fitted"
     return (
         f"all one-way tables and {one['rounds']} of {one['pairs']} pairs of columns, chosen one "
         "after another under the same promise"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import Advance
 from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files
 from congenial.kinds.part_pool import run_each, workers_for
 from congenial.kinds.parted_run import SMALL, upper_columns
-from congenial.kinds.several_tables_verification import design_checks
+from congenial.kinds.several_tables_verification import FITTED, design_checks
 from congenial.mechanisms.parted_checks import (
     RESIDUAL,
     PartHolds,
@@ -31,7 +33,6 @@ from congenial.tables.upper_estimator import UpperEstimates
 
 WRITTEN = "every part's files read back as written"
 DRAWN = "tables as drawn keep the figures they were drawn given"
-FITTED = "estimates are the least squares fit to the tables as drawn"
 COUNTS = "printed counts are the whole counts fitted to the estimates"
 
 
@@ -50,11 +51,13 @@ def verify(files: Files, release: PartedRelease) -> list[Check]:
     """What tables by parts must satisfy; every part is read twice, and never two at once here."""
     made = _made(release)
     workers = _workers(made)
-    found = run_each(says, ((one,) for one in _parts(made, release)), workers)
+    told = partial(_told, files, len(made.parts.labels))
+    reading, again = told("reading the parts"), told("working out the parts again")
+    found = run_each(says, ((one,) for one in _parts(made, release)), workers, reading)
     below = [one.below for one in sorted(found, key=lambda one: one.number)]
     above, upper = _above(made, release, below)
     tasks = ((one, above.above(one.number)) for one in _parts(made, release))
-    parts: list[PartHolds] = run_each(holds, tasks, workers)
+    parts: list[PartHolds] = run_each(holds, tasks, workers, again)
     keeps = all(one.keeps for one in found) and _upper_keeps(made, release)
     return [
         *_public(files, release, made),
@@ -91,6 +94,11 @@ def verify_part(files: Files, release: PartedRelease, part: str) -> list[Check]:
         Check(FITTED, found.estimates, given),
         Check(COUNTS, found.counts, given),
     ]
+
+
+def _told(files: Files, total: int, step: str) -> Callable[[int], None]:
+    """Tell which share of the parts is done."""
+    return lambda done: files.progress(Advance(step, done / total))
 
 
 def _made(release: PartedRelease) -> PartedTables:

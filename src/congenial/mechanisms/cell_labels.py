@@ -52,6 +52,17 @@ def with_words(table: Any, schema: Schema, names: Sequence[str]) -> Any:
     return table
 
 
+def beside_label(schema: Schema, name: str, level: str) -> str:
+    """A level of an axis for people: beside its code its label, where it has one.
+
+    >>> schema = Schema.from_dict({"sex": {"levels": ["1", "2"], "labels": {"1": "women"}}})
+    >>> beside_label(schema, "sex", "1"), beside_label(schema, "sex", "2")
+    ('1 (women)', '2')
+    """
+    label = schema.attribute(schema.axis(name).base).labels.get(level, level)
+    return level if label == level else f"{level} ({label})"
+
+
 def words_name(schema: Schema, name: str) -> str:
     """What a column of an axis's labels is called: like the attribute's own label, if it has one.
 

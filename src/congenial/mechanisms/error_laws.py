@@ -217,10 +217,11 @@ class TiedErrors:
             n = min(n, max(FEWEST, TIES // max(often.values())))
         total, used = np.zeros(n, dtype=np.int64), Counter[int]()
         # a sum's own numbers: its law is the same whichever sums were asked for before
-        rng = np.random.default_rng([_SEED, crc32(np.concatenate(parts).astype("<i8").tobytes())])
+        own = crc32(np.concatenate(parts).astype("<i8").tobytes())
+        source = SeededRandomness((_SEED << 32) + own)
         for part in parts:
             make = part[0]
-            total += self._draws(part, n, used[make], rng)
+            total += self._draws(part, n, used[make], source)
             used[make] += 1
         return SimulatedLaw(total, all(map(self._fixed, set(parts))))
 
@@ -311,16 +312,18 @@ class TiedErrors:
             np.array(taken) > 0
         )
 
-    def _draws(self, part: Part, n: int, place: int, rng: np.random.Generator) -> Any:
+    def _draws(self, part: Part, n: int, place: int, source: Randomness) -> Any:
         """n draws of one part of a sum, the `place`-th of its make."""
         make, *taken = part
         if make < 0:
             law = self._alone(taken[0], taken[1])
-            chances = law.probs / law.probs.sum()
-            return law.lo + rng.choice(len(law.probs), n, p=chances)
+            up_to = np.cumsum(law.probs)
+            uniform = (source.words(n) >> np.uint64(11)) * 2.0**-53 * up_to[-1]
+            return law.lo + np.searchsorted(up_to, uniform, side="right")
         labels = self._makes[make][0].labels
         first = np.concatenate([np.flatnonzero(labels == g)[:m] for g, m in enumerate(taken)])
         if self._chain:  # too slow for more: the same draws in another order, with either sign
-            drawn = self._pools[make].first(n)[rng.permutation(n)]
-            return drawn[:, first].sum(axis=1) * rng.choice([-1, 1], n)
+            drawn = self._pools[make].first(n)[np.argsort(source.words(n), kind="stable")]
+            signs = np.where(source.words(n) >> np.uint64(63), -1, 1)
+            return drawn[:, first].sum(axis=1) * signs
         return self._pools[make].first(n * (place + 1))[n * place :, first].sum(axis=1)

@@ -183,7 +183,7 @@ def numbers(estimates: Any, deviations: Any, counts: Any, drawn: Any) -> dict[st
     """The columns of a table; estimates are whole where figures tell a cell."""
     deviations = np.where(deviations < NOISELESS, 0.0, deviations)
     estimates = np.where(deviations == 0, np.rint(estimates), estimates)
-    low, high = ends(estimates, deviations, LEVEL)
+    low, high = ends(estimates, deviations, LEVEL, counts)
     found = {"count": counts, "estimate": estimates, "sd": deviations}
     found |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}
     return found if drawn is None else found | {"count_as_drawn": drawn}

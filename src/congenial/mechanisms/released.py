@@ -171,10 +171,10 @@ class Released(ABC):
         """The refusal, with what can be asked instead."""
         return UnansweredError(
             f"release '{self.name}' ({self.kind}) has no law of error for {what!r}.",
-            remedy=self._instead(),
+            remedy=self.instead(),
         )
 
-    def _instead(self) -> str:
+    def instead(self) -> str:
         """What can be asked of a release without intervals."""
         return "Use to_arrow() for what was released; the law is release.description."
 

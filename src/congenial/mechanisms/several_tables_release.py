@@ -128,11 +128,15 @@ class TablesRelease(Released):
         Sums of printed counts over cells that were not fitted together keep a bias; estimates do
         not. The total is printed if a table of the release or a figure shows it.
         """
+        printed = self._printed_cell(condition)
+        return self._estimated(condition)[0] if printed is None else printed
+
+    def _printed_cell(self, condition: str) -> int | None:
+        """The printed count of a cell; None for other sums, and where none is printed."""
         names, cells = self._shown(condition)
         counts = self.counts[self.tables.index(names)]
-        if counts is not None and np.count_nonzero(cells) == 1:
-            return int(counts[cells][0])
-        return self._estimated(condition)[0]
+        single = counts is not None and np.count_nonzero(cells) == 1
+        return int(counts[cells][0]) if counts is not None and single else None
 
     def margin(self, *names: str) -> Any:
         """A table: printed counts if it is one of the release, otherwise its estimates."""
@@ -188,11 +192,12 @@ class TablesRelease(Released):
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate.
 
-        Its basis says what it is: errors of several combined draws are taken to be normal.
+        Its basis says what it is: errors of several combined draws are taken to be normal. That of
+        a cell reaches at least to its printed count.
         """
         check_level(level)
         value, deviation = self._estimated(condition)
-        low, high = ends(value, deviation, level)
+        low, high = ends(value, deviation, level, self._printed_cell(condition))
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low), float(high), level, deviation == 0, basis)
 
@@ -204,7 +209,12 @@ class TablesRelease(Released):
         axes = axis_names([names])
         estimates, deviations = self.estimates_of(*axes), self.estimator.deviations(axes).values
         estimates = np.where(deviations == 0, np.rint(estimates), estimates)
-        low, high = ends(estimates, deviations, level)
+        at = self._place(axes)
+        counts = None if at is None else self.counts[at]
+        printed = (
+            None if at is None or counts is None else _reordered(counts, self.tables[at], axes)
+        )
+        low, high = ends(estimates, deviations, level, printed)
         columns = label_columns(self.schema, axes, INTERVAL)
         for name, values in (("estimate", estimates), ("low", low), ("high", high)):
             columns[name] = pa.array(values.reshape(-1))
@@ -238,11 +248,14 @@ class TablesRelease(Released):
 
     # ---- files -------------------------------------------------------------------------------
 
-    def payload(self) -> dict[str, bytes]:
-        """The files of a bundle that hold the tables."""
+    def payload(self, widened: bool = True) -> dict[str, bytes]:
+        """The files of a bundle that hold the tables.
+
+        widened: whether intervals reach to the printed counts; those of earlier files do not.
+        """
         files: dict[str, bytes] = {}
         for at in range(len(self.tables)):
-            files |= self._file(at).written(self._columns(at))
+            files |= self._file(at).written(self._columns(at, widened))
         return files
 
     @classmethod
@@ -270,8 +283,9 @@ class TablesRelease(Released):
         whole = self.counts[at] is not None
         return TableFile(self.schema, self.tables, at, whole, names in measured)
 
-    def _columns(self, at: int) -> dict[str, Any]:
-        low, high = ends(self.estimates[at], self.deviations[at], FILE_LEVEL)
+    def _columns(self, at: int, widened: bool = True) -> dict[str, Any]:
+        counts = self.counts[at] if widened else None
+        low, high = ends(self.estimates[at], self.deviations[at], FILE_LEVEL, counts)
         named: dict[str, Any] = {"count": self.counts[at]}
         named |= {"estimate": self.estimates[at], "sd": self.deviations[at]}
         named |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}

@@ -17,8 +17,9 @@ from congenial.data.engines.checked_parquet import Expected, as_parquet, column_
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
-from congenial.figures.support import support
-from congenial.mechanisms.cell_errors import CellErrors, has_errors, number_columns
+from congenial.figures.sum_ranges import indexed_ranges
+from congenial.figures.support import Support, support
+from congenial.mechanisms.cell_errors import CellErrors, has_errors, interval_ends, number_columns
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.mechanisms.released import (
     EXACT_LAW,
@@ -33,7 +34,7 @@ from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
+    from congenial.mechanisms.mechanism import Mechanism
     from congenial.tables.node_order import NodeOrder
 
 INTERVAL = ("estimate", "low", "high", "exact")  # columns of intervals, and parts of `Interval`
@@ -65,8 +66,10 @@ class Release(Released):
             "table.parquet, table.csv",
             "the protected table: one row per cell, column `count`; `sd`, `low` and `high`, where "
             "the law of the noise allows them, say how far the value as drawn may be off (standard "
-            "deviation, 90 % interval); `count_as_drawn`, where there is one, holds the values "
-            "before they were made nonnegative: use it to infer and to add up",
+            "deviation) and where the true count is (90 % interval, cut to what published sums "
+            "allow; a count that was made nonnegative lies inside); `count_as_drawn`, where there "
+            "is one, holds the values before they were made nonnegative: use it to infer and to "
+            "add up",
         ),
     )
     name: str
@@ -110,6 +113,11 @@ class Release(Released):
     def drawn(self) -> Any:
         """The values as drawn, before any projection."""
         return self.values if self.raw is None else self.raw
+
+    @property
+    def fitted(self) -> Any:
+        """Printed counts that are not those drawn; None where they are."""
+        return None if self.raw is None else self.values
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -198,13 +206,23 @@ class Release(Released):
 
         Exact coverage of at least `level`: the noise in the sum has a known law that does not
         depend on the truth. A figure that is published exactly gets an interval of width zero.
-        Counts are not negative: the lower end is cut at zero, and a draw below zero reaches as far
-        up as a draw of zero; both lose no coverage.
+        The ends are cut to what can be (no count is negative, or larger than a published sum that
+        contains it), and a draw outside of that reaches as far inwards as one at its edge; where
+        the sum is a printed count they are widened to it. All of it loses no coverage.
         """
         check_level(level)
         cells = select(condition, self.schema, self.table)
         law = self.mechanism.error_law(cells)
-        return _around(np.sum(self.drawn[cells]), law, law.interval(level), level)
+        index = np.full(self.values.shape, -1)
+        index[cells] = 0
+        value = np.sum(self.drawn[cells])
+        fitted = self.raw is not None and self._prints_sum(cells)
+        printed = np.sum(self.values[cells]) if fitted else None
+        half = law.interval(level)
+        ranges = indexed_ranges(self._known, index, 1)
+        ends = interval_ends(ranges, value.reshape(1), half, printed)
+        basis, (low, high) = getattr(law, "basis", EXACT_LAW), (_plain(end[0]) for end in ends)
+        return Interval(_plain(value), low, high, level, law.variance == 0, basis)
 
     def intervals(self, names: str | Sequence[str], level: float = LEVEL) -> Any:
         """Intervals for every cell of a margin: an Arrow table of estimate, low, high, exact."""
@@ -217,7 +235,10 @@ class Release(Released):
         laws, of_sum = self.mechanism.different_error_laws(cell, len(estimate))
         half = np.array([law.interval(level) for law in laws])[of_sum]
         exact = np.array([law.variance == 0 for law in laws])[of_sum]
-        low, high = np.maximum(0, estimate - half), np.maximum(0, estimate) + half
+        fitted = self.raw is not None and self.prints(*names)
+        printed = self._sum_onto(self.values, names) if fitted else None
+        ranges = indexed_ranges(self._known, cell, len(estimate))
+        low, high = interval_ends(ranges, estimate, half, printed)
         columns = label_columns(self.schema, tuple(names), INTERVAL)
         for part, values in zip(INTERVAL, (estimate, low, high, exact), strict=True):
             columns[part] = pa.array(values)
@@ -233,6 +254,11 @@ class Release(Released):
 
         return congenial.estimate(self, what, level, **options)
 
+    @property
+    def _known(self) -> Support:
+        """What the published figures say of the table."""
+        return support(self.published, self.table)
+
     def _cell_of(self, names: tuple[str, ...]) -> Any:
         return np.broadcast_to(cell_index(self.schema, self.table, names), self.values.shape)
 
@@ -247,7 +273,7 @@ class Release(Released):
     @cached_property
     def errors(self) -> CellErrors:
         """Standard deviation and 90 % interval of every cell, as in the files."""
-        return CellErrors.of(self.mechanism, self.drawn)
+        return CellErrors.of(self.mechanism, self.published, self.drawn, self.fitted)
 
     def to_arrow(self) -> Any:
         """One row per cell: labels, `count`, `sd`, `low` and `high` (a 90 % interval) where the law
@@ -339,14 +365,6 @@ def expected_table(schema: Schema, description: Description, errors: bool) -> Ex
     longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
     cells = math.prod(axis.size for axis in axes)
     return Expected("table.parquet", pa.schema(columns), cells, longest)
-
-
-def _around(estimate: Any, law: ErrorLaw, half: float, level: float) -> Interval:
-    # The truth is not negative: a draw below zero is taken as zero plus the same reach upwards.
-    value = _plain(estimate)
-    basis = getattr(law, "basis", EXACT_LAW)
-    low, high = max(0, value - half), max(0, value) + half
-    return Interval(value, low, high, level, law.variance == 0, basis)
 
 
 def _plain(value: Any) -> float:

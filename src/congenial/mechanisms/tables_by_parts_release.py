@@ -214,8 +214,10 @@ class PartedRelease(Released):
         """
         check_level(level)
         columns, cells = self._cell(what, part)
-        value, sd = (float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "sd"))
-        low, high = ends(value, sd, level)
+        value, sd, count = (
+            float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "sd", "count")
+        )
+        low, high = ends(value, sd, level, count)
         return Interval(value, float(low), float(high), level, sd == 0, BASES["bound"])
 
     def intervals(self, names: str | Sequence[str], level: float, part: str | None = None) -> Any:
@@ -227,7 +229,7 @@ class PartedRelease(Released):
         check_level(level)
         at = self._place([names] if isinstance(names, str) else names)
         schema, columns = self.numbers(at, part)
-        low, high = ends(columns["estimate"], columns["sd"], level)
+        low, high = ends(columns["estimate"], columns["sd"], level, columns["count"])
         found = label_columns(schema, self.tables[at], INTERVAL)
         for name, values in (("estimate", columns["estimate"]), ("low", low), ("high", high)):
             found[name] = pa.array(np.reshape(values, -1))
@@ -278,7 +280,8 @@ class PartedRelease(Released):
             raise refusal
         raise self._unanswered(condition)
 
-    def _instead(self) -> str:
+    def instead(self) -> str:
+        """What can be asked of it."""
         return (
             "Ask for one cell of a table above the parts, or with part=... of one below them; "
             "congenial.estimate() takes sums of cells above the parts."

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.workload import Margin, Partition
+from congenial.figures.cells import first_places, stretches
 from congenial.figures.invariants import Invariants
 from congenial.pairs.occupancy import Crossing, occupancy
 
@@ -32,11 +33,7 @@ def occurs(figures: Invariants, names: Sequence[str], tables: Sequence[Margin], 
     able = _holds(figures) >= a if figures.equalities else np.array([a == 1])
     if not np.any(able):
         return False
-    atoms = figures.atoms
-    group = np.where(able[np.maximum(atoms, 0)] & (atoms >= 0), atoms, -1)
-    if not rest:
-        return bool(np.any(group >= 0))
-    return bool(np.any(_changed_inside(figures, group, [_keys(t, inside) for t in rest])))
+    return _changed_inside(figures, able, rest, inside)
 
 
 def _shows(table: Margin, attributes: Sequence[int]) -> bool:
@@ -49,27 +46,37 @@ def _kept_apart(partitions: Sequence[Partition]) -> bool:
     return not apart or bool(np.any(np.all(apart, axis=0)))
 
 
-def _keys(table: Margin, inside: Sequence[int]) -> NDArray[np.int64]:
-    """Cell of the table that each cell of the figures' attributes belongs to."""
-    key = np.zeros((), dtype=np.int64)
-    for k in inside:
-        partition = table.partitions[k]
-        key = np.add.outer(key * partition.size, partition.array)
-    return key.reshape(-1)
-
-
 def _changed_inside(
-    figures: Invariants, group: NDArray[np.int64], keys: Sequence[NDArray[np.int64]]
-) -> NDArray[np.bool_]:
-    """Cells of able groups that every table tells apart from the first cell of their group."""
+    figures: Invariants,
+    able: NDArray[np.bool_],
+    tables: Sequence[Margin],
+    inside: Sequence[int],
+) -> bool:
+    """Whether every table tells some cell of an able group apart from the first of its group."""
     atoms = figures.atoms
-    first = np.full(int(atoms.max(initial=0)) + 1, -1, dtype=np.int64)
-    last_first = np.flatnonzero(atoms >= 0)[::-1]
-    first[atoms[last_first]] = last_first
-    moved = group >= 0
-    for key in keys:
-        moved &= key != key[first[np.maximum(group, 0)]]
-    return moved
+    first = np.maximum(first_places(atoms), 0)
+    for cells in stretches(len(atoms)):
+        group = np.maximum(atoms[cells], 0)
+        moved = (atoms[cells] >= 0) & able[group]
+        for table in tables:
+            if not np.any(moved):
+                break
+            here, there = (_keys(figures, table, inside, at) for at in (cells, first[group]))
+            moved &= here != there
+        if np.any(moved):
+            return True
+    return False
+
+
+def _keys(
+    figures: Invariants, table: Margin, inside: Sequence[int], cells: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Cell of the table that some cells of the figures' attributes belong to."""
+    key = np.zeros(len(cells), dtype=np.int64)
+    for k, level in zip(inside, figures.cells.places(cells), strict=True):
+        partition = table.partitions[k]
+        key = key * partition.size + partition.array[level]
+    return key
 
 
 def _holds(figures: Invariants) -> NDArray[np.float64]:

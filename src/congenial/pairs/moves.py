@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from congenial.figures.cells import first_places, stretches
 from congenial.figures.invariants import Invariants
-from congenial.figures.support import images
+from congenial.figures.support import images, key_of
 from congenial.pairs.occupancy import Crossing, Occupancy
 from congenial.pairs.pairs import Supremum
 
@@ -267,12 +268,15 @@ class Moves:
 @lru_cache(maxsize=16)
 def _shows_several(figures: Invariants, names: tuple[str, ...]) -> Any:
     """Which atoms show two or more different cells of the table over `names`."""
-    atoms, seen = figures.atoms, images(figures, names)
-    cells = atoms >= 0
-    size = int(atoms.max(initial=0)) + 1
-    if seen.keys == len(seen.key):  # every cell of the figures shows cells of its own
-        return np.bincount(atoms[cells], minlength=size) * seen.other > 1
-    low, high = np.full(size, np.iinfo(np.int64).max), np.full(size, -1)
-    np.minimum.at(low, atoms[cells], seen.key[cells])
-    np.maximum.at(high, atoms[cells], seen.key[cells])
-    return (high > low) | ((high >= 0) & (seen.other > 1))
+    atoms, schema = figures.atoms, figures.schema
+    inside = [name for name in names if schema.axis(name).base in figures.bases]
+    others = schema.size([name for name in names if name not in inside])
+    first = first_places(atoms)
+    if schema.size(inside) == len(atoms):  # every cell of the figures shows cells of its own
+        return np.bincount(atoms[atoms >= 0], minlength=len(first)) * others > 1
+    shown = key_of(figures, names, np.maximum(first, 0))
+    several = (first >= 0) & (others > 1)
+    for cells in stretches(len(atoms)):
+        atom = atoms[cells]
+        several[atom[(atom >= 0) & (key_of(figures, names, cells) != shown[atom])]] = True
+    return several

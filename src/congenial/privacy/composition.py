@@ -108,7 +108,8 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     other = [d for d in descriptions if _of_units(d) != adjacency.counts_units]
     if other:
         same = [d for d in descriptions if _of_units(d) == adjacency.counts_units]
-        return added([joint_loss(same, adjacency), joint_loss(other, _for_units(adjacency))])
+        apart = added([joint_loss(same, adjacency), joint_loss(other, _for_units(adjacency))])
+        return _rows_and_units(apart, same, other, adjacency)
     for d in descriptions:
         known = adjacency.figures.statements
         for statement in d.support.statements:
@@ -160,6 +161,38 @@ def _for_units(adjacency: Adjacency) -> Adjacency:
         )
     found: Adjacency = adjacency.tables_of_units  # type: ignore[attr-defined]
     return found
+
+
+def _rows_and_units(
+    apart: Loss,
+    rows: Sequence[AnyDescription],
+    units: Sequence[AnyDescription],
+    adjacency: Adjacency,
+) -> Loss:
+    """What both lose together: less than `apart`, by what no pair moves in both kinds.
+
+    Laws without a supremum that is linear in their weights (signs, other norms) are not compared.
+    """
+    from congenial.pairs.rows_and_units import saved_together
+    from congenial.pairs.several_rows import SeveralRows
+
+    assert isinstance(adjacency, SeveralRows)  # `_for_units` refuses all others
+    laws = [
+        [law for d in kind for law in d.laws if isinstance(law, Description)]
+        for kind in (rows, units)
+    ]
+    squares = [[(d.table, 1 / d.variance) for d in kind if d.norm == "l2"] for kind in laws]
+    plain = [
+        [term for d in kind if d.norm == "l1" and not d.nonnegative for term in d.terms]
+        for kind in laws
+    ]
+    signed = any(d.nonnegative for kind in laws for d in kind)
+    return replace(
+        apart,
+        epsilon=apart.epsilon
+        - (ZERO if signed else saved_together(adjacency, *plain, square=False)),
+        rho=apart.rho - saved_together(adjacency, *squares, square=True) / 2,
+    )
 
 
 def added(losses: Sequence[Loss]) -> Loss:
@@ -222,15 +255,21 @@ def moves(adjacency: Adjacency, table: Sequence[str]) -> int:
 
 
 def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[Fraction, Fraction]:
-    """Pure and zCDP loss of a release known by its loss per record, `adjacency.records` apart."""
+    """Pure and zCDP loss of a release known by its loss per record, `adjacency.records` apart.
+
+    Of units with several rows, where the figures tell the number of rows, tables differ as if so
+    many rows were replaced: what a function of the rows alone loses.
+    """
     a = adjacency.records
-    if adjacency.metric == "replace-one":
-        return a * description.epsilon, a**2 * description.rho
     if adjacency.metric == ROWS_OF_ONE_UNIT:
-        raise GuaranteeError(
-            f"'{description.mechanism}' has no promise for units with several rows.",
-            remedy="Use a ledger with one row per person (replace-one).",
-        )
+        if description.shown is None or not adjacency.people_kept:  # type: ignore[attr-defined]
+            raise GuaranteeError(
+                f"'{description.mechanism}' has no promise for units with several rows here.",
+                remedy="Use a ledger with one row per person (replace-one).",
+            )
+        a = adjacency.rows_apart(description.shown)
+    if adjacency.metric in ("replace-one", ROWS_OF_ONE_UNIT):
+        return a * description.epsilon, a**2 * description.rho
     if description.added is None and description.persons:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for records added or removed.",

@@ -28,6 +28,8 @@ class RecordDescription:
     that promises nothing about persons; it is recorded, and named beside every total. `law` is
     plain data from which an analyst can write down the law. `given`: published figures that every
     possible result agrees with; the losses are then those between databases that agree with them.
+    `shown`: the columns of rows that it is a function of, whatever unit a row belongs to; without
+    them units that own several rows have no price.
     """
 
     mechanism: str
@@ -38,6 +40,7 @@ class RecordDescription:
     added: Fraction | None = None
     persons: bool = True
     given: Invariants | None = None
+    shown: tuple[str, ...] | None = None
 
     columns: ClassVar[int] = 0  # numbers of a cell: it has none
 
@@ -81,6 +84,7 @@ class RecordDescription:
             },
             "persons": self.persons,
             "support": self.support.to_dict(),
+            **({} if self.shown is None else {"shown": list(self.shown)}),
         }
 
     @classmethod
@@ -97,6 +101,7 @@ class RecordDescription:
             added=None if loss["added"] is None else fraction(loss["added"]),
             persons=bool(data["persons"]),
             given=_given(schema, data.get("support")),
+            shown=tuple(data["shown"]) if "shown" in data else None,
         )
 
 

@@ -168,11 +168,16 @@ class Guarantee:
             f"Basis: {self.basis} ({BASIS_WORDS[self.basis]}).",
         ]
         if self.assumptions:
-            clauses.append(f"Assumed: {'; '.join(self.assumptions)}.")
+            clauses.append(f"Assumed: {self.assumed}.")
         clauses.append(f"Not covered: {'; '.join(self.left_open)}.")
         if spent:
             clauses.append(f"Spent: {spent}.")
         return " ".join(clauses)
+
+    @property
+    def assumed(self) -> str:
+        """What the promise rests on, as a list; an assumption that is a sentence loses its stop."""
+        return "; ".join(one.removesuffix(".") for one in self.assumptions)
 
     @property
     def left_open(self) -> tuple[str, ...]:

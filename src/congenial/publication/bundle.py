@@ -361,7 +361,10 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 def as_json(value: Any) -> bytes:
     """A document of a bundle, as written."""
-    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    from congenial.data.indented_json import indented  # where something is written
+
+    pieces = (*indented(value, ensure_ascii=False), "\n")
+    return b"".join(piece.encode() for piece in pieces)
 
 
 def _parse(path: Path) -> Any:

@@ -5,6 +5,8 @@ published.csv, which `congenial publish` writes beside the plan too.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import chain, product
 
 import numpy as np
 
@@ -20,15 +22,14 @@ RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.
 def published_csv(published: Invariants) -> str:
     """`published_rows` as CSV; the last column only where there are bounds to tell from figures."""
     columns = 5 if any(one.limit for one in published.told) else 4
-    rows = [PUBLISHED_COLUMNS, *published_rows(published)]
+    rows = chain([PUBLISHED_COLUMNS], published_rows(published))
     return rows_csv(row[:columns] for row in rows)
 
 
-def published_rows(published: Invariants) -> list[tuple[str, str, int, str, str]]:
+def published_rows(published: Invariants) -> Iterator[tuple[str, str, int, str, str]]:
     """Published figures and public bounds, one for each cell of their axes: label, the levels,
     value, legal ground, and whether it is exact or a bound.
     """
-    rows = []
     told = zip(published.told, published.told_values, strict=True)
     for statement, values in told if published.values is not None else ():
         axes = published.schema.axes(statement.by)
@@ -37,13 +38,11 @@ def published_rows(published: Invariants) -> list[tuple[str, str, int, str, str]
             values = np.full([len(axis.levels) for axis in axes], statement.bound)
         if values is None or relation is None:
             continue
-        for index in np.ndindex(*values.shape):
-            cell = "; ".join(
-                f"{axis.name} = {axis.levels[i]}" for axis, i in zip(axes, index, strict=True)
-            )
-            value = int(values[index])
-            rows.append((statement.label, cell, value, statement.because, relation))
-    return rows
+        cells = product(*(axis.levels for axis in axes))
+        for levels, value in zip(cells, values.reshape(-1).tolist(), strict=True):
+            pairs = zip(axes, levels, strict=True)
+            cell = "; ".join(f"{axis.name} = {level}" for axis, level in pairs)
+            yield statement.label, cell, value, statement.because, relation
 
 
 def readme(release: Released, promise: str) -> str:

@@ -27,9 +27,12 @@ AHEAD = 1_000_000  # characters of a CSV file that are looked at
 FROM_DATA = "levels read from the data: this plan shows which values occur"
 
 
-def write_draft(source: Path, out: Path, *, levels_from_data: bool = False) -> dict[str, str]:
+def write_draft(
+    source: Path, out: Path, unit: str | None = None, *, levels_from_data: bool = False
+) -> dict[str, str]:
     """Write a draft plan for `source` to `out` and return the columns with their kinds.
 
+    unit: the column that names a person; one called ..._id is taken for it if none is given.
     Raises DataError when the file cannot be read, PlanError when `out` is there or not writable.
     """
     if out.exists():
@@ -38,7 +41,13 @@ def write_draft(source: Path, out: Path, *, levels_from_data: bool = False) -> d
         )
     columns = columns_of(source)
     encoding = encoding_of(source)
-    unit = next((name for name in columns if re.search(r"(^|_)id$", name, re.IGNORECASE)), None)
+    if unit is not None and unit not in columns:
+        raise DataError(
+            f"'{source.name}' has no column {unit!r} that could name a person.",
+            remedy=f"Its columns are {', '.join(columns)}.",
+        )
+    guessed = (name for name in columns if re.search(r"(^|_)id$", name, re.IGNORECASE))
+    unit = next(guessed, None) if unit is None else unit
     variables = {name: kind for name, kind in columns.items() if name != unit}
     if not any(kind != "other" for kind in variables.values()):
         raise DataError(f"'{source.name}' has no column that a plan could protect.")
@@ -102,7 +111,10 @@ epsilon = 2.0                    # for all releases together
 def _attribute(name: str, kind: Kind, levels: list[str] | None) -> str:
     key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
     if kind == "other":
-        return f"# {key}: left out, its type has no levels or edges"
+        return (
+            f"# {key}: left out, its type has no levels or edges; [derive] makes an age or a year "
+            "of a date"
+        )
     if kind == "truth":
         return f'{key} = {{ levels = ["false", "true"] }}'
     if kind in ("number", "whole number"):

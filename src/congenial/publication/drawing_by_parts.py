@@ -18,7 +18,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,13 @@ def carry_out_by_parts(
         if release is None:
             bundle.check_absent(folder)
             _make_room(claim, run)
-            run.prepare(claim.run)
+            with _nothing_drawn(claim):
+                run.prepare(claim.run)
             release = _reserved(plan, offer, run, claim, ledger)
         else:
             progress("going on with what an earlier run has drawn")
-            run.prepare(claim.run)
         with after_draw(offer.name, claim):
+            run.prepare(claim.run)  # again only where an earlier run's counts were lost
             drawn = promised(run.draw(claim.run, _secret(claim)), offer.guarantee)
             words = promise_of(offer.guarantee, ledger)
             progress("writing the bundle")
@@ -79,17 +81,24 @@ def _reserved(plan: Plan, offer: Offer, run: PartedRun, claim: Claim, ledger: Le
             "randomness": secret.label,
             "publishable": secret.publishable,
         }
-        try:
+        with _nothing_drawn(claim):
             _write_private(claim.run / SECRET, secret.bits)
             _write_private(claim.run / RUN, json.dumps(told).encode())
             bundle.sync(claim.run)
-        except OSError as reason:
-            raise BundleError(
-                f"'{claim.run}' cannot be written to: {reason.strerror}. Nothing was drawn.",
-                remedy="Make room, or choose another folder with --out.",
-            ) from None
         reservation.mark_drawn()
     return reservation.id
+
+
+@contextmanager
+def _nothing_drawn(claim: Claim) -> Iterator[None]:
+    """Say of a folder that cannot be written to that nothing is lost by it."""
+    try:
+        yield
+    except OSError as reason:
+        raise BundleError(
+            f"'{claim.run}' cannot be written to: {reason.strerror}. Nothing was drawn.",
+            remedy="Make room, or choose another folder with --out.",
+        ) from None
 
 
 def _unfinished(claim: Claim, ledger: Ledger, run: PartedRun) -> str | None:

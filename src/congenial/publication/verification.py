@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
 from congenial.data.csv_text import same_but_neutral
 from congenial.errors import BundleError, CongenialError
-from congenial.kinds.kind import Check
+from congenial.kinds.kind import Check, Tell
 from congenial.kinds.registry import by_name
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
@@ -48,6 +49,7 @@ _REASONS = (
     "a sampler with a window has no rho",
 )
 ADDED = "nothing was added"
+DIGESTS = "comparing files with their digests"
 
 FIELDS = {  # of release.json
     *("format", "kind", "name", "software", "created", "description", "guarantee", "promise"),
@@ -62,12 +64,13 @@ def verify(
     digest: str | None = None,
     signer: str | Path | None = None,
     part: str | None = None,
+    progress: Tell = lambda _: None,
 ) -> list[Check]:
     """Check a bundle's digests, its signature, and its content.
 
     digest: one published elsewhere. signer: file of the publisher's public key, or of allowed
     signers; a bundle that none of them signed then fails. part: of a bundle that is cut into parts,
-    look into the files of this one only.
+    look into the files of this one only. progress: told how far it is.
 
     A line for each check, in order; the bundle is sound if all of them hold. Sums, labels, the
     promise and every sentence are worked out again from what the bundle holds. What cannot be
@@ -92,18 +95,18 @@ def verify(
     checks = [Check("release.json matches DIGEST.txt", actual == stated and own)]
     if digest is not None:
         checks.append(Check("release.json matches the digest you gave", actual == digest.strip()))
-    for name, expected in sorted(_manifest(index).items()):
+    for name, expected in one_by_one(sorted(_manifest(index).items()), DIGESTS, progress):
         path = folder / name
         same = path.is_file() and not path.is_symlink() and sha256(read_bytes(path)) == expected
         checks.append(Check(f"{name} is as released", same))
-    checks.extend(_folders(folder, index, part))
+    checks.extend(_folders(folder, index, part, progress))
     checks.extend(_signature(folder, keys))
     known = {*_manifest(index), *checked_folders(index), INDEX, DIGEST, SIGNATURE}
     extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
     checks.append(Check(ADDED, not extra, ", ".join(extra)))
     if all(check.holds for check in checks):
         try:
-            checks.extend(_content(folder, index, part))
+            checks.extend(_content(folder, index, part, progress))
         except CongenialError as error:
             checks.append(Check("the bundle can be read", False, str(error)))
         except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
@@ -111,12 +114,15 @@ def verify(
     return checks
 
 
-def _folders(folder: Path, index: Mapping[str, Any], part: str | None) -> list[Check]:
+def _folders(
+    folder: Path, index: Mapping[str, Any], part: str | None, progress: Tell
+) -> list[Check]:
     """Whether the files in folders are as released, each read once, a little at a time."""
     found = []
     files = _Files(folder, index)
     one = None if part is None else by_name(index.get("kind", UNNAMED)).part_file(files, part)
     for name, inside in sorted(checked_folders(index).items()):
+        looked = [file for file in sorted(inside) if one in (None, file)]
         place = folder / name
         if place.is_symlink() or not place.is_dir():
             found.append(Check(f"{name}/ is as released", False, "it is not there"))
@@ -124,8 +130,8 @@ def _folders(folder: Path, index: Mapping[str, Any], part: str | None) -> list[C
         extra = sorted(path.name for path in place.iterdir() if path.name not in inside)
         other = [
             file
-            for file, digest in sorted(inside.items())
-            if one in (None, file) and digest_of(place / file) != digest
+            for file in one_by_one(looked, f"{DIGESTS}: {name}/", progress)
+            if digest_of(place / file) != inside[file]
         ]
         detail = ", ".join([*other, *extra][:5])
         found.append(Check(f"{name}/ is as released", not (other or extra), detail))
@@ -157,9 +163,12 @@ def _signature(folder: Path, keys: set[bytes] | None) -> list[Check]:
     return checks
 
 
-def _content(folder: Path, index: Mapping[str, Any], part: str | None) -> list[Check]:
+def _content(
+    folder: Path, index: Mapping[str, Any], part: str | None, progress: Tell
+) -> list[Check]:
     """What the bundle says, against what follows from its parts."""
-    files, release = _Files(folder, index), read(folder)
+    progress("reading the bundle")
+    files, release = _Files(folder, index, progress), read(folder)
     kind = by_name(release.kind)
     promised = release.guarantee
     told = dict(index["guarantee"])
@@ -191,6 +200,7 @@ def _content(folder: Path, index: Mapping[str, Any], part: str | None) -> list[C
         )
     if not release.publishable:
         checks.append(Check(SYSTEM, False, release.randomness))
+    progress("writing its report again")
     sound = all(check.holds or check.what == SYSTEM for check in checks)
     return [*checks, *_words(folder, index, release, sound)]
 
@@ -218,6 +228,12 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
 class _Files(FilesOf):
     """The files of a bundle, compared with what would be written now."""
 
+    def __init__(
+        self, folder: Path, index: Mapping[str, Any], progress: Tell = lambda _: None
+    ) -> None:
+        super().__init__(folder, index)
+        self.progress = progress
+
     def same(self, name: str, now: bytes) -> bool:
         """To the letter; Parquet files value by value, since their bytes depend on the library that
         wrote them; CSV files of older software have texts without the apostrophe in front.
@@ -239,9 +255,16 @@ def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
 
 
 def _in_words(told: str, promised: Guarantee) -> bool:
-    """The paragraph, and nothing after it but what was spent."""
-    paragraph, counted = promised.explain(), promised.adjacency.counted
-    return told.startswith(paragraph) and is_account(told[len(paragraph) :], counted)
+    """The paragraph, and nothing after it but what was spent.
+
+    Older software left the full stop of an assumption that is a sentence in the middle of a list.
+    """
+    now, counted = promised.explain(), promised.adjacency.counted
+    before = now.replace(f" {promised.assumed}.", f" {'; '.join(promised.assumptions)}.")
+    return any(
+        told.startswith(paragraph) and is_account(told[len(paragraph) :], counted)
+        for paragraph in (now, before)
+    )
 
 
 def _own_files(index: Mapping[str, Any], release: Any) -> bool:

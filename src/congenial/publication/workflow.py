@@ -7,7 +7,6 @@ drawn stays spent.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -235,14 +234,13 @@ def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]
     """Plain files, replaced one by one through a temporary name; the ledger already has the
     record.
     """
+    from congenial.data.indented_json import indented
     from congenial.publication.bundle_texts import published_csv
 
+    told = recorded | {"schema": figures.schema.to_dict()} | figures.to_dict()
     content = {
         "published.csv": published_csv(figures),
-        "published.json": json.dumps(
-            recorded | {"schema": figures.schema.to_dict()} | figures.to_dict(),
-            indent=1,
-        ),
+        "published.json": "".join(indented(told)),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -162,7 +162,7 @@ def _engineer(release: Any) -> Paragraphs:
         ("Numerics", _flat(told.get("numerics", {})) or "-"),
         ("After the draw", str(told.get("post_processing", "-"))),
         ("Randomness", f"{release.randomness}"),
-        ("Assumed", "; ".join(guarantee.assumptions) or "nothing else"),
+        ("Assumed", guarantee.assumed or "nothing else"),
         ("Not covered", "; ".join(guarantee.left_open)),
         ("Source", guarantee.citation or "-"),
         (

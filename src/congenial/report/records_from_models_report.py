@@ -16,12 +16,14 @@ from congenial.report.release_page import promise_facts, release_page
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
+    RecordCopies,
     SyntheticRelease,
     dictionary_rows,
     type_of,
 )
 
 SETTLED = "none: its totals are published, and its values follow from them"
+FIRST_COPY = "synthetic-1.csv"
 _OTHER_KEYS = ("kind", "model")
 
 SEVERAL = """import congenial
@@ -66,8 +68,8 @@ def render(release: SyntheticRelease, promise: str) -> str:
         models=_models(release),
         columns=_columns(release),
         code=ONE if copies == 1 else SEVERAL.format(values=_values(release)),
-        in_r=in_r(release),
-        in_pandas=in_pandas(release),
+        in_r=in_r(release, FIRST_COPY),
+        in_pandas=in_pandas(release, FIRST_COPY),
     )
 
 
@@ -135,11 +137,11 @@ def _values(release: SyntheticRelease) -> str:
     return f"frame[{names[-1]!r}] == {release.schema.attribute(names[-1]).levels[0]!r}"
 
 
-def _is_number(release: SyntheticRelease, name: str) -> bool:
+def _is_number(release: RecordCopies, name: str) -> bool:
     return release.schema.attribute(name).kind != "categorical"
 
 
-def in_r(release: SyntheticRelease) -> str:
+def in_r(release: RecordCopies, file: str) -> str:
     """How R reads a copy without surprises: every column's class, and only empty is missing."""
     kinds = {True: "numeric", False: "character"}
     classes = ", ".join(
@@ -147,19 +149,16 @@ def in_r(release: SyntheticRelease) -> str:
         for name in release.copies[0].column_names
     )
     return (
-        f'read.csv("synthetic-1.csv", colClasses = c({classes}), na.strings = "", '
+        f'read.csv("{file}", colClasses = c({classes}), na.strings = "", '
         'check.names = FALSE, encoding = "UTF-8")'
     )
 
 
-def in_pandas(release: SyntheticRelease) -> str:
+def in_pandas(release: RecordCopies, file: str) -> str:
     """The same for pandas, where whole numbers with missing values need a type that has them."""
     kinds = {"text": "str", "whole number": "Int64", "number": "float64"}
     types = {
         neutral(name): kinds[type_of(release.schema.attribute(name))]
         for name in release.copies[0].column_names
     }
-    return (
-        f'pandas.read_csv("synthetic-1.csv", dtype={types!r}, keep_default_na=False, '
-        'na_values=[""])'
-    )
+    return f'pandas.read_csv("{file}", dtype={types!r}, keep_default_na=False, na_values=[""])'

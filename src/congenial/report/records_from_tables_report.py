@@ -11,22 +11,25 @@ from typing import Any
 
 from congenial.privacy.numbers import number
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
+from congenial.report.records_from_models_report import in_pandas, in_r
 from congenial.report.release_page import promise_facts, release_page
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MEASUREMENTS,
     TableRecordsRelease,
+    files_of_records,
 )
 from congenial.synthesis.records_from_models_release import DICTIONARY
 
 
 def render(release: TableRecordsRelease, promise: str) -> str:
     """The report as one HTML document; `promise` is the paragraph printed at release time."""
-    law = release.description.law
+    law, file = release.description.law, f"{files_of_records(len(release.copies))[0]}.csv"
     facts = promise_facts(
         release.guarantee,
         ("Per replaced record, all tables", _per_record(release)),
         ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
         *_cuts(law),
+        *_units(release),
         ("Numerics", "none to add: choices and noise are drawn exactly"),
     )
     return release_page(
@@ -39,6 +42,8 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         pairs=_pairs(release),
         moved=counted(release.moved, "record"),
         columns=_columns(release),
+        in_r=in_r(release, file),
+        in_pandas=in_pandas(release, file),
     )
 
 
@@ -49,6 +54,13 @@ def _cuts(law: Mapping[str, Any]) -> list[tuple[str, str]]:
     steps, columns = law["quantile_steps"], ", ".join(law["quantiles"])
     told = f"{steps} steps with epsilon = {law['quantile_epsilon']} each"
     return [(f"Private quantiles of {columns}, per record", told)]
+
+
+def _units(release: TableRecordsRelease) -> list[tuple[str, str]]:
+    """What a record is, where units own several rows."""
+    if release.description.shown is None:
+        return []
+    return [("A record", "one row; which rows belong to one unit is not told")]
 
 
 def _per_record(release: TableRecordsRelease) -> str:

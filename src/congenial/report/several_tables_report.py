@@ -139,7 +139,7 @@ def _printed(release: TablesRelease, at: int) -> tuple[Any, Any, Any]:
     estimates, counts = release.estimates[at], release.counts[at]
     values = estimates if counts is None else counts
     exact = release.deviations[at] == 0
-    low, high = ends(estimates, release.deviations[at], FILE_LEVEL)
+    low, high = ends(estimates, release.deviations[at], FILE_LEVEL, counts)
     return values, np.where(exact, values, low), np.where(exact, values, high)
 
 
@@ -164,7 +164,7 @@ def table_rows(
 ) -> PageTable:
     """One row per cell: labels, printed count if there is one, estimate and interval."""
     levels = [schema.shown_levels(name) for name in names]
-    low, high = ends(estimates, deviations, FILE_LEVEL)
+    low, high = ends(estimates, deviations, FILE_LEVEL, counts)
     rows = []
     for cell in islice(np.ndindex(*estimates.shape), LARGEST_TABLE):
         labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]

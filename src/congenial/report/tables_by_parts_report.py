@@ -72,7 +72,7 @@ def _maps(release: PartedRelease, at: int) -> tuple[Picture, ...]:
     columns = release.upper[at]
     counts, exact = columns["count"], columns["sd"] == 0
     values = columns["estimate"] if counts is None else counts
-    low, high = ends(columns["estimate"], columns["sd"], LEVEL)
+    low, high = ends(columns["estimate"], columns["sd"], LEVEL, counts)
     limits = np.where(exact, values, low), np.where(exact, values, high)
     return maps_of(release.schema, release.tables[at], values, *limits, f"{LEVEL:.0%}")
 

@@ -97,7 +97,8 @@ def _reading(release: Release, margins: Iterable[Sequence[Shown]]) -> str:
         else f"exact because {EXACT_LAW.removeprefix('exact: ')}"
     )
     return (
-        f"Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, {why}. A "
+        f"Points are counts as drawn; bars are {LEVEL:.0%} intervals for the true count, {why}. "
+        "Bars are cut to what published sums allow, so a draw beyond that lies outside its bar. A "
         "sum that is published exactly has no interval and is marked by a hollow diamond. Axes "
         "need not start at zero."
     )
@@ -171,7 +172,8 @@ def _width_words(sums: Sequence[Shown]) -> str:
         return "Values without intervals."
     if not noisy:
         return "All of these follow from published figures: they are exact."
-    half = max(max(one.high - one.drawn, one.drawn - one.low) for one in noisy)
+    nearest = [min(max(one.drawn, one.low), one.high) for one in noisy]
+    half = max(max(o.high - at, at - o.low) for o, at in zip(noisy, nearest, strict=True))
     typical = float(np.median([abs(one.drawn) for one in noisy]))
     share = f", {100 * half / typical:.2g}% of the median" if typical > half else ""
     return f"Intervals reach at most {amount(half)} to either side{share}."

@@ -104,7 +104,7 @@ OPTIONS = (
     Option(
         GroupedGaussian,
         "each published sum has cells of its own: Gaussian noise on each group's lattice",
-        lambda part: part.signed and part.equations is None,
+        lambda part: part.signed and part.equations is None and not part.geometric,
         lambda part: GroupedGaussian(part.labels, part.cell.sigma2),
     ),
     Option(
@@ -116,7 +116,7 @@ OPTIONS = (
     Option(
         TwoWayGaussian,
         "both margins of two-way tables: Gaussian noise on the lattice of such tables",
-        lambda part: part.signed and part.shape is not None,
+        lambda part: part.signed and part.shape is not None and not part.geometric,
         lambda part: TwoWayGaussian(part.shape, part.cell.sigma2),
     ),
     Option(

@@ -79,7 +79,7 @@ class SyntheticRelease(RecordCopies):
         "release.combine(lambda frame: (estimate, its_variance))   # from all copies",
     )
 
-    def _instead(self) -> str:
+    def instead(self) -> str:
         """Models and weights leave a bias that no interval covers: so it is said by the analyst."""
         if len(self.copies) < 2:
             return "Estimate from to_pandas(1); one copy gives no interval."

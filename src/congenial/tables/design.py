@@ -91,7 +91,7 @@ class Even:
 class Weighted:
     """A weighted sum of variances, each relative to the single release unless `absolute`.
 
-    `weights`: one per table, not negative, not all 0.
+    `weights`: one per table, all of them positive.
     """
 
     weights: tuple[float, ...]
@@ -368,15 +368,13 @@ def _weights(aim: Weighted, problem: Problem) -> Floats:
         raise PlanError(
             f"{len(weights)} weights for {len(problem.open)} tables.", remedy="Give one per table."
         )
-    if not np.all(np.isfinite(weights) & (weights >= 0)):
-        raise PlanError("a weight is negative or not finite.", remedy="Use weights of 0 or more.")
-    weights = np.where(problem.open, weights, 0)
-    if not weights.any():
+    if not np.all(np.isfinite(weights) & (weights > 0)):
+        wrong = int(np.argmin(np.isfinite(weights) & (weights > 0)))
         raise PlanError(
-            "every table that the figures leave open has weight 0.",
-            remedy="Give at least one of them a positive weight.",
+            f"the weight of table {wrong + 1} is {weights[wrong]:g}, and must be positive.",
+            remedy="Leave out a table that does not count, or give it a small weight.",
         )
-    return weights
+    return np.where(problem.open, weights, 0)
 
 
 # ---- rational parameters -------------------------------------------------------------------------

@@ -39,15 +39,20 @@ def half_width(
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
-def ends(estimates: Any, deviations: Any, level: float) -> tuple[Floats, Floats]:
+def ends(
+    estimates: Any, deviations: Any, level: float, counts: Any = None
+) -> tuple[Floats, Floats]:
     """Ends of intervals for true counts, as if errors were normal: whole, and not negative.
 
     Rounding outwards and cutting at 0 lose no coverage; an estimate below 0 reaches as far up as 0.
+    Nor does widening them to `counts`, where there are printed ones.
 
     >>> [one.tolist() for one in ends(np.array([10.2, -3.0]), np.array([2.0, 2.0]), 0.9)]
     [[6.0, 0.0], [14.0, 4.0]]
+    >>> [one.tolist() for one in ends(np.array([10.2]), np.array([2.0]), 0.9, np.array([5]))]
+    [[5.0], [14.0]]
     """
     half = half_width(level) * np.asarray(deviations)
-    low = np.floor(np.asarray(estimates) - half)
-    high = np.ceil(np.maximum(estimates, 0) + half)
-    return np.maximum(low, 0), np.maximum(high, 0)
+    low = np.maximum(np.floor(np.asarray(estimates) - half), 0)
+    high = np.maximum(np.ceil(np.maximum(estimates, 0) + half), 0)
+    return (low, high) if counts is None else (np.minimum(low, counts), np.maximum(high, counts))

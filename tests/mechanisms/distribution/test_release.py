@@ -17,6 +17,7 @@ from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import BundleError, DataError, InferenceError
 from congenial.figures.invariants import Invariants
+from congenial.inference import estimate
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.persons import person_promise
@@ -50,6 +51,12 @@ def test_words_for_notebooks():
     assert repr(gaussian) == "expected_gaussian(epsilon = 1, delta = 0.001)"
     pure = calibrate_distribution(PAIRS, 1, 0, mechanism="directional_laplace").mechanism
     assert repr(pure) == "directional_laplace(epsilon = 1)"
+
+
+def test_a_question_about_a_table_is_refused_with_what_can_be_asked():
+    release = calibrated().release(Vector(QUERY.names, [2.03, 44], 100), SeededRandomness(1))
+    with pytest.raises(InferenceError, match=r"age.*statistics\.csv and in release\.interval"):
+        estimate(release, "count(sex = 'f')")
 
 
 def test_a_mechanism_is_built_again_from_its_promise():

@@ -76,3 +76,38 @@ def tally(cells: Any, counts: Any) -> None:
     """Add one to the count of every row's cell."""
     for i in range(cells.size):
         counts[cells[i]] += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def runs(units: Any, cells: Any) -> tuple[Any, Any, Any]:
+    """Unit, cell and length of every run of rows of one unit; cell -1 where rows disagree."""
+    number = 0
+    for i in range(units.size):
+        if i == 0 or units[i] != units[i - 1]:
+            number += 1
+    unit, cell = np.empty(number, np.int64), np.empty(number, np.int32)
+    rows = np.zeros(number, np.int64)
+    at = -1
+    for i in range(units.size):
+        if i == 0 or units[i] != units[i - 1]:
+            at += 1
+            unit[at], cell[at] = units[i], cells[i]
+        elif cells[i] != cell[at]:
+            cell[at] = -1
+        rows[at] += 1
+    return unit, cell, rows
+
+
+@numba.njit(cache=True, nogil=True)
+def by_place(units: Any, cells: Any, rows: Any, cell: Any, size: Any) -> bool:
+    """Put runs together where units are places; whether all runs of each have the same cell.
+
+    `cell` is -1 where no unit is; units that disagree within a run never agree.
+    """
+    for i in range(units.size):
+        at = units[i]
+        if cells[i] < 0 or (size[at] > 0 and cell[at] != cells[i]):
+            return False
+        cell[at] = cells[i]
+        size[at] += rows[i]
+    return True

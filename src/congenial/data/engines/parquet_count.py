@@ -279,14 +279,15 @@ class ParquetCount:
         from congenial.data.engines import counting_kernels as kernels
 
         coders = self.coders[file]
-        for batch in self._batches(file, group):
+        for batch in self.batches(file, group):
             cells = np.zeros(batch.num_rows, dtype=np.int32)
             for at, coder in enumerate(coders):
                 coder.extend(cells, batch.column(coder.axis.base), found[at])
             kernels.tally(cells, counts)
         return int(self.metadata[file].row_group(group).num_rows)
 
-    def _batches(self, file: int, group: int) -> Iterator[Any]:
+    def batches(self, file: int, group: int, beside: Sequence[str] = ()) -> Iterator[Any]:
+        """The rows of a row group piece by piece: columns of the axes, and those `beside` them."""
         texts = [coder.axis.base for coder in self.coders[file] if coder.labels is not None]
         with pq.ParquetFile(
             self.files[file],
@@ -294,7 +295,7 @@ class ParquetCount:
             read_dictionary=texts,
             buffer_size=1 << 20,  # a column is read piece by piece, not a whole row group at once
         ) as opened:
-            names = [axis.base for axis in self.axes]
+            names = [*(axis.base for axis in self.axes), *beside]
             yield from opened.iter_batches(
                 BATCH, row_groups=[group], columns=names, use_threads=False
             )

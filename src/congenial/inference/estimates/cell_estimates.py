@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
+from congenial.figures.limits import FAR
+from congenial.figures.sum_ranges import SumRanges, sum_ranges
+from congenial.figures.support import support
 from congenial.mechanisms.mechanism import ErrorLaw
+from congenial.mechanisms.released import Released
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
@@ -176,8 +180,23 @@ def cell_estimates(release: Any) -> CellEstimates:
     raise InferenceError(
         f"a release of kind '{getattr(release, 'kind', type(release).__name__)}' has no table "
         "whose errors have a public law.",
-        remedy="Ask a bundle with a protected table, or use what `congenial infer` offers.",
+        remedy=release.instead() if isinstance(release, Released) else "Ask a protected table.",
     )
+
+
+def possible_sums(source: CellEstimates, weights: Weights) -> SumRanges:
+    """How small and how large combinations of counts with weights of at least 0 can be.
+
+    From the figures of the table; cells of several tables beside each other are at least 0.
+    """
+    if weights.shape[1] != source.schema.size(source.axes):
+        return SumRanges(np.zeros(weights.shape[0]), np.full(weights.shape[0], np.inf))
+    known = sum_ranges(support(source.published, source.axes), weights != 0)
+    largest = weights.max(axis=1).toarray().reshape(-1)
+    smallest = np.full(weights.shape[0], np.inf)
+    np.minimum.at(smallest, weights.tocoo().row, weights.data)
+    most = np.where(known.most >= FAR, np.inf, largest * known.most)
+    return SumRanges(np.where(known.least > 0, smallest, 0) * known.least, most)
 
 
 def _of_tables(release: Release | TablesRelease | PartedRelease) -> CellEstimates:

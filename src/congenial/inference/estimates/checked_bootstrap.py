@@ -36,6 +36,7 @@ class CheckedFunction(Quantity):
     weights: Weights
     shape: tuple[int, ...]
     function: Callable[[Floats], Floats]
+    within: tuple[float, float] = (-np.inf, np.inf)  # where the truth must lie
 
     @cached_property
     def _estimate(self) -> Floats:
@@ -59,6 +60,10 @@ class CheckedFunction(Quantity):
     @cached_property
     def values(self) -> Floats:
         """f(z) less its simulated bias."""
+        return np.asarray(np.clip(self._centre, *self.within))
+
+    @property
+    def _centre(self) -> Floats:
         return np.asarray(self._seen - self._away.mean(axis=0))
 
     def sizes(self) -> Floats:
@@ -76,7 +81,8 @@ class CheckedFunction(Quantity):
         reach = cover.reach(self.sizes()) * self._widening(cover)
         none = np.isnan(self._seen)
         notes = [NOBODY if missing else "" for missing in none]
-        return Ends(self.values - reach, self.values + reach, [METHOD] * len(notes), notes)
+        low, high = (np.clip(self._centre + s * reach, *self.within) for s in (-1, 1))
+        return Ends(low, high, [METHOD] * len(notes), notes)
 
     def _widening(self, cover: IntervalCover) -> Floats:
         """By what the reach must be multiplied for intervals of new estimates to cover f(z)."""

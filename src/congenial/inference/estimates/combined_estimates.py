@@ -191,7 +191,7 @@ def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population:
             f"{names} have different schemas.",
             remedy="Combine bundles of one plan; compare others with change(...) or growth(...).",
         )
-    _refuse_the_same(one, other, names)
+    refuse_the_same(one, other, names)
     joined = one.published.join(other.published)  # refuses figures that disagree
     shared = [s for s in one.published.equalities if s in other.published.equalities]
     if not shared and not same_population:
@@ -203,7 +203,8 @@ def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population:
     _refuse_far_apart(one, other, names)
 
 
-def _refuse_the_same(one: CellEstimates, other: CellEstimates, names: str) -> None:
+def refuse_the_same(one: CellEstimates, other: CellEstimates, names: str) -> None:
+    """Refuse a bundle that is given twice: its noise is not independent of itself."""
     if one.axes == other.axes and np.array_equal(one.cells, other.cells):
         raise InferenceError(
             f"{names} are the same draw: it says nothing twice.", remedy="Give each bundle once."

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
 from congenial.errors import InferenceError
 from congenial.inference.estimates.answers import Estimate, EstimateTable
@@ -18,7 +20,7 @@ from congenial.inference.estimates.arithmetic import refuse_all_unbounded
 from congenial.inference.estimates.asked_columns import answering, first_answer, has_parts
 from congenial.inference.estimates.cell_estimates import CellEstimates, cell_estimates
 from congenial.inference.estimates.checked_bootstrap import function_of_table
-from congenial.inference.estimates.combined_estimates import combined
+from congenial.inference.estimates.combined_estimates import combined, refuse_the_same
 from congenial.inference.estimates.expression_language import EXAMPLE, parse_question
 from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.outside_file import Outside
@@ -28,6 +30,7 @@ from congenial.inference.estimates.side_by_side import SideBySide
 from congenial.mechanisms.released import check_level
 
 What = str | Callable[[Any], Any]
+ALIKE_BY_CHANCE = 8  # two draws of fewer cells may well be the same numbers
 Asked = tuple[str, Quantity, list[dict[str, str]]]
 
 
@@ -68,7 +71,8 @@ def estimate(
     cover = IntervalCover.of_one(level)
     if jointly:
         cover = IntervalCover.of_all(level, np.column_stack([q.sizes() for _, q, _ in asked]))
-    found = [one for each in asked for one in _answers(each, cover, level, jointly)]
+    each_asked = one_by_one(asked, "working out intervals")
+    found = [one for each in each_asked for one in _answers(each, cover, level, jointly)]
     return EstimateTable(tuple(found))
 
 
@@ -137,6 +141,9 @@ def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
         return getattr(what, "__name__", "function"), quantity, groups
     question = parse_question(what)
     if question.compares:
+        for one, other in pairwise(together.tables):
+            if one.cells.size >= ALIKE_BY_CHANCE:
+                refuse_the_same(one, other, f"'{one.name}' and '{other.name}'")
         beside = SideBySide(tuple(together.tables))
         sides = [
             CellGroups(beside, table, question.by, start)

@@ -86,8 +86,9 @@ def _gini(node: IndexOf, groups: CellGroups) -> Quantity:
     weights, shape = _rows(node, groups)
     amounts = _amounts(node, groups)
     bins = len(amounts)
+    within = (0.0, 1.0) if amounts.min() >= 0 else (-np.inf, np.inf)
     return CheckedFunction(
-        groups.source, weights, shape, lambda tables: gini(tables[..., :bins], amounts)
+        groups.source, weights, shape, lambda tables: gini(tables[..., :bins], amounts), within
     )
 
 
@@ -130,17 +131,31 @@ def _amounts(node: IndexOf, groups: CellGroups) -> Floats:
     attribute = ordered(node.name, groups)
     for lower, upper in attribute.intervals:
         if lower is None or upper is None:
-            if node.top is None:
-                raise InferenceError(
-                    f"gini({node.name}): a bin has no edge, so its people have no amount.",
-                    remedy=f"Say which amount stands for it: gini({node.name}, 90).",
-                )
-            found.append(node.top)
+            found.append(_in_open_bin(node, lower, upper))
         elif attribute.kind == "integers":
             found.append(float(lower))
         else:
             found.append((float(lower) + float(upper)) / 2)
     return np.array(found, dtype=float)
+
+
+def _in_open_bin(node: IndexOf, lower: Any, upper: Any) -> float:
+    """The amount that the expression gives to people in a bin without an edge."""
+    if node.top is None:
+        raise InferenceError(
+            f"gini({node.name}): a bin has no edge, so its people have no amount.",
+            remedy=f"Say which amount stands for it: gini({node.name}, 90).",
+        )
+    outside = node.top < lower if upper is None else node.top > upper
+    if outside:
+        reach = f"from {lower} on" if upper is None else f"below {upper}"
+        raise InferenceError(
+            f"gini({node.name}, {node.top:g}): {node.top:g} stands for people {reach}, and is not "
+            "there.",
+            remedy="Give an amount that they can have. Where bins have no edge on both sides, ask "
+            "for a quantile or the entropy.",
+        )
+    return node.top
 
 
 INDICES: dict[str, Callable[[IndexOf, CellGroups], Quantity]] = {

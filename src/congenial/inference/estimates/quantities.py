@@ -13,12 +13,15 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.advance import one_by_one
 from congenial.errors import InferenceError
+from congenial.figures.sum_ranges import SumRanges
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
     Floats,
     ScaledLaw,
     Weights,
+    possible_sums,
 )
 from congenial.inference.estimates.fieller import fieller
 from congenial.inference.estimates.interval_cover import IntervalCover
@@ -145,7 +148,7 @@ class CellSums(Smooth):
         return found
 
     def ends(self, cover: IntervalCover) -> Ends:
-        """By the law of the sum, or by simulation; a count is not below zero."""
+        """By the law of the sum, or by simulation; cut to what the published figures allow."""
         reach = np.zeros(len(self.values))
         methods = [PUBLISHED] * len(reach)
         for i, law in enumerate(self.laws):
@@ -157,16 +160,19 @@ class CellSums(Smooth):
             reach[rest] = cover.reach(np.abs(errors))
             for i in rest:
                 methods[i] = SIMULATED
-        counts = self._counts
-        low = np.where(counts, np.maximum(self.values - reach, 0), self.values - reach)
-        high = np.where(counts, np.maximum(self.values, 0), self.values) + reach
-        return Ends(low, high, methods)
+        return Ends(*self._ranges.ends(self.values, reach), methods)
 
     @cached_property
-    def _counts(self) -> Any:
-        """Which sums cannot be negative."""
-        least = self.weights.min(axis=1).toarray().reshape(-1) if self.weights.nnz else 0.0
-        return (np.asarray(least) >= 0) & (self.constant == 0)
+    def _ranges(self) -> SumRanges:
+        """How small and large the sums can be: counts are not negative, and no larger than a
+        published sum that contains them; other combinations may be anything.
+        """
+        lowest = self.weights.min(axis=1).toarray().reshape(-1) if self.weights.nnz else 0.0
+        counts = np.flatnonzero((np.asarray(lowest) >= 0) & (self.constant == 0))
+        least, most = np.full(len(self.values), -np.inf), np.full(len(self.values), np.inf)
+        found = possible_sums(self.source, self.weights[counts])
+        least[counts], most[counts] = found.least, found.most
+        return SumRanges(least, most)
 
     def parts(self) -> list[CellSums]:
         """Itself."""
@@ -241,7 +247,7 @@ class Ratio(Smooth):
             ends.methods[i] = method
 
     def _inverted(self, ends: Ends, rows: Any, cover: IntervalCover) -> None:
-        for i in rows:
+        for i in one_by_one(rows, "working out intervals of ratios"):
             low, high = fieller(
                 (float(self.top.values[i]), float(self.bottom.values[i])),
                 (self.top.errors[:, i], self.bottom.errors[:, i]),

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import one_by_one
 from congenial.inference.estimates.cell_estimates import DRAWS, CellEstimates, Floats, Weights
 from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import NOBODY, Ends, Quantity
@@ -83,7 +84,7 @@ class ScaledIndex(Quantity):
     def _along(self, shape: tuple[Floats, Floats], roughness: Floats) -> _Simulated:
         """True and simulated indices of tables of a roughness, (tables, groups)."""
         true, drawn = [], []
-        for t in roughness:
+        for t in one_by_one(list(roughness), "simulating indices"):
             table = self._rough(shape, t)
             true.append(np.nan_to_num(self.index(table)))
             drawn.append(np.sort(self._noisy(table), axis=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.advance import one_by_one
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
@@ -30,6 +32,7 @@ from congenial.sampling.randomness import SeededRandomness
 REMEMBERED = 20_000_000  # numbers of simulated noise that are kept
 BLOCK = 4_000_000  # numbers of simulated noise held at a time otherwise
 NOTHING = 1e-9  # a weight this small, after projection on what is free, is none
+FILLED = 1 / 8  # share of weights other than zero from which they are multiplied as a full matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +86,12 @@ class SingleTableEstimates:
         """Joint draws of the errors of linear combinations, (DRAWS, rows)."""
         touched = np.unique(weights.indices)
         inside = weights[:, touched]
+        full = inside.toarray().T if inside.nnz > FILLED * math.prod(inside.shape) else None
         found = np.empty((DRAWS, weights.shape[0]))
         at = 0
         for block in self._noise(stream):
-            found[at : at + len(block)] = (inside @ block[:, touched].T.astype(float)).T
+            noise = block[:, touched].astype(float)
+            found[at : at + len(block)] = noise @ full if full is not None else (inside @ noise.T).T
             at += len(block)
         return found
 
@@ -105,7 +110,7 @@ class SingleTableEstimates:
     def _blocks(self, stream: int) -> Any:
         source = SeededRandomness(SEED + stream)
         step = max(1, min(DRAWS, BLOCK // max(self.cells.size, 1)))
-        for start in range(0, DRAWS, step):
+        for start in one_by_one(range(0, DRAWS, step), "simulating errors"):
             drawn = self.mechanism.noise(source, min(step, DRAWS - start))
             whole = np.issubdtype(drawn.dtype, np.integer) and np.abs(drawn).max() < 2**31
             yield drawn.reshape(len(drawn), -1).astype(np.int32 if whole else np.float64)
@@ -143,7 +148,7 @@ class SingleTableEstimates:
         if not served:
             return laws
         batches = [served] if _disjoint(weights[served]) else [[i] for i in served]
-        for batch in batches:
+        for batch in one_by_one(batches, "working out laws of sums"):
             for i, law in zip(batch, self._laws_of(weights[batch]), strict=True):
                 laws[i] = ScaledLaw(law, size[i])
         return laws

@@ -95,6 +95,13 @@ class StatisticsRelease(RecordRelease):
         value, half = self.values[at], self._half(at, level)
         return Interval(value, value - half, value + half, level, half == 0, KNOWN_LAW)
 
+    def instead(self) -> str:
+        """What can be asked of it."""
+        return (
+            f"Its statistics ({', '.join(self.statistics)}) have their intervals in {VALUES} and "
+            "in release.interval(name)."
+        )
+
     def _half(self, at: int, level: float) -> float:
         """Half of the width of an interval: of the noise, and of the grid values are rounded to."""
         return self.noise.interval(at, level) + float(self.description.law["grid"]) / 2

@@ -142,7 +142,8 @@ class ValuesRelease(RecordRelease):
         value = int(self.counts[cells].sum())
         return Interval(value, value, value, level, exact=True)
 
-    def _instead(self) -> str:
+    def instead(self) -> str:
+        """What can be asked of it."""
         if not self.density_known:
             return "Use release.values for what was released; its law is in release.description."
         return (

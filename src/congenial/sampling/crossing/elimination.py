@@ -76,6 +76,9 @@ class CrossingGroups(IntegerLaw):
         self.atoms = len(self._sums.parent)
         self.equations = _sparse(equations, self.atoms)
         self.parts = components(self.equations, self.atoms)
+        for part in self.parts:
+            if part.freedom:
+                _ = part.order  # refuses, before tables are built, what no order of joining serves
         self._planner = LeafPlanner(law)
         free = low is None and high is None
         sizes = np.array([len(cells) for cells in self._sums.cells])

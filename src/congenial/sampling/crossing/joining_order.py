@@ -20,7 +20,7 @@ from flint import fmpz_mat
 from scipy.sparse.csgraph import connected_components
 
 from congenial.errors import StructureError
-from congenial.figures.integers import row_reduced
+from congenial.figures.integers import Row, echelon, row_reduced
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
 from congenial.sampling.tree.messages import WIDEST, Leaf
@@ -101,7 +101,13 @@ class Component:
 
     @cached_property
     def order(self) -> list[int]:
-        """Atoms in the order of joining."""
+        """Atoms in the order of joining; StructureError where too many totals are free."""
+        if self.freedom > _MOST_FREEDOM:
+            raise StructureError(
+                f"crossing figures tie the totals of {len(self.atoms)} groups of people and leave "
+                f"{self.freedom} of them free, more than {_MOST_FREEDOM}.",
+                remedy=REMEDY,
+            )
         return list(joining_order(tuple(map(tuple, self.rows)), len(self.atoms)))
 
     @cached_property
@@ -258,12 +264,6 @@ def joining_order(rows: Equations, atoms: int) -> tuple[int, ...]:
     Few atoms: each time the one that leaves the smallest state, ties broken by the smallest state
     one atom later. Many: column by column, if that will do.
     """
-    if atoms - len(rows) > _MOST_FREEDOM:
-        raise StructureError(
-            f"crossing figures tie the totals of {atoms} groups of people and leave "
-            f"{atoms - len(rows)} of them free, more than {_MOST_FREEDOM}.",
-            remedy=REMEDY,
-        )
     if atoms > _FEW:
         tried = _short_equations_first(rows, atoms)
         if max(_dimensions(rows, tried)) <= _MOST_DIMENSIONS:
@@ -337,13 +337,28 @@ def components(equations: list[dict[int, int]], atoms: int) -> list[Component]:
     out: list[Component] = []
     for members, rows in _connected(equations, atoms):
         place = {a: i for i, a in enumerate(members)}
-        dense = [[Fraction(0)] * len(members) for _ in rows]
-        for row, given in zip(dense, rows, strict=True):
-            for a, c in given.items():
-                row[place[a]] = Fraction(c)
-        reduced, pivots = row_reduced(dense, len(members))
-        out += _split(members, reduced, pivots)
+        placed = [{place[a]: Fraction(c) for a, c in row.items()} for row in rows]
+        out += _split(members, _form(placed, len(members)))
     return out
+
+
+def _form(rows: list[Row], columns: int) -> dict[int, Row]:
+    """Reduced row echelon form as {pivot column: its row}; that of few columns is found densely."""
+    if columns > _MOST_TRIED:
+        form = echelon(_matrix(rows, columns))
+        return {pivot: form[pivot] for pivot in sorted(form)}
+    dense = [[row.get(a, Fraction(0)) for a in range(columns)] for row in rows]
+    reduced, pivots = row_reduced(dense, columns)
+    return {
+        pivot: {a: v for a, v in enumerate(row) if v}
+        for pivot, row in zip(pivots, reduced, strict=True)
+    }
+
+
+def _matrix(rows: list[Row], columns: int) -> sp.csr_matrix:
+    entries = [(i, a, int(v)) for i, row in enumerate(rows) for a, v in row.items()]
+    at = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    return sp.csr_matrix((at[:, 2], (at[:, 0], at[:, 1])), shape=(len(rows), columns))
 
 
 def _connected(
@@ -365,25 +380,25 @@ def _connected(
     return list(members.values())
 
 
-def _split(members: list[int], reduced: Rows, pivots: list[int]) -> list[Component]:
+def _split(members: list[int], form: dict[int, Row]) -> list[Component]:
     """Components of a reduced matrix: columns joined by the nonzero entries of its rows."""
-    free = [a for a in range(len(members)) if a not in set(pivots)]
-    links = [{i: 1 for i, v in enumerate(row) if v} for row in reduced]
     out = []
-    for block, _ in _connected(links, len(members)):
-        inside = set(block)
-        rows = [r for r, p in zip(reduced, pivots, strict=True) if p in inside]
-        whole = []
-        for row in rows:
-            scale = math.lcm(*(v.denominator for v in row))
-            whole.append([int(row[a] * scale) for a in block])
+    for block, _ in _connected([dict.fromkeys(row, 1) for row in form.values()], len(members)):
         place = {a: i for i, a in enumerate(block)}
+        inside = [pivot for pivot in form if pivot in place]
+        whole = []
+        for pivot in inside:
+            scale = math.lcm(*(v.denominator for v in form[pivot].values()))
+            row = [0] * len(block)
+            for a, v in form[pivot].items():
+                row[place[a]] = int(v * scale)
+            whole.append(row)
         out.append(
             Component(
                 [members[a] for a in block],
                 whole,
-                [place[p] for p in pivots if p in inside],
-                [place[a] for a in free if a in inside],
+                [place[pivot] for pivot in inside],
+                [place[a] for a in block if a not in form],
             )
         )
     return out

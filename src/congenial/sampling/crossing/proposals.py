@@ -78,8 +78,11 @@ class ProposedNoise(WeightedLaw):
 
     def __init__(self, labels: Ints, equations: Ints, eps_cell: Fraction | int) -> None:
         self.eps_cell = positive_rational("eps_cell", eps_cell)
-        self.matrix = np.asarray(equations, dtype=np.int64)[:, labels]
+        self._of_groups = np.asarray(equations, dtype=np.int64)
         self.cells = len(labels)
+        if len({column.tobytes() for column in self._of_groups.T}) > _WIDEST:
+            raise _no_square(self.cells)
+        self.matrix = self._of_groups[:, labels]
         self.split = _best_split(self.matrix)
         if self.cells_proposed > MOST_CELLS:
             raise StructureError(
@@ -93,7 +96,7 @@ class ProposedNoise(WeightedLaw):
         """About the share of proposals accepted: normalisers, that of the law by a normal
         approximation, which is some two times too small for tables of a few cells.
         """
-        eps, rows = float(self.eps_cell), _independent(self.matrix)
+        eps, rows = float(self.eps_cell), _independent(self._of_groups)
         a = math.exp(-eps)
         spread = 2 * math.pi * 2 * a / (1 - a) ** 2
         one, sizes = math.log((1 + a) / (1 - a)), self.matrix[self.split.kept].sum(axis=1)
@@ -187,18 +190,24 @@ def _best_split(matrix: Ints) -> Split:
     """The split that leaves fewest equations to chance; StructureError if there is none."""
     best: tuple[int, Split] | None = None
     families = list(_families(matrix))
-    for square, rows, inverse in islice(_squares(matrix), _SQUARES):
-        for family in families:
-            kept = [row for row in family if not np.any(matrix[row, square])]
-            if best is None or len(kept) > best[0]:
-                best = len(kept), Split(kept, square, rows, inverse)
+    members = np.array([np.isin(np.arange(len(matrix)), family) for family in families], dtype=int)
+    for square, rows, inverse in islice(_squares(matrix), _SQUARES if families else 0):
+        apart = ~np.any(matrix[:, square], axis=1)  # rows without any of the four cells
+        sizes = members @ apart
+        largest = int(np.argmax(sizes))
+        if best is None or sizes[largest] > best[0]:
+            kept = [row for row in families[largest] if apart[row]]
+            best = len(kept), Split(kept, square, rows, inverse)
     if best is None:
-        raise StructureError(
-            f"among {matrix.shape[1]} cells tied by crossing sums no four make good what the "
-            "others leave.",
-            remedy="Publish fewer crossing sums.",
-        )
+        raise _no_square(matrix.shape[1])
     return best[1]
+
+
+def _no_square(cells: int) -> StructureError:
+    return StructureError(
+        f"among {cells} cells tied by crossing sums no four make good what the others leave.",
+        remedy="Publish fewer crossing sums.",
+    )
 
 
 def _families(matrix: Ints) -> Iterator[list[int]]:
@@ -216,8 +225,6 @@ def _families(matrix: Ints) -> Iterator[list[int]]:
 def _squares(matrix: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
     """Four cells with E_a - E_b - E_c + E_d = 0, and how three of them are solved for."""
     cells = np.unique(matrix, axis=1, return_index=True)[1]
-    if len(cells) > _WIDEST:
-        return
     pairs: dict[bytes, list[tuple[int, int]]] = {}
     for a, b in combinations(sorted(cells.tolist()), 2):
         pairs.setdefault((matrix[:, a] - matrix[:, b]).tobytes(), []).append((a, b))
@@ -241,7 +248,9 @@ def _solved(three: Ints) -> tuple[Ints, Ints] | None:
 def _independent(matrix: Ints) -> list[int]:
     """Rows, first ones first, that span all."""
     found: list[int] = []
-    for row in range(len(matrix)):
+    for row in np.flatnonzero(np.any(matrix, axis=1)).tolist():
         if np.linalg.matrix_rank(matrix[[*found, row]].astype(float)) > len(found):
             found.append(row)
+        if len(found) == matrix.shape[1]:
+            break
     return found

@@ -52,6 +52,14 @@ class KeptFigures:
                     "may be published: what they say of the records could not be kept.",
                     remedy=f"Synthesise {lost} too.",
                 )
+        about = Cells(told.schema, self.statements)
+        if about.size > LARGEST_FIGURES:
+            raise StructureError(
+                f"figures and rules mention {', '.join(about.bases)}: {about.size:,} cells, more "
+                f"than {LARGEST_FIGURES:,}.",
+                remedy="Give these columns fewer levels, or synthesise fewer of them.",
+            )
+        self._refuse_nobody()
         held = {s.label for s in self.seen.statements}
         for statement in told.equalities:
             own = set(Cells(told.schema, (statement,)).bases)
@@ -61,6 +69,17 @@ class KeptFigures:
                     f"'{statement.label}' is published, and records without {lost} cannot keep it.",
                     remedy=f"Synthesise {lost} too.",
                 )
+
+    def _refuse_nobody(self) -> None:
+        """Refuse rules that no record could keep."""
+        cells = Cells(self.published.schema, self.rules)
+        never = cells.matrix(self.rules, np.arange(cells.size)) if self.rules else None
+        if never is not None and np.all(np.asarray(abs(never).sum(axis=0)) > 0):
+            told = "; ".join(rule.label for rule in self.rules)
+            raise StructureError(
+                f"the structural zeros leave no record possible: {told}.",
+                remedy="Leave one of them out, or narrow its condition.",
+            )
 
     @cached_property
     def seen(self) -> Invariants:
@@ -130,12 +149,6 @@ class KeptFigures:
         all_cells = Cells(schema, self.statements)
         if not all_cells.bases:
             return None
-        if all_cells.size > LARGEST_FIGURES:
-            raise StructureError(
-                f"the figures mention {', '.join(all_cells.bases)}: {all_cells.size} cells, more "
-                f"than {LARGEST_FIGURES}.",
-                remedy="Synthesise fewer columns that figures are about.",
-            )
         matrix = all_cells.matrix(self.statements, np.arange(all_cells.size))
         values = np.concatenate(self.values)
         likely = _likely(fitted, all_cells.bases, all_cells.shape)

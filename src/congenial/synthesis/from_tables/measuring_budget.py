@@ -66,8 +66,8 @@ class MeasuringBudget:
             )
         if not self.rounds and not any(self.counted):
             raise GuaranteeError(
-                "the published figures settle every table of these columns: nothing is left to "
-                "measure.",
+                "no table of these columns is left to measure: published figures settle them, or "
+                "every record has the same level.",
                 remedy="Synthesise another column as well, or use the published tables.",
             )
 

@@ -19,6 +19,7 @@ from congenial.errors import StructureError
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
 
 SECONDS = 60.0  # for the solver
+LIMIT_REACHED = 1  # what the solver says then
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,12 @@ def _nearest(matrix: sp.csr_matrix, values: Ints, have: Ints, possible: NDArray[
         bounds=Bounds(0, np.concatenate([free, have])),
         options={"time_limit": SECONDS},
     )
+    if found.x is None and found.status == LIMIT_REACHED:
+        raise StructureError(
+            f"no whole numbers of records that agree with all figures were found in {SECONDS:.0f} "
+            "seconds.",
+            remedy="Publish fewer figures that cross, or synthesise fewer of their columns.",
+        )
     if found.x is None:
         raise StructureError(
             "no whole numbers of records agree with all figures.",

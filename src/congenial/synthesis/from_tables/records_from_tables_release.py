@@ -25,6 +25,7 @@ from congenial.mechanisms.single_table_release import Release
 from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.made_up_columns import LONGEST, MadeUpColumn, with_made_up
+from congenial.synthesis.from_tables.measured_file import MEASURED, follows, measured_csv
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
 from congenial.synthesis.from_tables.private_quantiles import (
     Cuts,
@@ -82,7 +83,8 @@ class TableRecordsRelease(RecordCopies):
 
     Intervals come from the measurements, not from counting records: `measured` has every table as
     drawn with its law. All `copies` come from one fit, so that they show nothing of the noise in
-    it. `moved`: records changed at the end so that all figures hold, in all copies.
+    it. `moved`: records changed at the end so that all figures hold, in all copies. `in_file`: what
+    a bundle's measured.csv holds, or nothing where older software wrote none.
     """
 
     kind: ClassVar[str] = "records from tables"
@@ -90,6 +92,11 @@ class TableRecordsRelease(RecordCopies):
         (
             "records.parquet, .csv",
             "synthetic records (several copies: records-1 and so on); no row is a real person's",
+        ),
+        (
+            MEASURED,
+            "the same tables cell by cell: the value as drawn, its standard deviation, and a 90 % "
+            "interval for the true count",
         ),
         (MEASUREMENTS, "every table as measured, in order, with the law of its noise"),
         (DICTIONARY, "every column and level: type, interval, and how it is written"),
@@ -102,6 +109,7 @@ class TableRecordsRelease(RecordCopies):
     measured: tuple[MeasuredTable, ...] = field(repr=False)
     moved: int = 0
     cuts: tuple[tuple[str, Cuts], ...] = field(default=(), repr=False)
+    in_file: bytes | None = field(default=None, repr=False)
 
     @property
     def names(self) -> Axes:
@@ -152,6 +160,14 @@ class TableRecordsRelease(RecordCopies):
         held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
         return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
 
+    def measured_tables(self) -> tuple[Release, ...]:
+        """Each measured table as a release of its own, with the law of its noise."""
+        return self._laws
+
+    @cached_property
+    def _laws(self) -> tuple[Release, ...]:
+        return tuple(self._as_release(one) for one in self.measured)
+
     def sums_of(self, table: Release) -> list[Release]:
         """The measured tables whose cells are sums of a table's: some of its axes alone."""
         inside = [one for one in self.measured if set(one.axes) < set(table.table)]
@@ -193,7 +209,8 @@ class TableRecordsRelease(RecordCopies):
         one = self.estimate(f"count({condition})", level)[0]
         return Interval(one.value, one.low, one.high, level, one.low == one.high, one.method)
 
-    def _instead(self) -> str:
+    def instead(self) -> str:
+        """What can be asked of it."""
         return "Ask about columns that were measured together: see release.measured."
 
     def payload(self) -> dict[str, bytes]:
@@ -207,7 +224,9 @@ class TableRecordsRelease(RecordCopies):
             DICTIONARY: dictionary(self.dictionary_rows, self.schema),
             MEASUREMENTS: (json.dumps(told, indent=1) + "\n").encode(),
         }
-        for at, file in enumerate(_files(len(self.copies)), start=1):
+        errors = measured_csv(self._laws) if self.in_file is None else self.in_file
+        files |= {MEASURED: errors} if errors else {}
+        for at, file in enumerate(files_of_records(len(self.copies)), start=1):
             table = self.to_arrow(at)
             files[f"{file}.parquet"] = as_parquet(table)
             files[f"{file}.csv"] = table_csv(table)
@@ -225,7 +244,7 @@ class TableRecordsRelease(RecordCopies):
         """Read what `payload` wrote; BundleError when something is missing or damaged."""
         law, schema = common["description"].law, common["guarantee"].adjacency.schema
         made_up = ColumnRules.from_dict(law).made_up
-        written = [f"{file}.parquet" for file in _files(law.get("copies", 1))]
+        written = [f"{file}.parquet" for file in files_of_records(law.get("copies", 1))]
         for file in (*written, MEASUREMENTS):
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
@@ -247,7 +266,8 @@ class TableRecordsRelease(RecordCopies):
             raise BundleError(
                 f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
             ) from None
-        return cls(**common, copies=copies, measured=measured, moved=moved, cuts=cuts)
+        told = payload.get(MEASURED, b"")
+        return cls(**common, copies=copies, measured=measured, moved=moved, cuts=cuts, in_file=told)
 
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism of this law over these pairs."""
@@ -284,6 +304,9 @@ class TableRecordsRelease(RecordCopies):
             ),
             "every measured table agrees with the figures it shows": all(
                 support(made.figures, one.axes).agrees(one.values) for one in self.measured
+            ),
+            "standard deviations and intervals of measured tables follow from the laws": (
+                not self.in_file or follows(self.in_file, self._laws)
             ),
             "no more records were changed than there are": (
                 0 <= self.moved <= sum(one.num_rows for one in self.copies)
@@ -341,6 +364,6 @@ def _with(expected: Expected, made_up: Sequence[MadeUpColumn]) -> Expected:
     return replace(expected, schema=schema, longest=longest)
 
 
-def _files(copies: int) -> list[str]:
+def files_of_records(copies: int) -> list[str]:
     """The names of the files of records, without what they end with."""
     return ["records"] if copies == 1 else [f"records-{at}" for at in range(1, copies + 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.schema import Schema
-from congenial.errors import StructureError
 from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.counted_records import CountedRecords
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree
+from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
 from congenial.synthesis.from_tables.record_repair import repair
 from congenial.synthesis.from_tables.records_from_tables_release import (
@@ -28,7 +27,6 @@ from congenial.synthesis.record_model import generator_of
 if TYPE_CHECKING:
     from congenial.synthesis.from_tables.table_records import TableRecords
 
-LARGEST_CLIQUE = 200_000  # cells: what a fit in seconds can hold
 BETWEEN = 60  # steps of the fit between two rounds
 LEAST = 1e-6  # deviation of a measurement: none is an exact figure
 
@@ -112,17 +110,19 @@ class RecordsRun:
 
     def fit(self, start: Fitted | None = None, steps: int = STEPS) -> Fitted:
         """The distribution of maximum entropy for what is measured and published."""
-        kept = self.of.kept
-        targets = [measured_target(self.of.schema, one) for one in self.measured]
+        kept, nodes = self.of.kept, self.of.pair_axes.nodes
+        targets = [measured_target(self.of.schema, one, nodes) for one in self.measured]
+        links = [class_link(self.of.schema, name) for name in nodes if name not in self.of.names]
         first = () if kept.strata is None else kept.strata.axes
-        wanted = [*kept.targets, *targets]
-        return fit(self.of.sizes, wanted, self.people, first=first, start=start, steps=steps)
+        wanted = [*kept.targets, *links, *targets]
+        return fit(nodes, wanted, self.people, first=first, start=start, steps=steps)
 
     def records(self, fitted: Fitted) -> tuple[dict[str, Ints], int]:
         """Whole records that keep every figure, and how many had to be changed for that."""
         kept = self.of.kept
         number = self.of.records or self.people
-        columns = draw_records(fitted, number, self.generator, kept.strata)
+        drawn = draw_records(fitted, number, self.generator, kept.strata)
+        columns = {name: drawn[name] for name in self.of.names}
         cells = kept.cells(fitted)
         return (columns, 0) if cells is None else repair(columns, cells, self.generator)
 
@@ -149,15 +149,9 @@ class RecordsRun:
     def candidates(self) -> list[Axes]:
         """Pairs not yet measured that can be drawn and still fit into the tree."""
         done = [one.axes for one in self.measured]
-        fixed = [*map(self.of.bases, done), *(one.axes for one in self.of.kept.targets)]
-        if self.of.kept.strata is not None:
-            fixed.append(self.of.kept.strata.axes)
         pairs = (axes for axes in self.of.scales if len(axes) == 2 and axes not in done)
-        return [axes for axes in pairs if self._possible(axes, fixed)]
-
-    def _possible(self, axes: Axes, fixed: list[Axes]) -> bool:
-        fits = _fits(self.of.sizes, [*fixed, self.of.bases(axes)])
-        return fits and self._drawable(axes)
+        possible = (axes for axes in pairs if self.of.pair_axes.fits([*done, axes]))
+        return [axes for axes in possible if self._drawable(axes)]
 
     def _levels(self, columns: Mapping[str, Ints], name: str) -> Ints:
         """Records by an axis, a column or a coarser name of one."""
@@ -172,24 +166,30 @@ class RecordsRun:
         return bool(known[axes])
 
 
-def measured_target(schema: Schema, one: MeasuredTable) -> FitTarget:
-    """A measured table for the fit; over coarser names it says something about sums of cells."""
+def measured_target(
+    schema: Schema, one: MeasuredTable, nodes: Container[str] | None = None
+) -> FitTarget:
+    """A measured table for the fit, whose tree has these nodes (None: the columns).
+
+    Over a coarser name that is none of them it says something about sums of cells.
+    """
     axes = schema.axes(one.axes)
     values, deviation = one.values.reshape(-1).astype(float), max(LEAST, one.deviation)
-    bases = tuple(axis.base for axis in axes)
-    if bases == one.axes:
-        return FitTarget(bases, values, deviation)
+    own = [axis.name == axis.base or axis.name in (nodes or ()) for axis in axes]
+    homes = tuple(axis.name if held else axis.base for axis, held in zip(axes, own, strict=True))
+    if all(own):
+        return FitTarget(homes, values, deviation)
     matrix = sp.csr_matrix(np.ones((1, 1)))
-    for axis in axes:
-        cells = len(axis.of_base)
-        groups = sp.csr_matrix((np.ones(cells), (axis.of_base, np.arange(cells))))
+    for axis, held in zip(axes, own, strict=True):
+        level = np.arange(len(axis.levels)) if held else axis.of_base
+        groups = sp.csr_matrix((np.ones(len(level)), (level, np.arange(len(level)))))
         matrix = sp.kron(matrix, groups, format="csr")
-    return FitTarget(bases, values, deviation, matrix)
+    return FitTarget(homes, values, deviation, matrix)
 
 
-def _fits(sizes: Mapping[str, int], tables: Sequence[Axes]) -> bool:
-    try:
-        JunctionTree.of(sizes, tables, largest=LARGEST_CLIQUE)
-    except StructureError:
-        return False
-    return True
+def class_link(schema: Schema, name: str) -> FitTarget:
+    """That a coarser name is the one of its column: nobody is in any other cell of the two."""
+    axis = schema.axis(name)
+    other = axis.of_base[:, None] != np.arange(len(axis.levels))
+    nobody = sp.csr_matrix(other.reshape(1, -1).astype(float))
+    return FitTarget((axis.base, name), np.zeros(1), 0.0, nobody)

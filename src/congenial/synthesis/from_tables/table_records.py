@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
 from math import prod
 from typing import Any, ClassVar
 
@@ -32,6 +31,7 @@ from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import RecordDescription
@@ -48,12 +48,14 @@ from congenial.synthesis.from_tables.measuring_budget import (
     Law,
     MeasuringBudget,
 )
+from congenial.synthesis.from_tables.pair_axes import PairAxes
 from congenial.synthesis.from_tables.private_quantiles import Cuts, binned_schema
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MeasuredTable,
     TableRecordsRelease,
 )
 from congenial.synthesis.from_tables.records_run import Confidential, RecordsRun, Tell
+from congenial.synthesis.from_tables.rows_of_records import refuse_unknown_number, rows_apart
 from congenial.synthesis.from_tables.values_in_bins import values_by
 from congenial.synthesis.record_model import generator_of
 from congenial.synthesis.records_from_models_release import records_table
@@ -82,10 +84,11 @@ class TableRecords:
     are cut into bins and written. `cuts`: where columns were cut, once that is drawn; before, bins
     of equal numbers of levels stand in for theirs.
 
-    Assumptions: n is public (records are replaced). Guarantee: over look-alikes a records apart
-    a^2 rho, or a epsilon; where figures are about public columns only, one person's other values
-    may be what is protected (`SensitiveValues`), and a is 1. Edge cases: a table that the figures
-    settle is not measured; a pair that no exact sampler draws is no candidate.
+    Assumptions: n is public: records are replaced, or the figures tell the number of rows of units
+    that own several. Guarantee: over look-alikes a records apart a^2 rho, or a epsilon; where
+    figures are about public columns only, one person's other values may be what is protected
+    (`SensitiveValues`), and a is 1. Edge cases: a table that the figures settle is not measured; a
+    pair that no exact sampler draws is no candidate.
     """
 
     adjacency: Adjacency | SensitiveValues
@@ -99,13 +102,7 @@ class TableRecords:
     name: ClassVar[str] = "records_from_tables"
 
     def __post_init__(self) -> None:
-        known = isinstance(self.adjacency, SensitiveValues)
-        if self.adjacency.metric != "replace-one" and not known:
-            raise GuaranteeError(
-                "records from tables are as many as there are people, so their number must be "
-                f"public; the promise is about {self.adjacency.metric}.",
-                remedy="Use one row per person (unit without max_rows).",
-            )
+        refuse_unknown_number(self.adjacency, self.names)
         if not self.names or len(set(self.names)) != len(self.names):
             raise GuaranteeError(
                 "records need columns, each named once.", remedy="Name the columns to synthesise."
@@ -119,6 +116,11 @@ class TableRecords:
                     remedy="Give it bins in the schema, or quantiles where its levels are numbers.",
                 )
         self._refuse_other_numbers()
+
+    @property
+    def several_rows(self) -> bool:
+        """Whether a record is one of several rows of a unit."""
+        return isinstance(self.adjacency, SeveralRows)
 
     def _refuse_other_numbers(self) -> None:
         """Figures count everybody: another number of records cannot keep them."""
@@ -156,20 +158,21 @@ class TableRecords:
             raise GuaranteeError("the promise is rho or epsilon.", remedy="State one of them.")
         ordered = tuple(name for name in adjacency.schema.names if name in set(names))
         law: Law = "gaussian" if epsilon is None else "geometric"
-        a = adjacency.records
-        amount = Fraction(rho) / a**2 if rho is not None else Fraction(epsilon or 0) / a
         told = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)
         rules = ColumnRules() if rules is None else rules
-        all_of_it = MeasuringBudget(law, amount, told, (True,) * len(ordered), 0, 0, rules.steps)
+        whole = Fraction(rho if rho is not None else epsilon or 0)
+        all_of_it = MeasuringBudget(law, whole, told, (True,) * len(ordered), 0, 0, rules.steps)
         made = cls(adjacency, ordered, all_of_it, rules=rules)
-        pairs = sum(not made.settled(axes) for axes in made.pairs)
+        apart = rows_apart(adjacency, ordered)
+        amount = whole / (apart**2 if law == "gaussian" else apart)
+        pairs = [axes for axes in made.pairs if not made.settled(axes)]
         wanted = ROUNDS_PER_COLUMN[law] * len(ordered) if rounds is None else rounds
         budget = replace(
             all_of_it,
             amount=Fraction(int(amount * GRID), GRID),
             counted=tuple(not made.settled((name,)) for name in ordered),
-            rounds=min(pairs, wanted),
-            pairs=pairs,
+            rounds=wanted if wanted < len(pairs) else made.pair_axes.held_together(pairs),
+            pairs=len(pairs),
         )
         return replace(made, budget=budget)
 
@@ -183,7 +186,7 @@ class TableRecords:
     @cached_property
     def figures(self) -> Invariants:
         """What is published, over the levels that are counted."""
-        told = self.adjacency.figures
+        told = self.adjacency.figures.of_rows
         if not self.rules.quantiles:
             return told
         cuts = dict(self.cuts) or self.rules.evenly(told.schema)
@@ -194,7 +197,7 @@ class TableRecords:
     def counted_adjacency(self) -> Adjacency:
         """The look-alikes over the levels that are counted: what noise is drawn over."""
         own = self.adjacency
-        if isinstance(own, Adjacency) and not self.rules.quantiles:
+        if isinstance(own, Adjacency) and not self.several_rows and not self.rules.quantiles:
             return own
         return SemiAdjacent(self.figures)
 
@@ -204,10 +207,15 @@ class TableRecords:
         return {name: self.schema.attribute(name).size for name in self.names}
 
     @cached_property
+    def pair_axes(self) -> PairAxes:
+        """By which names pairs of columns are counted."""
+        told = tuple(self.kept.axes(statement) for statement in self.kept.statements)
+        return PairAxes(self.schema, self.names, self.rules.in_pairs, told)
+
+    @property
     def pairs(self) -> tuple[Axes, ...]:
-        """All pairs of columns, by the names they are counted by in pairs."""
-        coarse = self.rules.in_pairs
-        return tuple(combinations([coarse.get(name, name) for name in self.names], 2))
+        """Pairs of columns that a fit can hold, by the names they are counted by in pairs."""
+        return self.pair_axes.all
 
     def shape(self, axes: Axes) -> tuple[int, ...]:
         """Levels of the axes of a table."""
@@ -226,7 +234,8 @@ class TableRecords:
     def not_kept(self) -> list[str]:
         """Figures about columns that the records do not have."""
         kept = {statement.label for statement in self.kept.statements}
-        told = [*self.adjacency.figures.equalities, *self.adjacency.figures.zeros]
+        figures = self.adjacency.figures
+        told = [*figures.equalities, *figures.zeros, *figures.told[len(figures.statements) :]]
         return [statement.label for statement in told if statement.label not in kept]
 
     @cached_property
@@ -247,7 +256,7 @@ class TableRecords:
     @property
     def description(self) -> RecordDescription:
         """The procedure as plain data, and what replacing one record does to it."""
-        figures, spent = self.adjacency.figures, self.budget.spent
+        figures, spent = self.adjacency.figures.of_rows, self.budget.spent
         return RecordDescription(
             mechanism=self.name,
             schema=self.adjacency.schema,
@@ -255,6 +264,7 @@ class TableRecords:
             epsilon=spent if self.budget.law == "geometric" else Fraction(0),
             rho=spent if self.budget.law == "gaussian" else Fraction(0),
             given=figures if figures.equalities or figures.zeros else None,
+            shown=self.names if self.several_rows else None,
         )
 
     @property
@@ -319,7 +329,7 @@ class TableRecords:
 
         Where columns are still to be cut, records by their levels in place of tables.
         """
-        figures = self.adjacency.figures
+        figures = self.adjacency.figures.of_rows
         if figures.statements:
             figures.refuse_other_data(_margin(data, figures.bases))
         if self.rules.quantiles:
