@@ -174,6 +174,14 @@ def test_records_that_are_no_numbers_are_refused(bad):
                 regression.gradient(np.array([record]), np.array([[0.5]]))
 
 
+def test_records_whose_rounding_is_not_allowed_for_are_refused():
+    """A gradient of n terms is off by up to n^2 units, times the rate; H = 2^-20 is counted."""
+    mechanism = WassersteinGradient.calibrate(ORDINARY, F(1), Quantile(UNIT), points=16)
+    assert mechanism.draw(np.zeros((20_000, 1)), SeededRandomness(SEED), 1).shape == (1, 1)
+    with pytest.raises(StructureError, match="rounding errors of 60,000 records"):
+        mechanism.draw(np.zeros((60_000, 1)), SeededRandomness(SEED), 1)
+
+
 @pytest.mark.parametrize(("low", "high"), [((1.0,), (0.0,)), ((0.0,), (math.inf,)), ((), ())])
 def test_a_range_that_is_empty_or_unbounded_is_refused(low, high):
     with pytest.raises(StructureError, match="empty or unbounded"):
