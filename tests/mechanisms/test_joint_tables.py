@@ -13,6 +13,7 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.errors import MandateError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.joint_tables import JointTables
@@ -20,7 +21,7 @@ from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, ZeroConcentrated
-from congenial.sampling.randomness import SeededRandomness
+from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
 from congenial.tables.linear_estimates import estimate
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test
@@ -111,6 +112,12 @@ def test_deviations_are_known_before_the_draw_and_figures_have_none() -> None:
     assert exact.exact
     assert exact.low == exact.high == COUNTS[0].sum()
     assert release.count("") == COUNTS.sum()  # a figure tells it, although no table shows it
+
+
+def test_data_with_other_figures_are_refused_before_anything_is_drawn() -> None:
+    one, other = made("nested", Pure(1)), Table(SCHEMA, SCHEMA.names, COUNTS + 1)
+    with pytest.raises(MandateError, match="do not agree with the published figures"):
+        one.release(other, RecordedRandomness([]))
 
 
 def test_a_cell_of_several_tables_has_one_number() -> None:

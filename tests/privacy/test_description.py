@@ -59,6 +59,14 @@ def test_a_release_that_states_no_loss_is_refused_unless_it_promises_none() -> N
     assert not RecordDescription("a mechanism", SCHEMA, {}, persons=False).epsilon
 
 
+@pytest.mark.parametrize("added", [None, Fraction(1, 3)])
+def test_what_an_added_record_costs_is_read_as_written(added: Fraction | None) -> None:
+    made = RecordDescription("a mechanism", SCHEMA, {}, Fraction(1, 2), added=added)
+    again = read_description(SCHEMA, made.to_dict())
+    assert isinstance(again, RecordDescription)
+    assert (again.epsilon, again.added) == (Fraction(1, 2), added)
+
+
 def test_a_family_without_a_norm_is_refused_and_not_taken_for_another() -> None:
     assert set(NORMS) == set(LAWS)
     with pytest.raises(BundleError, match="'triangular' is not known"):

@@ -374,6 +374,15 @@ def test_bad_corners(points: list[tuple[float, float]]) -> None:
     assert error.value.remedy
 
 
+@pytest.mark.parametrize("number", [Fraction, float])
+def test_what_one_side_never_shows_is_a_mass_of_its_own(number: type[Fraction | float]) -> None:
+    """f(1) = 3/4: a quarter of the other side's mass gives it away for certain."""
+    one, most, zero = number(1), number(Fraction(3, 4)), number(0)
+    f = PiecewiseLinear(((zero, zero), (one, most)))
+    assert f.masses == ((one, most), (zero, 1 - most))
+    assert f.delta(30) == pytest.approx(1 / 4)
+
+
 def test_other_bad_input() -> None:
     for call in (
         lambda: Approximate(1, 1.5),

@@ -57,6 +57,8 @@ def test_the_usual_case_is_certain_and_wide_noise_is_not():
     assert certain(two_way(2, 2), sizes, DoubleGeometric(Fraction(1, 4)))
     assert not certain(two_way(2, 2), sizes, DoubleGeometric(Fraction(1, 10**6)))
     assert not certain(two_way(4, 5), np.ones(20, int), DoubleGeometric(Fraction(1)))
+    # Sums that are all known leave nothing to join, and still need windows for their cells.
+    assert not certain(np.eye(2, dtype=int), np.array([5, 5]), DoubleGeometric(Fraction(1, 10**9)))
 
 
 def test_windows_are_within_what_is_reckoned_with():

@@ -235,6 +235,8 @@ def test_nothing_confidential_is_shown():
 def test_refusals():
     with pytest.raises(StructureError, match="integers"):
         TwoWayCounts([[0.5, 1.0]], EPS)
+    with pytest.raises(MandateError, match="negative cell"):
+        TwoWayCounts([[2, -1], [1, 3]], EPS)
     with pytest.raises(StructureError, match="30 x 30"):
         TwoWayCounts(np.ones((30, 30), int), EPS)
     with pytest.raises(RandomnessError):

@@ -153,6 +153,9 @@ def test_translations_of_discrete_laws_are_recognised():
     other = law("r", [[3.5, 2], [2.5, 4], [1.5, 1]], ["1/4", "1/2", "1/4"])
     assert DistributionPairs.given(query(2), [base, moved]).translations
     assert not DistributionPairs.given(query(2), [base, other]).translations
+    normal = GaussianLaw.of("n", [1.0, 2.0], np.eye(2))
+    for laws in ([base, normal], [normal, base]):
+        assert not DistributionPairs.given(query(2), laws).translations
     sample = law("s", np.repeat([1.0, 2.0], [1, 3]), None)
     assert sample.masses == (Fraction(1, 4), Fraction(3, 4))
 

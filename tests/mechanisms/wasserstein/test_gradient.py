@@ -147,8 +147,12 @@ def test_logistic_responses_are_0_or_1():
         ORDINARY, F(1), Regression(line, 1.0, kind="logistic"), 33
     )
     for response in (-1.0, 0.5, 2.0):
-        with pytest.raises(DataError, match=r"neither 0 nor 1|beyond the public bounds"):
-            mechanism.log_density(np.array([[1.0, 1.0], [0.5, response]]))
+        for refuses in (mechanism.log_density, mechanism.check_data):  # the second before a draw
+            with pytest.raises(DataError, match=r"neither 0 nor 1|beyond the public bounds"):
+                refuses(np.array([[1.0, 1.0], [0.5, response]]))
+    mechanism.check_data(np.array([[1.0, 1.0], [0.5, 0.0]]))
+    with pytest.raises(StructureError, match="rounding errors of 1,000,000 records"):
+        mechanism.check_data(np.zeros((1_000_000, 2)))
     with pytest.raises(StructureError, match="response = 50"):
         Regression(line, 1.0, 50.0, "logistic")
     rest = np.random.default_rng(SEED).choice([-1.0, 0.5, 1.0], 60)
@@ -168,6 +172,14 @@ def test_records_that_are_no_numbers_are_refused(bad):
         for record in ([bad, 1.0], [0.5, bad]):
             with pytest.raises(DataError, match="missing or infinite"):
                 regression.gradient(np.array([record]), np.array([[0.5]]))
+
+
+def test_records_whose_rounding_is_not_allowed_for_are_refused():
+    """A gradient of n terms is off by up to n^2 units, times the rate; H = 2^-20 is counted."""
+    mechanism = WassersteinGradient.calibrate(ORDINARY, F(1), Quantile(UNIT), points=16)
+    assert mechanism.draw(np.zeros((20_000, 1)), SeededRandomness(SEED), 1).shape == (1, 1)
+    with pytest.raises(StructureError, match="rounding errors of 60,000 records"):
+        mechanism.draw(np.zeros((60_000, 1)), SeededRandomness(SEED), 1)
 
 
 @pytest.mark.parametrize(("low", "high"), [((1.0,), (0.0,)), ((0.0,), (math.inf,)), ((), ())])
