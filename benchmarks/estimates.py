@@ -61,7 +61,7 @@ QUESTIONS = {
     "gini": "gini(age) by county",
     "dissimilarity": "dissimilarity(sex by age) by county",
     "change between two bundles": "change(count(age >= 65)) by county",
-    "growth between two bundles": "growth(count(age >= 18)) by county",
+    "growth between two bundles": "growth(count(age >= 30)) by county",
     "change of a share": "change(share(sex = 'f' | age >= 65)) by county",
 }
 

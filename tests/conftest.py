@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -15,8 +16,10 @@ from hypothesis import settings
 
 from tests.plain_reports import plain_reports
 
-# A change is judged on the same examples every time; `make audit` looks for new ones.
-settings.register_profile("same-every-time", derandomize=True)
+# A change is judged on the same examples every time; `make audit` looks for new ones. None has a
+# limit of time: machines of automatic runs are slow at times.
+settings.register_profile("same-every-time", derandomize=True, deadline=None)
+settings.register_profile("new-every-time", deadline=None)
 settings.load_profile("same-every-time")
 
 # The program's tree of commands is built once, not for each of some thousand commands.
@@ -42,6 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if "attempt" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.attempt)  # belongs to the audit, in whichever size
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures of the module are made

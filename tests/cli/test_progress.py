@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from congenial.data.advance import Advance
+from congenial.data.advance import Advance, telling
 
 AGAIN = "working out again what it says"
 COMMANDS = {
@@ -36,7 +36,8 @@ def test_a_command_tells_its_share(
 
     @contextmanager
     def working(_: str) -> Iterator[Callable[[str], None]]:
-        yield told.append
+        with telling(told.append):
+            yield told.append
 
     monkeypatch.setattr(importlib.import_module(f"congenial.cli.{command}"), "working", working)
     words, steps = COMMANDS[command]

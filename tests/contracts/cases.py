@@ -4,6 +4,8 @@ by registering.
 
 from __future__ import annotations
 
+from functools import cache
+
 from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
 
@@ -22,6 +24,7 @@ REFUSED |= {  # a chain is for ties only: the rest has exact draws
 }
 
 
+@cache  # several modules ask for them while tests are collected
 def cases() -> list[Case]:
     """Every registered mechanism, under every target it takes, on every universe it can serve."""
     found = list(table_cases(UNIVERSES))

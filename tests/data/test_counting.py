@@ -99,6 +99,27 @@ def test_equal_to_sql(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array_equal(tabulate(folder, SCHEMA, names).counts, counts), names
 
 
+@pytest.mark.usefixtures("always")
+def test_labels_are_kept_once_and_searched_once_a_row_group(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels of a million areas, for every file and batch, took gigabytes and a minute."""
+    searched: list[int] = []
+    real = parquet_count.Coder._codes_of
+
+    def codes(coder: parquet_count.Coder, dictionary: Any) -> Any:
+        searched.append(id(coder))
+        return real(coder, dictionary)
+
+    monkeypatch.setattr(parquet_count.Coder, "_codes_of", codes)
+    tabulate(folder, SCHEMA, ["county"])
+    files = [pq.ParquetFile(file) for file in folder.iterdir()]
+    groups = sum(file.num_row_groups for file in files)
+    batches = sum(-(-file.metadata.num_rows // 300) for file in files)
+    assert len(searched) <= groups < batches
+    assert len(set(searched)) == 1
+
+
 def test_small_files_go_through_sql(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control of the test above: the two ways are told apart."""
     no_sql(monkeypatch)

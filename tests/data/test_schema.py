@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import pickle
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from congenial.data import schema as schema_module
 from congenial.data.rational import exact, written
 from congenial.data.schema import Attribute, Axis, Schema
 from congenial.errors import SchemaError
@@ -294,3 +296,21 @@ def test_whole_is_a_key_that_old_schemas_do_not_have() -> None:
 def test_whole_where_it_means_nothing(spec: dict[str, Any], why: str) -> None:
     with pytest.raises(SchemaError, match=why):
         Schema.from_dict({"a": spec})
+
+
+def test_a_schema_of_many_levels_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan, ledger and bundle of a nation have one; other words for readers are kept apart."""
+    told = {"block": {"levels": list("abc"), "within": {"state": list("PPQ")}}}
+    small = Schema.from_dict(told)
+    assert Schema.from_dict(small.to_dict()) is not small
+    monkeypatch.setattr(schema_module, "MANY", 3)
+    one = Schema.from_dict(told)
+    assert Schema.from_dict(json.loads(json.dumps(one.to_dict()))) is one
+    other = Schema.from_dict({"block": told["block"] | {"label": "Block"}})
+    assert other is not one
+    assert other == one
+    assert Schema.from_dict(other.to_dict()).shown("block") == "Block"
+    in_use = len(schema_module._MANY_LEVELS)
+    del one, other
+    gc.collect()
+    assert len(schema_module._MANY_LEVELS) == in_use - 2

@@ -143,3 +143,10 @@ def test_unit() -> None:
     for bad in ({"max_rows": 0}, {"max_rows": True}, {"max_rows": 1.5}, {"column": ""}):
         with pytest.raises(DataError):
             Unit(**bad)  # type: ignore[arg-type]
+
+
+def test_the_margin_over_its_own_axes_is_the_table() -> None:
+    schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "hh": {"integers": [1, 3]}})
+    table = Table(schema, ["sex", "hh"], [[1, 2, 3], [4, 5, 6]])
+    assert table.marginal(["sex", "hh"]) is table
+    assert table.marginal(("hh", "sex")).counts.tolist() == [[1, 4], [2, 5], [3, 6]]

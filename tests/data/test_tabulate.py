@@ -21,6 +21,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from congenial.data import tabulate as tabulate_module
+from congenial.data.engines.duckdb_source import DuckDBSource
 from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata, tabulate
 from congenial.errors import DataError, SchemaError
@@ -335,6 +337,19 @@ def test_units_are_counted_in_little_memory(tmp_path: Path) -> None:
         data.check_unit()
         assert connection.execute(asked).fetchall() != free
         assert data.tabulate(["s"]).total == 2
+
+
+@pytest.mark.parametrize("most", [0, 10_000_000])
+def test_tables_of_many_cells_are_counted_in_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    limited: list[DuckDBSource] = []
+    monkeypatch.setattr(tabulate_module, "SPILT", most)
+    monkeypatch.setattr(DuckDBSource, "spill", lambda source: limited.append(source))
+    (tmp_path / "people.csv").write_text("sex\nf\nm\nf\n")
+    schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    assert tabulate(tmp_path / "people.csv", schema).counts.tolist() == [2, 1]
+    assert len(limited) == (most == 0)
 
 
 def test_too_many_cells() -> None:

@@ -41,7 +41,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 STEPS = ("", "/data", "/price?of=sex&within=5&without=Population", "/review", "/release", "/budget")
-WAIT = 30_000  # milliseconds; machines of automatic runs are slow
+WAIT = 120_000  # milliseconds; machines of automatic runs are slow
 
 
 def _found() -> str | None:

@@ -130,8 +130,10 @@ def test_rank_equals_exact_elimination(data):
         st.lists(st.integers(0, 1), min_size=rows * columns, max_size=rows * columns)
     )
     dense = np.array(entries, dtype=np.int64).reshape(rows, columns)
-    expected = flint.fmpz_mat([[int(v) for v in row] for row in dense]).rank()
+    expected = flint.fmpz_mat(dense.tolist()).rank()
     assert lattice.rank(sp.csr_matrix(dense)) == expected
+    with_sum = flint.fmpz_mat([*dense.tolist(), [1] * columns]).rank()
+    assert lattice.tells_sum(sp.csr_matrix(dense)) == (with_sum == expected)
 
 
 @pytest.mark.parametrize(

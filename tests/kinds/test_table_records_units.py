@@ -17,6 +17,7 @@ from congenial.errors import GuaranteeError
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from congenial.synthesis.from_tables.table_records import TableRecords
 from tests.commands import refused, run, write_plan
 from tests.synthesis.from_tables.enumerated_procedure import Procedure
@@ -72,6 +73,7 @@ def test_from_rows_of_patients_to_verified_records(folder: Path) -> None:
     run("release", path)
     run("verify", folder / "bundles" / "visits")
     release = congenial.read(folder / "bundles" / "visits")
+    assert isinstance(release, TableRecordsRelease)
     frame = release.to_pandas()
     data = np.genfromtxt(folder / "visits.csv", delimiter=",", skip_header=1, dtype=str)
     assert frame["clinic"].value_counts().to_dict() == Counter(data[:, 1])
@@ -118,22 +120,23 @@ THREE = Schema.from_dict(TWO.to_dict() | {"w": {"levels": ["s", "t"]}})
 ROWS = ((0, 0, 0), (0, 2, 1), (1, 2, 1))  # what a row may be here
 PROMISE = Fraction(40)
 Content = tuple[tuple[int, int, int], ...]
+Dataset = tuple[Content, ...]
 
 
-def all_datasets(rows: int) -> list[tuple[Content, Content]]:
+def all_datasets(rows: int) -> list[Dataset]:
     """Two units with at most two rows each, so many rows in all."""
     contents = [one for size in range(3) for one in combinations_with_replacement(ROWS, size)]
     return [both for both in product(contents, repeat=2) if sum(map(len, both)) == rows]
 
 
-def table_of(units: tuple[Content, ...]) -> Table:
+def table_of(units: Dataset) -> Table:
     counts = np.zeros((2, 3, 2), dtype=np.int64)
     for row in (row for unit in units for row in unit):
         counts[row] += 1
     return Table(THREE, THREE.names, counts)
 
 
-def look_alike(one: tuple[Content, ...], other: tuple[Content, ...], pairs: SeveralRows) -> bool:
+def look_alike(one: Dataset, other: Dataset, pairs: SeveralRows) -> bool:
     """Whether, units matched one to one, few enough units and slots differ."""
     for matched in permutations(other):
         slots = [_changed(a, b) for a, b in zip(one, matched, strict=True)]
@@ -154,11 +157,12 @@ def worst_loss(made: TableRecords, rows: int, patch: pytest.MonkeyPatch) -> floa
     tables = {table_of(one).counts.tobytes(): table_of(one) for one in datasets}
     found = Procedure(made, list(tables.values()), 0, patch).largest_ratios()
     at = {key: place for place, key in enumerate(tables)}
+    places = [at[table_of(one).counts.tobytes()] for one in datasets]
     return float(
         max(
-            found[tuple(at[table_of(each).counts.tobytes()] for each in both)]
-            for both in product(datasets, repeat=2)
-            if look_alike(*both, made.adjacency)
+            found[i, j]
+            for (i, one), (j, other) in product(zip(places, datasets, strict=True), repeat=2)
+            if look_alike(one, other, made.adjacency)
         )
     )
 

@@ -284,7 +284,8 @@ def killed(plan: Plan, step: str) -> list[str]:
 
 @pytest.mark.parametrize("step", EACH)
 def test_a_killed_driver_goes_on_and_spends_once(plan: Plan, tmp_path: Path, step: str) -> None:
-    assert spent(plan) == killed(plan, step)
+    status = killed(plan, step)
+    assert spent(plan) == status
     workflow.release(plan, "nation")
     reserved = ["reserved"] if step == "before the secret" else []  # nobody knows whose it was
     assert spent(plan) == [*reserved, "committed"]
@@ -433,6 +434,25 @@ def test_a_skipped_level_is_refused(tmp_path: Path) -> None:
     lines[3] = lines[3].split(",")[0] + ",,s0"
     (tmp_path / "areas.csv").write_text("\n".join(lines) + "\n")
     assert "'county': level '' is not a name" in refused(plan)
+
+
+@pytest.mark.audit  # a whole release
+def test_a_level_that_does_not_exist_repeats_the_name_of_the_area(tmp_path: Path) -> None:
+    """The remedy of the page: a block without a county is its own."""
+    path = written(tmp_path)
+    lines = (tmp_path / "areas.csv").read_text().splitlines()
+    block, _, state = lines[3].split(",")
+    lines[3] = f"{block},{block},{state}"
+    (tmp_path / "areas.csv").write_text("\n".join(lines) + "\n")
+    plan = Plan.load(path)
+    workflow.publish(plan)
+    done = workflow.release(plan, "nation")
+    assert all(one.holds for one in verify(done.folder))
+    counts = [
+        [row["count"] for row in done.release.to_arrow(*names).to_pylist() if block in row.values()]
+        for names in (("block", "sex", "age"), ("county", "sex", "age"))
+    ]
+    assert counts[0] == counts[1]
 
 
 def test_areas_without_people_are_published_as_empty(bundle: Path) -> None:

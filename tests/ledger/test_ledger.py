@@ -40,14 +40,6 @@ def test_opens_again_with_what_it_was_given(place: str) -> None:
     assert promise(again).adjacency.same(ReplaceOne(SCHEMA))
 
 
-def test_the_schema_of_whoever_opens_it_is_shared_if_it_says_the_same(place: str) -> None:
-    """A nation's schema is large: it is not held twice. Other words for readers are kept apart."""
-    assert Ledger.open(place, SCHEMA).schema is SCHEMA
-    assert Ledger.open(place).schema == SCHEMA
-    words = Schema.from_dict(SCHEMA.to_dict() | {"sex": {"levels": ["f", "m"], "label": "Sex"}})
-    assert Ledger.open(place, words).schema.shown("sex") == "sex"
-
-
 def test_refuses_another_population(place: str, ledger: Ledger) -> None:
     other = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "county": {"levels": ["A", "B"]}})
     with pytest.raises(LedgerError, match=r"another schema.*new population"):

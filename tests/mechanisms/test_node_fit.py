@@ -144,7 +144,7 @@ def test_axes_in_another_order_and_coarser_axes():
 def test_printed_counts_are_worked_out_again(name, fit):
     fitted = project(released(FIGURES[name]), SeededRandomness(3), fit)
     assert follows_from_draw(fitted)
-    assert [one.holds for one in _fitted(fitted)] == [True]
+    assert [look() for look in _fitted(fitted).values()] == [True]
     moved = fitted.values.copy()
     moved[0, 0, 1] += 2  # two adults of one district change their race
     moved[0, 1, 1] -= 2

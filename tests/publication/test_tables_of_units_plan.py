@@ -102,7 +102,6 @@ def test_other_rows_than_those_published_are_refused(tmp_path: Path) -> None:
         ('table = ["block", "tenure"]', 'table = ["tenure", "age"]', "cannot show 'age'"),
         (", units = true }", " }", "number of units"),
         ('table = ["block", "tenure"]', 'table = ["block"]', "nothing is left to protect"),
-        ("units = true\ntable", 'units = true\nby = ["block"]\ntable', "by is for tables of rows"),
     ],
 )
 def test_what_is_no_table_of_units_is_refused(
@@ -112,6 +111,16 @@ def test_what_is_no_table_of_units_is_refused(
     with pytest.raises(CongenialError) as told:
         workflow.check(written(tmp_path, UNITS.replace(old, new)))
     assert words in str(told.value)
+
+
+@pytest.mark.parametrize("source", ["people.csv", "spark:census.people"])
+def test_units_by_group_have_the_same_law(tmp_path: Path, source: str) -> None:
+    """Drawn where their rows are on Spark; elsewhere `by` changes nothing."""
+    text = UNITS.replace('source = "people.csv"', f'source = "{source}"')
+    plain = workflow.check(written(tmp_path, text)).releases[1].mechanism
+    text = text.replace("units = true\ntable", 'units = true\nby = ["block"]\ntable')
+    assert 'by = ["block"]' in text
+    assert workflow.check(written(tmp_path, text)).releases[1].mechanism == plain
 
 
 def test_units_need_several_rows_under_figures(tmp_path: Path) -> None:

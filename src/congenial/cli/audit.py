@@ -116,6 +116,7 @@ def _attacks(
 ) -> list[Document]:
     """Half of the modelling records train the attack, the other half test it."""
     from congenial.audit.property_inference import draw_shadows, property_inference
+    from congenial.data.advance import one_by_one
     from congenial.kinds.statistics_offer import modelling_records, read
     from congenial.mechanisms.distribution.fit import numpy_generator
 
@@ -126,7 +127,7 @@ def _attacks(
     order = numpy_generator(randomness).permutation(len(records))
     auxiliary, testing = records.split([len(records) // 2], order)
     attacks = []
-    for pair in asked.hide.pairs:
+    for pair in one_by_one(asked.hide.pairs, "attacking pairs of scenarios"):
         shadows = draw_shadows(
             pair,
             auxiliary,

@@ -68,9 +68,8 @@ def estimate(
     """
     if not of and not test:
         raise InferenceError("nothing is asked for.", remedy="Give --of or --test; see --help.")
-    from congenial.data.advance import one_by_one, telling
-
-    with working("estimating") as tell, telling(tell):
+    with working("estimating"):
+        from congenial.data.advance import one_by_one
         from congenial.inference.estimates.estimating import estimate as answer
         from congenial.publication.bundle import read
 

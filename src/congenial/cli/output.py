@@ -118,12 +118,13 @@ def warn(text: str) -> None:
 def working(text: str) -> Iterator[Tell]:
     """A spinner on standard error, on a terminal only; call what it gives to change the text.
 
-    Told an `Advance`, it shows the share that is done and about how long the rest takes.
+    Told an `Advance`, it shows the share that is done and about how long the rest takes. Work
+    inside that is not given it tells it too (`telling`).
     """
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from congenial.data.advance import StepClock
+    from congenial.data.advance import StepClock, telling
 
     clock = StepClock(text)
     with console(stderr=True).status(text) as status:
@@ -132,4 +133,5 @@ def working(text: str) -> Iterator[Tell]:
             clock.take(now)
             status.update(str(clock))
 
-        yield tell
+        with telling(tell):
+            yield tell

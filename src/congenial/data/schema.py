@@ -5,16 +5,16 @@ Both are public, and fixed without data.
 
 from __future__ import annotations
 
-import csv
 import difflib
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from congenial.data.about import KEY, About
 from congenial.data.arguments import expect, texts
@@ -24,6 +24,7 @@ from congenial.errors import DataError, SchemaError
 
 __all__ = ["Attribute", "Axis", "Schema"]
 
+MANY = 100_000  # levels of an attribute from which a schema is kept once
 KINDS = ("levels", "levels_file", "edges", "integers")
 KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other", "of", "label", "labels")
 
@@ -78,6 +79,8 @@ class Schema:
             name: axis_of(one, name) for one in self.attributes for name in (one.name, *one.coarser)
         }
         object.__setattr__(self, "_axes", axes)
+        if any(one.size >= MANY for one in self.attributes):
+            _MANY_LEVELS[id(self)] = self
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -146,10 +149,13 @@ class Schema:
         `integers`, and optionally `top`, `bottom`, `whole`, `within`, `missing`, `other`, `of`. A
         `levels_file` is a CSV file with a header, relative to `folder`: levels in the first column,
         parents in further columns named by their coarser names. Its content becomes part of the
-        schema.
+        schema. One of many levels that is in use and says the same is shared: a nation's is large.
         """
         if not isinstance(mapping, Mapping):
             raise SchemaError("the schema is not a table of attributes.", remedy="See the plan.")
+        same = _in_use(mapping)
+        if same is not None:
+            return same
         if sum(min(_integers(one), MAX_LEVELS) for one in mapping.values()) > MAX_LEVELS:
             raise SchemaError(
                 f"the schema has more than {MAX_LEVELS} levels in all.",
@@ -184,6 +190,21 @@ class Schema:
         ]
         title = f"Schema: {len(rows)} attribute{'s' if len(rows) > 1 else ''}"
         return grid(title, ("attribute", "kind", "levels", "labels", "coarser names"), rows)
+
+
+_MANY_LEVELS: WeakValueDictionary[int, Schema] = WeakValueDictionary()
+
+
+def _in_use(mapping: Mapping[str, Any]) -> Schema | None:
+    """The schema of many levels that was written as `mapping` and is still in use, if any."""
+    many = any(
+        isinstance(one, Mapping)
+        and isinstance(one.get("levels"), list)
+        and len(one["levels"]) >= MANY
+        for one in mapping.values()
+    )
+    known = list(_MANY_LEVELS.values()) if many else []
+    return next((one for one in known if one.to_dict() == mapping), None)
 
 
 def _some(labels: Sequence[str]) -> str:
@@ -321,55 +342,14 @@ def _within(name: str, value: object) -> dict[str, tuple[str, ...]]:
 def _from_file(name: str, value: object, folder: Path | None, common: dict[str, Any]) -> Attribute:
     if not isinstance(value, str) or not value:
         raise SchemaError(f"attribute {name!r}: levels_file is not a file name.")
-    header, columns = _read_columns(name, value, (folder or Path()) / value)
+    from congenial.data.levels_file import read_columns  # few schemas have one
+
+    header, columns = read_columns(name, value, (folder or Path()) / value)
     refuse_repeats([*header[1:], *common["coarser"]], f"attribute {name!r}: the coarser name")
     levels, *parents = columns
     coarser = dict(zip(header[1:], parents, strict=True))
     common = common | {"coarser": coarser | common["coarser"]}
     return Attribute(name, "categorical", levels=levels, **common)
-
-
-def _read_columns(
-    name: str, value: str, path: Path
-) -> tuple[list[str], tuple[tuple[str, ...], ...]]:
-    """The header of a CSV file, and its columns; SchemaError if it is none."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = (row for row in csv.reader(file, strict=True) if row)
-            header = next(rows, [])
-            columns = tuple(zip(*_whole_rows(name, value, header, rows), strict=True))
-    except OSError as error:
-        raise SchemaError(
-            f"attribute {name!r}: levels_file {value!r} cannot be read ({error.strerror}).",
-            remedy="Check the name; it is relative to the plan's folder.",
-        ) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise SchemaError(
-            f"attribute {name!r}: levels_file {value!r} is not a CSV file in UTF-8."
-        ) from None
-    if not columns:
-        raise SchemaError(
-            f"attribute {name!r}: levels_file {value!r} has no levels.",
-            remedy="Give a header row and one row per level.",
-        )
-    return header, columns
-
-
-def _whole_rows(
-    name: str, value: str, header: list[str], rows: Iterable[list[str]]
-) -> Iterator[list[str]]:
-    """The rows below the header, equal names of parents as one object; SchemaError for one of
-    another length.
-    """
-    known: dict[str, str] = {}
-    for number, (level, *parents) in enumerate(rows, start=2):
-        if len(parents) + 1 != len(header):
-            raise SchemaError(
-                f"attribute {name!r}: row {number} of {value!r} has {len(parents) + 1} fields, "
-                f"the header has {len(header)}.",
-                remedy="Give every level one parent per column.",
-            )
-        yield [level, *map(known.setdefault, parents, parents)]
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ class Table:
         Raises SchemaError when an axis is not a coarsening of one in the table.
         """
         wanted = self._schema.axes(names)
+        if wanted == self._axes:
+            return self  # it never changes, and may be large
         position = {axis.base: at for at, axis in enumerate(self._axes)}
         absent = [axis.name for axis in wanted if axis.base not in position]
         if absent:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from congenial.data.engines.parquet_count import Counted, ParquetCount, Progress
 
 MAX_CELLS = 2**30
+SPILT = 10_000_000  # cells of a table above which a query's groups may go to disk
 UnitClasses = tuple[tuple[str, ...], tuple[Any, ...], NDArray[np.int64]]
 _UNREADABLE = "the records cannot be read to the end."
 _REREAD = "Check that every file is complete."
@@ -155,6 +156,8 @@ class Microdata:
 
     def _count_by_sql(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> NDArray[np.int64]:
         source = self.source_for(axes)
+        if math.prod(shape) > SPILT:
+            source.spill()
         rows = source.run(tabulation(axes, self.schema, source.types, source.name, source.dialect))
         counts: NDArray[np.int64] = rows["n"].to_numpy()
         if not counts.size or (not axes and counts[0] == 0):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from congenial.data.advance import StepClock
+from congenial.data.advance import StepClock, telling
 from congenial.errors import CongenialError, PlanError, SpentNote
 
 Tell = Callable[[str], Any]
@@ -74,7 +74,8 @@ class Job:
     def run(self, work: Work) -> None:
         """Do the work, and note how it ended."""
         try:
-            self.result = work(self.tell)
+            with telling(self.tell):
+                self.result = work(self.tell)
         except CongenialError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 - its text stays out: it may quote a record

@@ -92,30 +92,38 @@ class Cells:
 
     def told_apart(self, statements: Sequence[Statement]) -> Ints:
         """One cell for each combination of levels that the statements tell apart."""
-        return self._alike(statements).first
+        return self.alike(statements).first
 
     def touched(self, statements: Sequence[Statement]) -> Any:
         """Which cells some statement gives a weight."""
-        alike = self._alike(statements)
-        found = np.zeros(len(alike.first), dtype=bool)
+        alike = self.alike(statements)
+        return alike.over_cells(self.touched_at(statements, alike.first))
+
+    def touched_at(self, statements: Sequence[Statement], cells: Ints) -> Any:
+        """Which of some cells some statement gives a weight."""
+        found = np.zeros(len(cells), dtype=bool)
         for statement in statements:
-            found |= self.column(statement, alike.first)[1] != 0
-        return alike.over_cells(found)
+            found |= self.column(statement, cells)[1] != 0
+        return found
 
     def classes(self, statements: Sequence[Statement]) -> Ints:
         """A number shared by cells with equal columns; 0, 1, ... without a gap."""
-        alike = self._alike(statements)
-        classes = np.zeros(len(alike.first), dtype=np.int64)
+        alike = self.alike(statements)
+        return np.asarray(alike.over_cells(self.classes_at(statements, alike.first)))
+
+    def classes_at(self, statements: Sequence[Statement], cells: Ints) -> Ints:
+        """The same for some cells, by themselves."""
+        classes = np.zeros(len(cells), dtype=np.int64)
         for by in dict.fromkeys(statement.by for statement in statements):
             row, code = classes, np.zeros_like(classes)
             counted = np.zeros(len(classes), dtype=bool)
             for statement in (one for one in statements if one.by == by):  # of the same rows
-                row, weight = self.column(statement, alike.first)
+                row, weight = self.column(statement, cells)
                 code, counted = _numbered(code, weight), counted | (weight != 0)
             classes = _numbered(classes, np.where(counted, row + 1, 0), np.where(counted, code, 0))
-        return np.asarray(alike.over_cells(classes))
+        return classes
 
-    def _alike(self, statements: Sequence[Statement]) -> _LevelsAlike:
+    def alike(self, statements: Sequence[Statement]) -> LevelsAlike:
         """Levels of each attribute that no statement tells apart, taken together."""
         told: dict[str, list[Any]] = {name: [] for name in self.bases}
         for statement in statements:
@@ -128,7 +136,7 @@ class Cells:
                     lines = np.moveaxis(mask, place, 0).reshape(mask.shape[place], -1)
                     told[name].append(np.unique(lines, axis=0, return_inverse=True)[1].reshape(-1))
         sizes = zip(self.bases, self.shape, strict=True)
-        return _LevelsAlike(
+        return LevelsAlike(
             tuple(_numbered(np.zeros(size, dtype=np.int64), *told[name]) for name, size in sizes)
         )
 
@@ -159,12 +167,12 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class _LevelsAlike:
+class LevelsAlike:
     """For each attribute, a number that levels share which nothing tells apart."""
 
     of_level: tuple[Ints, ...]
 
-    @property
+    @cached_property
     def first(self) -> Ints:
         """One cell of each combination of such numbers."""
         at = [first_places(one) for one in self.of_level]

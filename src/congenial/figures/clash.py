@@ -50,9 +50,10 @@ def _feasible(figures: Invariants, statements: Sequence[Statement]) -> bool:
     """Whether some table of nonnegative numbers satisfies these statements."""
     cells = figures.cells
     counted = [s for s in statements if s.relation != "zero"]
-    free = ~cells.touched([s for s in statements if s.relation == "zero"])
-    kept = first_places(np.where(free, cells.classes(counted), -1))
-    kept = kept[kept >= 0]
+    first = cells.told_apart(statements)
+    impossible = cells.touched_at([s for s in statements if s.relation == "zero"], first)
+    places = first_places(np.where(impossible, -1, cells.classes_at(counted, first)))
+    kept = first[places[places >= 0]]
     limits = [limits_of(figures, statement) for statement in counted]
     low, high = [np.zeros(0)], [np.zeros(0)]
     low += [least for least, _ in limits]

@@ -97,14 +97,15 @@ class FigureStructure:
 
         Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
         """
-        classes = self.cells.classes(self.equalities)
-        labels = np.where(self.cells.touched(self.equalities), classes + 1, 0)
+        cells, alike = self.cells, self.cells.alike((*self.equalities, *self.zeros))
+        classes = cells.classes_at(self.equalities, alike.first)
+        labels = np.where(cells.touched_at(self.equalities, alike.first), classes + 1, 0)
         if self.zeros:
-            labels[self.cells.touched(self.zeros)] = -1
+            labels[cells.touched_at(self.zeros, alike.first)] = -1
         there = np.zeros(int(labels.max(initial=0)) + 1, dtype=bool)
         there[labels[labels > 0]] = True
-        renumber = np.cumsum(there)
-        return np.where(labels > 0, renumber[np.maximum(labels, 0)], labels)
+        number = np.cumsum(there)[np.maximum(labels, 0)]
+        return np.asarray(alike.over_cells(np.where(labels > 0, number, labels)))
 
     @shared_property
     def matrix(self) -> sp.csr_matrix:

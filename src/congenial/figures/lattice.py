@@ -85,6 +85,13 @@ def rank(matrix: sp.csr_matrix) -> int:
     return total + int(more)
 
 
+def tells_sum(matrix: sp.csr_matrix) -> bool:
+    """Whether the sum of all columns follows from the rows: it does if it does so in every part."""
+    rows, joined = without_ones(matrix)
+    parts = (one.matrix for one in kinds(rows))
+    return joined or all(_rank(with_ones(part)) == _rank(part) for part in parts)
+
+
 def ranks_of_first(matrix: sp.csr_matrix, ends: Ints) -> Ints:
     """Rank of the rows before each end."""
     found = np.zeros(len(ends), dtype=np.int64)

@@ -53,9 +53,14 @@ class Merged:
         return sp.vstack([self.equal, ones], format="csr")
 
     @cached_property
+    def sum_kept(self) -> bool:
+        """Whether the figures, of whatever values, fix the number of people."""
+        return lattice.tells_sum(self.equal)
+
+    @cached_property
     def people(self) -> int | None:
         """The number of people, where the published figures tell it."""
-        if self.values is None or lattice.rank(self.with_sum) > lattice.rank(self.equal):
+        if self.values is None or not self.sum_kept:
             return None
         return int(np.rint(lattice.solution(self.equal, self.values).sum()))
 

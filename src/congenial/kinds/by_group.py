@@ -5,12 +5,15 @@ no published figure ties two slices together, the noise of the whole table is a 
 so drawing slice by slice, on any machine and in any order, is the same law as `mechanism.release`.
 Nothing about the promise changes: **the slices together are one release of the whole table**, with
 its description, its guarantee and one entry in the ledger. (They are not priced one by one: two
-people of two groups may change at once, and one person may change groups.)
+people of two groups may change at once, and one person may change groups.) Tables of units are cut
+in the same way: the axes `by` are attributes that all rows of a unit share, so that each unit is in
+one group, which the check of the unit sees to.
 
 Protocol, so that a failed or repeated task neither publishes two draws of a group nor spends
 unrecorded:
 1. `check` runs before the ledger is touched: unit, refused values, published figures, and whether
-   counts can be drawn. What reaches the driver are flags.
+   counts can be drawn. What reaches the driver are flags; where rows of a unit share attributes,
+   also how many units have each combination, which the check of the unit counts.
 2. The caller reserves the whole table in the ledger and marks it as drawn, before the job starts.
    Whatever happens then stays spent.
 3. One job, one action. Each task counts its slices, checks their published totals, draws with its
@@ -41,7 +44,7 @@ from congenial import errors
 from congenial.data.engines.spark_source import SparkSource, quiet
 from congenial.data.schema import Axis
 from congenial.data.source import guarded
-from congenial.data.sql import tabulation
+from congenial.data.sql import coded, tabulation, units_per_class
 from congenial.data.tabulate import Microdata, no_records, refuse
 from congenial.errors import DataError, MandateError, RandomnessError
 from congenial.figures.invariants import Invariants
@@ -143,8 +146,17 @@ class ByGroup:
         return source
 
     def _coded(self, names: Sequence[str]) -> str:
-        source, schema = self._source, self.data.schema
-        return tabulation(schema.axes(names), schema, source.types, source.name, source.dialect)
+        """Codes of the axes and the number n of rows, or of units, that have them."""
+        axes = self.data.schema.axes(names)
+        source = self.data.source_for(axes)
+        told = (axes, self.data.schema, source.types, source.name, source.dialect)
+        if not self.mechanism.adjacency.counts_units:
+            return tabulation(*told)
+        unit = str(self.data.unit.column)
+        rows = coded(*told, (f"src.{source.dialect.identifier(unit)}",))
+        units = units_per_class(unit, len(axes), rows, source.dialect)
+        keys = "".join(f"c{at}, " for at in range(len(axes)))
+        return f"SELECT {keys}n FROM ({units}) AS classes"
 
     def check(self) -> None:
         """Refuse what must not be released, before anything is spent.

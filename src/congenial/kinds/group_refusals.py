@@ -29,13 +29,6 @@ def refuse_groups(mechanism: Mechanism, by: tuple[str, ...]) -> None:
             f"by = {list(by)} does not name axes of the table over {', '.join(names)}.",
             remedy="Name one or more of them.",
         )
-    schema = mechanism.adjacency.schema
-    sizes = [name for name in names if schema.axis(name).base in schema.sizes]
-    if sizes:
-        raise StructureError(
-            f"'{sizes[0]}' is the number of rows of a unit, which is not counted by group.",
-            remedy="Leave out by: the table is then drawn in one place.",
-        )
     if mechanism.description.continuous:
         raise StructureError(
             f"'{mechanism.name}' releases real numbers and is not drawn by group.",

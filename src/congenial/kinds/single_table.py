@@ -41,8 +41,6 @@ class ReleaseSection(NamedSection):
             raise ValueError("delta goes with epsilon")
         if self.delta is not None and self.delta >= 1:
             raise ValueError("delta must be below 1")
-        if self.units and self.by:
-            raise ValueError("by is for tables of rows; leave it out of a table of units")
         if not set(self.by) <= set(self.table):
             raise ValueError("by must name axes of the table")
         if self.shares is not None and len(self.shares) != len(self.levels or []) + 1:

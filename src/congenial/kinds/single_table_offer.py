@@ -259,8 +259,6 @@ def _ready(
     refuse_other_units(everything, data)
     if section.units:
         refuse_other_rows(plan, everything, data, progress)
-        units = data.tabulate_units(everything.schema.of_units)
-        return lambda: mechanism.release(units, randomness, section.name)
     if _by_group(plan, section):
         from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
 
@@ -268,6 +266,9 @@ def _ready(
         groups.check()
         seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
         return lambda: groups.release(section.name, seed)
+    if section.units:
+        units = data.tabulate_units(everything.schema.of_units)
+        return lambda: mechanism.release(units, randomness, section.name)
     released = {plan.schema.axis(axis).base for axis in section.table}
     mandated = mechanism.adjacency.figures.bases
     names = [name for name in plan.schema.names if name in released or name in mandated]

@@ -125,7 +125,7 @@ class Ledger(LedgerReading):
                 first.append(("budget", budget.to_dict()))
             store.create(first)
         store.check()
-        ledger = cls(store, schema)
+        ledger = cls(store)
         refuse_other(ledger._state(), ledger.where, schema, adjacency, max_rows, budget)
         return ledger
 

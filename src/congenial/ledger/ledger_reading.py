@@ -40,10 +40,10 @@ _SHOWN = 20  # releases that a notebook shows
 
 
 class LedgerReading:
-    """The half of a `Ledger` that only reads; `schema` is not read again if it is the ledger's."""
+    """The half of a `Ledger` that only reads."""
 
-    def __init__(self, store: Store, schema: Schema | None = None) -> None:
-        self._store, self._schema = store, schema
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._known: tuple[Event, LedgerState] | None = None
 
     @property
@@ -204,7 +204,7 @@ class LedgerReading:
         if len(events) < last.id or events[last.id - 1] != last:
             state = None
         if state is None:
-            state = fold(events, schema=self._schema)
+            state = fold(events)
         elif len(events) > last.id:
             state = fold(events[last.id :], state)
         self._known = (events[-1], state)

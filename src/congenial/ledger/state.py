@@ -245,10 +245,8 @@ _UNREADABLE = (
 )
 
 
-def fold(
-    events: Iterable[Event], state: LedgerState | None = None, schema: Schema | None = None
-) -> LedgerState:
-    """Read a history, or what follows `state`; `schema` is shared where the first event says it.
+def fold(events: Iterable[Event], state: LedgerState | None = None) -> LedgerState:
+    """Read a history, or what follows `state`.
 
     An event that is not understood is listed under `malformed` and passed over; LedgerError if it
     is the first one, which says what population this is.
@@ -259,7 +257,7 @@ def fold(
             if state is not None and event.kind in RELEASE_EVENTS:
                 _follow(releases, state, event)
             else:
-                state = _opened(event, schema) if state is None else _after(state, event)
+                state = _opened(event) if state is None else _after(state, event)
         except _UNREADABLE:
             if state is None:
                 raise LedgerError(
@@ -290,10 +288,9 @@ def _passed_over(state: LedgerState, releases: dict[str, Entry], event: Event) -
     return replace(state, malformed=(*state.malformed, Malformed(*told, known is not None)))
 
 
-def _opened(event: Event, known: Schema | None) -> LedgerState:
+def _opened(event: Event) -> LedgerState:
     payload = event.payload
-    told = payload["schema"]
-    schema = known if known is not None and known.to_dict() == told else Schema.from_dict(told)
+    schema = Schema.from_dict(payload["schema"])
     unit = CountedUnit.from_dict(payload["adjacency"])
     return LedgerState(schema, unit, Invariants(schema), identity=event.digest)
 

@@ -23,7 +23,6 @@ import numpy as np
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import MandateError, StructureError
-from congenial.figures import lattice
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
 from congenial.figures.statements import Statement, total
@@ -361,8 +360,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         """Whether the figures fix the number of people."""
         if self.figures.structure != "general":
             return not self._moves.groups.loose
-        of = self._atoms
-        return lattice.rank(of.with_sum) == lattice.rank(of.equal)
+        return self._atoms.sum_kept
 
     @cached_property
     def _atoms(self) -> Merged:

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import StructureError
-from congenial.figures import lattice
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
@@ -70,7 +69,7 @@ def list_differences(
     classes = np.where(atom >= 0, classes, -1)
     labels, first = np.unique(classes, return_index=True)
     first = first[labels >= 0]
-    sum_kept = sum_kept or lattice.rank(of.with_sum) == lattice.rank(of.equal)
+    sum_kept = sum_kept or of.sum_kept
     most = norm // 2 if sum_kept else norm
     exact = True
     if comb(len(first) + most, most) > MOST_MULTISETS:

@@ -40,7 +40,6 @@ import scipy.sparse as sp
 
 from congenial.data.arguments import expect
 from congenial.errors import MandateError, StructureError
-from congenial.figures import lattice
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.merged import Merged, merged
@@ -211,8 +210,7 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     @cached_property
     def _rows_kept(self) -> bool:
-        of = merged(_unpublished(self.published.of_rows))
-        return lattice.rank(of.with_sum) == lattice.rank(of.equal)
+        return merged(_unpublished(self.published.of_rows)).sum_kept
 
     @property
     def words(self) -> str:

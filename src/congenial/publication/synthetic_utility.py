@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import one_by_one
 from congenial.data.rational import written
 from congenial.data.records import fetch
 from congenial.data.tabulate import Microdata
@@ -69,7 +70,8 @@ def examine(
         weightless = made.weightless(data)
         local = _local(made, made.fetch(data)[0])
         real, _ = fetch(data, made.names)
-    reports = [utility_report(real, copy, plan.schema, regression) for copy in release.copies]
+    copies = one_by_one(release.copies, "comparing copies with the data")
+    reports = [utility_report(real, copy, plan.schema, regression) for copy in copies]
     first = reports[0]
     return {
         "release": release.name,

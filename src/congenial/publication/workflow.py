@@ -156,6 +156,7 @@ def publish(
     figures, table = _compute(plan, before, progress)
     if confirm is not None:
         confirm(_preview(figures, table, before, FEWER_THAN))
+    del table  # confidential, and large
     known = Invariants(plan.schema) if before is None else before.figures
     ledger = opened_or_made(plan, before, who)
     repricing = ledger.publish(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def _figure(release: Released, statement: Statement, values: Any) -> ExactFigure
         return ExactFigure(statement.label, told, None)
     schema = release.schema
     shown_levels = [schema.shown_levels(name) for name in statement.by]
-    kept = list(np.ndindex(*values.shape))[:LARGEST_TABLE]
+    kept = islice(np.ndindex(*values.shape), LARGEST_TABLE)
     rows = [
         [*(levels[i] for levels, i in zip(shown_levels, at, strict=True)), int(values[at])]
         for at in kept

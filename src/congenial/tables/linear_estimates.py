@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from congenial.data.workload import Margin, Partition
-from congenial.errors import DataError
+from congenial.errors import DataError, StructureError
 from congenial.tables.gradient_inverse import GradientInverse, GradientSolution
 from congenial.tables.inverse import Inverse, Solution
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.structure import separate
 from congenial.tables.tree_inverse import TreeInverse
 from congenial.tables.tree_passes import Undetermined
+
+SLIGHT = 1e-7  # precision of cells that nothing tells, relative to the least precise table
 
 
 def choose_inverse(measurements: Measurements) -> Inverse:
@@ -68,10 +70,38 @@ class Estimates:
         """Estimates of a table, with one axis per attribute of the cells."""
         return np.asarray(self.measurements.start_totals(margin) + self.solution.totals(margin)[0])
 
+    def tell(self, margin: Margin) -> bool:
+        """Whether measurements and figures determine a table."""
+        try:
+            self.totals(margin)
+        except StructureError:
+            return False
+        return True
+
     @property
     def cells(self) -> Floats:
         """Estimates of the finest cells."""
         return self.totals(finest(self.measurements))
+
+
+def completed(estimates: Estimates, most: int) -> Estimates:
+    """The same, also of cells that tables and figures leave open: those are spread evenly.
+
+    As if the finest cells had been measured, each as large as the others beside it that the figures
+    do not tell apart, with next to no precision. Up to `most` cells; more are returned as they are.
+    """
+    work, every = estimates.measurements, finest(estimates.measurements)
+    if work.size > most or estimates.tell(every):
+        return estimates
+    slight = SLIGHT * min(work.precisions[b] for b in work.measured)
+    margins = [*(work.margins[b] for b in work.measured), every]
+    more = work.over(margins, [*(work.precisions[b] for b in work.measured), slight])
+    inverse = choose_inverse(more)
+    terms = [
+        (one, (work.precisions[b] * estimates.solution.totals(one)[0])[None])
+        for b, one in zip(work.measured, margins, strict=False)
+    ]
+    return Estimates(more, inverse, inverse.apply(terms))
 
 
 def finest(measurements: Measurements) -> Margin:

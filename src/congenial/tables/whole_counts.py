@@ -20,7 +20,7 @@ from congenial.errors import StructureError
 from congenial.tables.crossing_rounding import nearer
 from congenial.tables.crossing_targets import LARGEST as CROSSING_LARGEST
 from congenial.tables.crossing_targets import nonnegative_cells
-from congenial.tables.linear_estimates import Estimates, in_order
+from congenial.tables.linear_estimates import Estimates, completed, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
 from congenial.tables.transport_fit import Children, as_near_as_the_fit, whole_fit
@@ -115,6 +115,7 @@ def fit_whole_counts(
     `way` is what `rehearse` found before the draw; with it there are always counts.
     """
     way = rehearse(estimates.measurements, keep) if way is None else way
+    estimates = completed(estimates, CROSSING_LARGEST)
     if isinstance(way, PublicProgramme):
         return WholeCounts(estimates.measurements, None, fit_by_programme(estimates, keep, way))
     followed = _crossing(way)

@@ -147,8 +147,12 @@ def test_logistic_responses_are_0_or_1():
         ORDINARY, F(1), Regression(line, 1.0, kind="logistic"), 33
     )
     for response in (-1.0, 0.5, 2.0):
-        with pytest.raises(DataError, match=r"neither 0 nor 1|beyond the public bounds"):
-            mechanism.log_density(np.array([[1.0, 1.0], [0.5, response]]))
+        for refuses in (mechanism.log_density, mechanism.check_data):  # the second before a draw
+            with pytest.raises(DataError, match=r"neither 0 nor 1|beyond the public bounds"):
+                refuses(np.array([[1.0, 1.0], [0.5, response]]))
+    mechanism.check_data(np.array([[1.0, 1.0], [0.5, 0.0]]))
+    with pytest.raises(StructureError, match="rounding errors of 1,000,000 records"):
+        mechanism.check_data(np.zeros((1_000_000, 2)))
     with pytest.raises(StructureError, match="response = 50"):
         Regression(line, 1.0, 50.0, "logistic")
     rest = np.random.default_rng(SEED).choice([-1.0, 0.5, 1.0], 60)

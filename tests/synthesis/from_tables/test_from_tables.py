@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from congenial.data.schema import Schema
 from congenial.errors import StructureError
 from congenial.synthesis.from_tables.junction_tree import JunctionTree
 from congenial.synthesis.from_tables.maximum_entropy import LAMBDA, FitTarget, fit
 from congenial.synthesis.from_tables.record_repair import FigureCells, repair
+from congenial.synthesis.from_tables.records_from_tables_release import MeasuredTable
+from congenial.synthesis.from_tables.records_run import class_link, measured_target
 from congenial.synthesis.from_tables.whole_records import Strata, draw_records
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 3}
@@ -167,3 +171,36 @@ def test_repair_that_cannot_be_had_is_refused() -> None:
     figures = FigureCells(("a",), (2,), sp.csr_matrix([[2, 2]]), np.array([9]), np.ones(2))
     with pytest.raises(StructureError, match="whole numbers"):
         repair(columns, figures, np.random.default_rng(1))
+
+
+def test_a_coarser_name_as_a_node_is_the_same_fit() -> None:
+    """Pairs by classes: with the classes in the tree, or as sums over the cells of their column."""
+    schema = Schema.from_dict(
+        {
+            "x": {"levels": ["p", "q"]},
+            "y": {"integers": [1, 4], "within": {"half": ["low", "low", "high", "high"]}},
+            "w": {"levels": ["s", "t", "u"]},
+        }
+    )
+    tables = {
+        ("y",): [40, 10, 30, 20],
+        ("x", "half"): [[30, 15], [19, 36]],
+        ("half", "w"): [[20, 20, 12], [8, 9, 31]],
+    }
+    measured = [
+        MeasuredTable(axes, Fraction(4), np.array(one), "discrete_gaussian")
+        for axes, one in tables.items()
+    ]
+    columns = {name: schema.attribute(name).size for name in schema.names}
+    nodes = columns | {"half": 2}
+    sums = fit(columns, [measured_target(schema, one) for one in measured], 100)
+    told = [measured_target(schema, one, nodes) for one in measured]
+    tree = fit(nodes, [class_link(schema, "half"), *told], 100)
+    half = schema.axis("half").of_base
+    assert tree.probabilities(("y",)) == pytest.approx(sums.probabilities(("y",)), abs=1e-5)
+    for column in ("x", "w"):
+        whole = sums.probabilities(("y", column))
+        by_half = np.stack([whole[half == one].sum(axis=0) for one in range(2)])
+        assert tree.probabilities(("half", column)) == pytest.approx(by_half, abs=1e-5)
+    drawn = draw_records(tree, 1_000, np.random.default_rng(1))
+    assert np.array_equal(drawn["half"], half[drawn["y"]])

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,7 @@ class Coder:
     edges: Any = None  # other numbers: code by step
     codes: Any = None
     broken: int = _ANY_NUMBER
+    coded: dict[int, tuple[Any, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def extend(self, cells: Any, column: Any, found: Any) -> None:
         """Extend each row's cell number by this axis."""
@@ -112,12 +113,21 @@ class Coder:
         """Positions in the batch's dictionary, and the code of each position."""
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        words = column.dictionary.cast(pa.large_string())
+        thread = threading.get_ident()
+        words, codes = self.coded.get(thread, (None, None))
+        if words is None or not words.equals(column.dictionary):
+            words, codes = column.dictionary, self._codes_of(column.dictionary)
+            self.coded[thread] = (words, codes)  # batches of a row group have one dictionary
+        return column.indices, codes
+
+    def _codes_of(self, dictionary: Any) -> Any:
+        """The code of each position: a search of all labels, of which there may be a million."""
+        words = dictionary.cast(pa.large_string())
         at = pc.index_in(words, value_set=self.labels)
         known = at.is_valid().to_numpy(zero_copy_only=False)
         codes = np.where(known, self.axis.of_base[at.fill_null(0).to_numpy()], self.other)
         codes = np.where(words.is_null().to_numpy(zero_copy_only=False), self.missing, codes)
-        return column.indices, np.concatenate([[self.other], codes, [self.other]]).astype(np.int32)
+        return np.concatenate([[self.other], codes, [self.other]]).astype(np.int32)
 
 
 def _coder(attribute: Attribute, axis: Axis, kind: str, stored: Any) -> Coder | None:
@@ -207,14 +217,18 @@ class ParquetCount:
         if not axes or math.prod(axis.size for axis in axes) > MAX_CELLS:
             return None
         metadata, coders = [], []
-        for file in files:
+        known: dict[tuple[str, Any], Coder | None] = {}  # files of one kind share them: labels
+        for file in files:  # of a million areas, for each of fifty states, would fill the memory
             footer = pq.read_metadata(file)
             stored = footer.schema.to_arrow_schema()
-            found = [
-                _coder(schema.attribute(a.base), a, types[a.base].kind, stored.field(a.base).type)
-                for a in axes
-                if stored.get_field_index(a.base) >= 0
-            ]
+            there = [a for a in axes if stored.get_field_index(a.base) >= 0]
+            found = []
+            for axis in there:
+                key = (axis.name, stored.field(axis.base).type)
+                if key not in known:
+                    kind = types[axis.base].kind
+                    known[key] = _coder(schema.attribute(axis.base), axis, kind, key[1])
+                found.append(known[key])
             complete = [coder for coder in found if coder is not None]
             if len(complete) != len(axes):
                 return None

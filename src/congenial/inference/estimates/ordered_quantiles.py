@@ -28,7 +28,7 @@ MAY_BE_EMPTY = "nobody may be there: the quantile of an empty group is not defin
 OPEN = "reaches into a bin without an edge"
 STEPS = 8  # points looked at inside a bin
 HALVINGS = 10
-AT_ONCE = 1_000  # cuts whose errors are simulated together: 80 MB
+AT_ONCE = 600  # cuts whose errors are simulated together: 48 MB
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,9 @@ class SingleTableEstimates:
 
     def errors(self, weights: Weights, stream: int = 0) -> Floats:
         """Joint draws of the errors of linear combinations, (DRAWS, rows)."""
-        touched = np.unique(weights.indices)
+        touched: Any = np.unique(weights.indices)
+        if len(touched) == weights.shape[1]:
+            touched = slice(None)  # all of them, without a copy
         inside = weights[:, touched]
         full = inside.toarray().T if inside.nnz > FILLED * math.prod(inside.shape) else None
         found = np.empty((DRAWS, weights.shape[0]))

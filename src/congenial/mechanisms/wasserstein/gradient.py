@@ -135,6 +135,11 @@ class WassersteinGradient:
         logs = np.concatenate(parts)
         return np.asarray(logs - logs.max())
 
+    def check_data(self, data: Any) -> None:
+        """Refuse records that no draw takes: beyond the public bounds, or too many for numerics."""
+        self._check_numerics(len(data))
+        self.statistic.gradient(data, self.grid[:1])
+
     def _check_numerics(self, n: int) -> None:
         """A gradient is a sum of n terms no larger than box and records: n^2 units, times rate."""
         low, high = np.array(self.statistic.box.low), np.array(self.statistic.box.high)

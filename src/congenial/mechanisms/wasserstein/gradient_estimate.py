@@ -84,7 +84,7 @@ class ByGradient(ABC):
 
     def check_data(self, numbers: Floats) -> None:
         """Refuse what numerics cannot do, before anything is spent."""
-        self.per_record.log_density(self.data(numbers))
+        self.per_record.check_data(self.data(numbers))
 
     def data(self, numbers: Floats) -> Floats:
         """What the statistic takes, from each record's numbers."""

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from math import isqrt, prod
 from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import one_by_one
 from congenial.data.tabulate import Microdata
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import SemiAdjacent
@@ -64,12 +65,12 @@ class ComparedRecords:
         self, times: Sequence[Fraction], replicates: int, source: Randomness
     ) -> Iterator[dict[str, Any]]:
         """One row for each way, promise (so many times the plan's) and measure."""
-        for factor in times:
-            for way in WAYS:
-                errors = [self._errors(self._drawn(way, factor, source)) for _ in range(replicates)]
-                for at, measure in enumerate(MEASURES):
-                    found = summary([one[at] for one in errors])
-                    yield {"mechanism": way, "times": float(factor), "measure": measure, **found}
+        for factor, way in product(times, WAYS):
+            each = one_by_one(range(replicates), f"{way}, {float(factor):g} times the promise")
+            errors = [self._errors(self._drawn(way, factor, source)) for _ in each]
+            for at, measure in enumerate(MEASURES):
+                found = summary([one[at] for one in errors])
+                yield {"mechanism": way, "times": float(factor), "measure": measure, **found}
 
     def released(self, copies: Sequence[Any]) -> Iterator[dict[str, Any]]:
         """The same of records that were released."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.csv_text import neutral, rows_csv
+from congenial.data.csv_text import original, rows_csv
 from congenial.mechanisms.cell_errors import ERRORS, CellErrors
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.single_table_release import Release
@@ -38,23 +38,23 @@ def follows(content: bytes, tables: Sequence[Release]) -> bool:
 
     Errors of a simulated law need only be near, as in the files of one table.
     """
-    rows = list(csv.reader(io.StringIO(content.decode(errors="replace"), newline="")))
+    read = csv.reader(io.StringIO(content.decode(errors="replace"), newline=""))
+    rows = [[original(cell) for cell in row] for row in read]
     cells = sum(one.values.size for one in tables)
-    if len(rows) != 1 + cells or rows[0] != [neutral(name) for name in _header(tables)]:
+    if len(rows) != 1 + cells or rows[0] != _header(tables):
         return False
-    written, at = io.StringIO(), 1
-    csv.writer(written, lineterminator="\n").writerows(rows)
+    at = 1
     for one in tables:
         own, at = rows[at : at + one.values.size], at + one.values.size
         if not _tells(own, tables, one):
             return False
-    return written.getvalue().encode() == content
+    return rows_csv(rows).encode() == content
 
 
 def _tells(rows: list[list[str]], tables: Sequence[Release], one: Release) -> bool:
     """Whether the rows of a table have its cells in order, and errors of its law."""
     ends = len(ERRORS)
-    told = [[neutral(str(value)) for value in cell] for cell in _cells(tables, one)]
+    told = [[str(value) for value in cell] for cell in _cells(tables, one)]
     if [row[:-ends] for row in rows] != told:
         return False
     try:
