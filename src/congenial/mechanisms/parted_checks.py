@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from congenial.data.workload import Ints
 from congenial.figures.support import support
 from congenial.mechanisms.parted_steps import LEVEL, numbers, part_folder, part_name
 from congenial.mechanisms.parted_tables import Share
 from congenial.mechanisms.tables_files import TableFile
 from congenial.tables.intervals import ends
-from congenial.tables.part_estimator import Above, Below
+from congenial.tables.part_estimator import Above, Below, PartEstimates
 
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
 
@@ -26,6 +28,12 @@ class PublishedPart:
     share: Share
     below: tuple[int, ...]
     folder: Path
+
+    @property
+    def finest(self) -> int:
+        """The table of all cells."""
+        work = self.share.work
+        return next(at for at in self.below if work.margins[at].size == work.size)
 
     def form(self, at: int) -> TableFile:
         """The form of a table's file in this part."""
@@ -88,7 +96,7 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
     """Going down; None: from what is printed of the top node, and with the deviations printed."""
     values, share = part.drawn(), part.share
     settled = share.part.settled(share.part.upward(values), above or printed_top(part))
-    found = [True] * 4
+    found, counts = [True] * 3, {}
     for at in part.below:
         told = part.columns(at)
         names = share.tables[at]
@@ -99,10 +107,27 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
             part.written(at, told),
             close(told, again),
             bool(np.allclose(told["sd"], again["sd"], rtol=RESIDUAL, atol=1e-9)),
-            bool(np.array_equal(told["count"], again["count"])),
         )
         found = [a and b for a, b in zip(found, here, strict=True)]
-    return PartHolds(part.number, *found)
+        counts[at] = told["count"]
+    return PartHolds(part.number, *found, fitted(part, settled, counts))
+
+
+def fitted(part: PublishedPart, settled: PartEstimates, counts: Mapping[int, Ints]) -> bool:
+    """Whether printed counts are those of the fit, or as near with the same sums.
+
+    Estimates that are worked out elsewhere differ in their last bits, so that a tie can fall
+    another way.
+    """
+    share = part.share
+    if all(np.array_equal(told, settled.counts(share.tables[at])) for at, told in counts.items()):
+        return True
+    finest = part.finest
+    names, told = share.tables[finest], counts[finest]
+    whole = replace(settled, cells=_by_attribute(part, names, told))
+    same = all(np.array_equal(counts[at], whole.counts(share.tables[at])) for at in counts)
+    keeps = told.min() >= 0 and support(share.figures, names).agrees(told)
+    return same and keeps and settled.fit(whole.cells)
 
 
 def close(told: dict[str, Any], again: dict[str, Any]) -> bool:
@@ -127,8 +152,7 @@ def printed_top(part: PublishedPart) -> Above:
     """
     estimator = part.share.part
     work, inverse, top = estimator.work, estimator.inverse, estimator.top
-    finest = next(at for at in part.below if work.margins[at].size == work.size)
-    told, names = part.columns(finest), part.share.tables[finest]
+    told, names = part.columns(part.finest), part.share.tables[part.finest]
     root, counts = (
         top.totals(_by_attribute(part, names, told[column])) for column in ("estimate", "count")
     )

@@ -23,6 +23,7 @@ from congenial.tables.structure import Separation, separate_along
 from congenial.tables.tree_inverse import ContrastPasses, Contrasts, TreeInverse, TreeSolution
 from congenial.tables.tree_passes import TreePasses, Upward
 from congenial.tables.whole_counts import (
+    as_near,
     fit_to_targets,
     level_precisions,
     refuse_unattainable,
@@ -153,7 +154,7 @@ class PartEstimator:
         fitted = Estimates(self.work, self.inverse, TreeSolution(self.inverse, 1, leaves))
         targets = targets_of(fitted, self.order)
         whole = fit_to_targets(self.order, targets, above.counts)
-        return PartEstimates(self, fitted, whole.cells)
+        return PartEstimates(self, fitted, whole.cells, above.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +164,7 @@ class PartEstimates:
     estimator: PartEstimator
     fitted: Estimates
     cells: Ints = field(repr=False)
+    top: Ints = field(repr=False)  # counts of the top node
 
     def deviations(self, names: Sequence[str]) -> Floats:
         """Standard deviation of every cell of a table, whatever the family of noise bounds."""
@@ -176,3 +178,8 @@ class PartEstimates:
         work = self.estimator.work
         totals = work.margin(names).totals(self.cells)
         return np.asarray(in_order(totals, names, work), dtype=np.int64)
+
+    def fit(self, cells: Ints) -> bool:
+        """Whether other whole counts are as near to the estimates; their sums are not looked at."""
+        order = self.estimator.order
+        return as_near(order, targets_of(self.fitted, order), cells, self.top)

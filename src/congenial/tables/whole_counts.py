@@ -23,7 +23,7 @@ from congenial.tables.crossing_targets import nonnegative_cells
 from congenial.tables.linear_estimates import Estimates, completed, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
-from congenial.tables.transport_fit import Children, as_near_as_the_fit, whole_fit
+from congenial.tables.transport_fit import TIES, Children, as_near_as_the_fit, whole_fit
 from congenial.tables.whole_general import LARGEST, PublicProgramme, fit_by_programme
 
 Way = NodeOrder | PublicProgramme  # from coarse to fine, or by integer programmes
@@ -227,23 +227,49 @@ def _families(
         yield by_parent[starts[node] : starts[node + 1]], columns
 
 
-def as_near(order: NodeOrder, targets: Sequence[LevelTargets], cells: Ints) -> bool:
+def as_near(
+    order: NodeOrder, targets: Sequence[LevelTargets], cells: Ints, top: Ints | None = None
+) -> bool:
     """Whether whole counts are as near to the targets as a fit, level by level given the one above.
 
     Counts that differ from a fit by ties only are. That sums are as published is for others to say.
+    `top`: the counts of the top node, if known.
     """
     above: Ints | None = None
     for level, target in enumerate(targets):
         totals = order.level_margin(level).totals(cells)
         counts = np.moveaxis(totals, order.tree, 0).reshape(-1, order.cells)
+        if above is None and top is not None:
+            if not np.array_equal(counts, top.reshape(1, -1)):
+                return False
+            above = counts
+            continue
         for nodes, columns in _families(order, level, above):
             if columns is not None and len(nodes) == 1:
                 continue  # the parent's counts
-            family = counts[np.ix_(nodes, np.flatnonzero(order.possible))]
-            if not as_near_as_the_fit(_children(order, level, target, nodes, columns), family):
+            if not _family_as_near(order, level, target, nodes, columns, counts[nodes]):
                 return False
         above = counts
     return True
+
+
+def _family_as_near(
+    order: NodeOrder,
+    level: int,
+    target: LevelTargets,
+    nodes: Ints,
+    columns: Ints | None,
+    counts: Ints,
+) -> bool:
+    """Whether counts of nodes with one parent are as near as a fit: open sums, then cells."""
+    atoms, children = order.atoms[level], _children(order, level, target, nodes, columns)
+    if atoms.kernel is not None:
+        chosen = counts[:, atoms.of_cell == atoms.free].sum(axis=1)
+        if not _OpenSums.of(atoms, target, nodes, columns).as_near(chosen):
+            return False
+        known = Atoms(atoms.of_cell, atoms.sums[nodes], atoms.kernel)
+        children = replace(children, rows=known.given(chosen))
+    return as_near_as_the_fit(children, counts[:, order.possible])
 
 
 def _as_cells(order: NodeOrder, counts: Ints) -> Ints:
@@ -284,19 +310,44 @@ def _atom_sums(atoms: Atoms, target: LevelTargets, nodes: Ints, columns: Ints | 
     """Sums of atoms at some nodes: known, or chosen first where one degree of freedom is left."""
     if atoms.kernel is None:
         return atoms.sums[nodes]
-    inside = atoms.of_cell == atoms.free
-    aim = target.cells[np.ix_(nodes, np.flatnonzero(inside))].sum(axis=1)
-    low, high = atoms.low[nodes], atoms.high[nodes]
-    total = None if columns is None else int(columns[inside].sum())
-    chosen = _between(aim, 1 / target.p[nodes], low, high, total)
     known = Atoms(atoms.of_cell, atoms.sums[nodes], atoms.kernel)
-    return known.given(chosen)
+    return known.given(_OpenSums.of(atoms, target, nodes, columns).whole())
 
 
-def _between(aim: Floats, variance: Floats, low: Ints, high: Ints, total: int | None) -> Ints:
-    """Whole numbers near `aim` between bounds, with a given sum: a common shift per variance."""
-    if total is None:
-        return np.clip(np.rint(aim), low, high).astype(np.int64)
+@dataclass(frozen=True, eq=False)
+class _OpenSums:
+    """Sums of some nodes that figures leave open: where they should be, and between which ends."""
+
+    real: Floats
+    low: Ints
+    high: Ints
+    total: int | None
+
+    @classmethod
+    def of(cls, atoms: Atoms, target: LevelTargets, nodes: Ints, columns: Ints | None) -> _OpenSums:
+        inside = atoms.of_cell == atoms.free
+        aim = target.cells[np.ix_(nodes, np.flatnonzero(inside))].sum(axis=1)
+        low, high = atoms.low[nodes], atoms.high[nodes]
+        if columns is None:
+            return cls(np.clip(aim, low, high), low, high, None)
+        total = int(columns[inside].sum())
+        return cls(_between(aim, 1 / target.p[nodes], low, high, total), low, high, total)
+
+    def whole(self) -> Ints:
+        """The nearest whole numbers."""
+        if self.total is None:
+            return np.rint(self.real).astype(np.int64)
+        return _within_bounds(self.real, self.low, self.high, self.total)
+
+    def as_near(self, chosen: Ints) -> bool:
+        """Whether other whole numbers between the ends are as near, ties and rounding aside."""
+        off, least = (np.sum((one - self.real) ** 2) for one in (chosen, self.whole()))
+        inside = np.all((self.low <= chosen) & (chosen <= self.high))
+        return bool(inside and off <= least + TIES * len(chosen))
+
+
+def _between(aim: Floats, variance: Floats, low: Ints, high: Ints, total: int) -> Floats:
+    """Numbers near `aim` between bounds, with a given sum: a common shift per variance."""
     reach = float(np.max((np.abs(aim) + np.abs(low) + np.abs(high) + 1) / variance))
     down, up = -reach, reach
     for _ in range(200):
@@ -305,8 +356,7 @@ def _between(aim: Floats, variance: Floats, low: Ints, high: Ints, total: int | 
             down = middle
         else:
             up = middle
-    x = np.clip(aim + up * variance, low, high)
-    return _within_bounds(x, low, high, total)
+    return np.clip(aim + up * variance, low, high)
 
 
 def _within_bounds(x: Floats, low: Ints, high: Ints, total: int) -> Ints:
