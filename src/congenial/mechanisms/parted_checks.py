@@ -96,21 +96,19 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
     """Going down; None: from what is printed of the top node, and with the deviations printed."""
     values, share = part.drawn(), part.share
     settled = share.part.settled(share.part.upward(values), above or printed_top(part))
-    found, counts = [True] * 3, {}
+    written, estimates, known, counts = True, True, True, {}
     for at in part.below:
         told = part.columns(at)
         names = share.tables[at]
         deviations = settled.deviations(names) if above is not None else told["sd"]
         given = (settled.fitted.table(names), deviations, settled.counts(names))
         again = numbers(*given, values[at])
-        here = (
-            part.written(at, told),
-            close(told, again),
-            bool(np.allclose(told["sd"], again["sd"], rtol=RESIDUAL, atol=1e-9)),
-        )
-        found = [a and b for a, b in zip(found, here, strict=True)]
+        written &= part.written(at, told)
+        estimates &= close(told, again)
+        known &= bool(np.allclose(told["sd"], again["sd"], rtol=RESIDUAL, atol=1e-9))
         counts[at] = told["count"]
-    return PartHolds(part.number, *found, fitted(part, settled, counts))
+    whole = fitted(part, settled, counts)
+    return PartHolds(part.number, written, estimates, known, whole)
 
 
 def fitted(part: PublishedPart, settled: PartEstimates, counts: Mapping[int, Ints]) -> bool:
