@@ -14,7 +14,7 @@ DATA ?=
 # Tests run in two processes: each does its linear algebra in one thread.
 test audit: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test debian types spark lint audit bench docs lock clean
+.PHONY: demo test suite beside debian types spark lint audit bench docs lock clean
 
 demo: $(VENV)/.run
 	@rm -rf demo
@@ -24,7 +24,9 @@ test:
 	@$(MAKE) --no-print-directory -j 2 $(VENV)/.dev debian
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@$(MAKE) --no-print-directory -j 2 types spark
+	@$(MAKE) --no-print-directory -j 2 beside suite
+
+suite: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit and not spark" $(if $(DATA),--shared=$(DATA))
 
 # Tests of the desk use a Chromium of the machine, those of the R package its R. Automatic runs as root
@@ -35,7 +37,11 @@ debian:
 	  (apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
 	    chromium r-base-core r-cran-jsonlite) >/dev/null 2>&1 || true; fi
 
-# Side by side: one keeps a core busy, the other mostly waits for Java. All Spark tests share a process.
+# Beside the suite, so that no core waits: Spark's tests mostly wait for Java. They share a process.
+beside:
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory spark
+
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
