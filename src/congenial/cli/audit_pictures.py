@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 FOR_CURATOR = "CONFIDENTIAL: made from modelling data, for the curator alone."
+WIDTH = 560
 BARS = "Bars: sampled statistics; lines: the Gaussian laws fitted to them."
 
 
@@ -47,7 +48,7 @@ def laws_chart(title: str, rows: list[list[Any]]) -> Any:
     panels = alt.Facet("statistic:N", title=None, sort=statistics)
     drawn = (
         alt.layer(bars, lines)
-        .properties(width=pictures.WIDTH, height=160)
+        .properties(width=WIDTH, height=160)
         .facet(facet=panels, columns=1)
         .resolve_scale(x="independent", y="independent")
     )

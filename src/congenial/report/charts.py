@@ -9,6 +9,7 @@ from congenial.report import pictures
 from congenial.report.chart_axes import colour, seen, title_of, x_axis, y_axis
 from congenial.report.law_charts import LAW_KINDS
 
+WIDTH = 560  # of what is plotted, on a page of its own
 KINDS = ("line", "bar", "points", "box", *LAW_KINDS)
 FIELDS = ("x", "y", "x2", "low", "q1", "q3", "high", "line", "value", "by", "facet")  # columns
 
@@ -33,7 +34,7 @@ def chart(result: dict[str, Any]) -> Any:
     kind = spec["kind"]
     drawn = LAW_KINDS[kind](spec, points) if kind in LAW_KINDS else _plain(spec, points)
     title = alt.Title(result["title"], **_subtitle(result), anchor="start", offset=12)
-    width, height = spec.get("width", pictures.WIDTH), spec.get("height", 300)
+    width, height = spec.get("width", WIDTH), spec.get("height", 300)
     if spec.get("facet"):
         drawn = _panels(drawn, spec, seen(points, "facet"))
     else:
@@ -83,7 +84,7 @@ def _panels(drawn: Any, spec: dict[str, Any], names: list[Any]) -> Any:
     """One panel for each value of `facet`, in the order of the rows, row by row."""
     alt = pictures.altair()
     columns = spec.get("columns", 1 if len(names) % 2 else 2)  # an odd number is a column
-    width = spec.get("width", pictures.WIDTH if columns == 1 else 520 // columns)
+    width = spec.get("width", WIDTH if columns == 1 else 520 // columns)
     panels = alt.Facet("facet:N", title=None, sort=names)
     sized = drawn.properties(width=width, height=spec.get("height", 180))
     free = {axis: "independent" if spec.get(f"{axis}_free") else "shared" for axis in "xy"}

@@ -153,7 +153,7 @@ def counts_chart(
             {"cell": cell, "count": count, "kind": kinds[1]}
             for cell, count in zip(labels, earlier.counts, strict=True)
         ]
-    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480)
+    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=pictures.WIDTH)
 
     def by(channel: Any, of: list[str]) -> Any:
         scale = alt.Scale(domain=kinds, range=of[: len(kinds)])
@@ -163,11 +163,14 @@ def counts_chart(
         alt.Chart(alt.Data(values=points))
         .mark_point(opacity=1, size=46, strokeWidth=1.5)
         .encode(
-            x=alt.X("count:Q", title="people", axis=alt.Axis(format=",~f", tickCount=6)),
-            y=alt.Y("cell:N", sort=list(labels), title=None, axis=alt.Axis(labelLimit=190)),
+            x=alt.X("count:Q", title="people", axis=alt.Axis(format=",~f", tickCount=4)),
+            y=alt.Y(
+                "cell:N", sort=list(labels), title=None, axis=alt.Axis(labelLimit=pictures.LONGEST)
+            ),
             stroke=by(alt.Stroke, [pictures.BLUE, pictures.INK]),
             fill=by(alt.Fill, [pictures.BLUE, "white"]),
             shape=by(alt.Shape, ["circle", "diamond"]),
         )
     )
-    return pictures.styled(drawn.properties(width=pictures.WIDTH, height=max(56, 18 * len(labels))))
+    width = pictures.plot_width(labels)
+    return pictures.styled(drawn.properties(width=width, height=max(56, 18 * len(labels))))

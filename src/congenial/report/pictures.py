@@ -16,7 +16,9 @@ from typing import Any, Protocol
 from congenial.mechanisms.single_table_release import Release
 from congenial.report.views import BARE, EXACT, NOISY, CellNoise, Shown, View, piece_of
 
-WIDTH = 560
+WIDTH = 290  # of what is plotted: with labels beside it a telephone shows all of it
+PADDING = {"left": 24, "right": 12, "top": 4, "bottom": 4}
+LETTER, LONGEST = 6, 190  # pixels of a label: of a letter, and of all of it
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, GREY = "#1c2530", "#9aa5b1"
 
@@ -92,7 +94,7 @@ def margin_chart(release: Release, name: str, rows: Sequence[Shown]) -> Any:
     """Points with intervals for one axis."""
     levels = list(release.schema.shown_levels(name))
     points = _points(rows, _exactness(release, rows), panelled=False)
-    return styled(_panel(points, levels, WIDTH, _domain(points)))
+    return styled(_panel(points, levels, plot_width(levels), _domain(points)))
 
 
 def pair_chart(release: Release, piece: View, rows: Sequence[Shown]) -> Any:
@@ -109,12 +111,12 @@ def cells_chart(release: Release, piece: View) -> Any:
 
 
 def _panels(release: Release, piece: View, points: list[dict[str, Any]]) -> Any:
-    """Panels side by side; axes run the same way in all of them."""
+    """Panels in rows of two; axes run the same way in all of them."""
     alt = altair()
     levels = list(release.schema.shown_levels(piece.rows))
     domain = _domain(points)
     if piece.panels is None:
-        return _panel(points, levels, WIDTH, domain)
+        return _panel(points, levels, plot_width(levels), domain)
     columns = release.schema.shown_levels(piece.panels)
     title = release.schema.shown(piece.panels)
     parts = []
@@ -122,13 +124,19 @@ def _panels(release: Release, piece: View, points: list[dict[str, Any]]) -> Any:
         part = _panel(
             [point for point in points if point["panel"] == column],
             levels,
-            (WIDTH + 40) // len(columns),
+            plot_width(levels, panels=2),
             domain,
-            labelled=i == 0,
+            labelled=i % 2 == 0,
             kinds=list(dict.fromkeys(point["kind"] for point in points)),
         )
         parts.append(part.properties(title=alt.Title(f"{title}: {column}", anchor="middle")))
-    return alt.hconcat(*parts, spacing=16)
+    return alt.concat(*parts, columns=2, spacing=16)
+
+
+def plot_width(labels: Sequence[str], panels: int = 1) -> int:
+    """The width of each panel beside these labels, so that the whole fits a telephone."""
+    beside = min(LONGEST, LETTER * max(map(len, labels)))
+    return max(90, (WIDTH + 60 - beside - 16 * (panels - 1)) // panels)
 
 
 def _domain(points: Sequence[dict[str, Any]]) -> list[float]:
@@ -153,16 +161,16 @@ def _panel(
     """One panel: a rule with end caps for each interval, a point for each value as drawn."""
     alt = altair()
     kinds = kinds or list(dict.fromkeys(point["kind"] for point in points))
-    axis = alt.Axis(title=None, labelLimit=190, labelPadding=6) if labelled else None
+    axis = alt.Axis(title=None, labelLimit=LONGEST, labelPadding=6) if labelled else None
     y = alt.Y("row:N", sort=levels, scale=alt.Scale(domain=levels), axis=axis)
     scale = alt.Scale(domain=domain, nice=False, zero=False)
     ticks = alt.Axis(
         title="people",
         format="~s" if domain[1] >= 1e5 else ",~f",
-        tickCount=5 if width > 250 else 3,
+        tickCount=5 if width > 200 else 3,
     )
     x = alt.X("value:Q", scale=scale, axis=ticks)
-    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480)
+    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=WIDTH)
     colours = _colours(kinds)
     fills = ["white" if kind == EXACT else c for kind, c in zip(kinds, colours, strict=True)]
     shapes = ["diamond" if kind == EXACT else "circle" for kind in kinds]
@@ -189,9 +197,8 @@ def styled(chart: Any) -> Any:
     """The look all our pictures share."""
     # Text is laid out before the reader's fonts are known: fonts as wide as Arial, and spare room.
     font = "Arial, Helvetica, Liberation Sans, Arimo, sans-serif"
-    padding = {"left": 24, "right": 12, "top": 4, "bottom": 4}
     return (
-        chart.configure(font=font, background="white", padding=padding)
+        chart.configure(font=font, background="white", padding=PADDING)
         .configure_view(stroke=None)
         .configure_axis(
             labelFontSize=11,
@@ -231,7 +238,7 @@ def noise_chart(noise: CellNoise) -> Any:
     if noise.simulated:
         what += ", simulated"
     title = "noise added to the count"
-    ticks = alt.Axis(format=",~f", tickCount=9)
+    ticks = alt.Axis(format=",~f", tickCount=5)
     y = alt.Y("weight:Q", title=what, axis=alt.Axis(tickCount=4))
     data = alt.Chart(alt.Data(values=points))
     if noise.whole:

@@ -158,7 +158,7 @@ def laws_chart(mechanism: DistributionMechanism) -> Any:
     points = _curves(mechanism)
     seen = list(dict.fromkeys(point["law"] for point in points))
     colours = [pictures.BLUE, pictures.VERMILION, pictures.GREEN, pictures.PURPLE, pictures.GREY]
-    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480)
+    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=pictures.WIDTH)
     ticks = alt.Axis(tickCount=4, labelOverlap="greedy", labelSeparation=12)
     scale = alt.Scale(domain=seen, range=[colours[i % len(colours)] for i in range(len(seen))])
     chart = (
@@ -170,10 +170,10 @@ def laws_chart(mechanism: DistributionMechanism) -> Any:
             color=alt.Color("law:N", scale=scale, legend=legend),
             strokeDash=alt.StrokeDash("what:N", legend=alt.Legend(title=None, orient="bottom")),
         )
-        .properties(width=260, height=130)
+        .properties(width=pictures.WIDTH, height=130)
         .facet(
             facet=alt.Facet("statistic:N", title=None, sort=list(mechanism.pairs.statistics)),
-            columns=2,
+            columns=1,
         )
         .resolve_scale(x="independent", y="independent")
     )

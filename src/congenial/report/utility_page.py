@@ -180,7 +180,7 @@ def shares_chart(one: dict[str, Any]) -> Any:
 
 def _levels(levels: list[str], title: str) -> Any:
     alt = pictures.altair()
-    angle = 0 if sum(len(level) + 2 for level in levels) < 80 else -60
+    angle = 0 if sum(len(level) + 2 for level in levels) < 44 else -60
     axis = alt.Axis(labelAngle=angle, labelLimit=140)
     return alt.X("level:N", sort=levels, scale=alt.Scale(domain=levels), title=title, axis=axis)
 
@@ -241,4 +241,4 @@ def risk_chart(one: dict[str, Any]) -> Any:
             color=color,
         )
     )
-    return pictures.styled(dots.properties(width=pictures.WIDTH - 100, height=220))
+    return pictures.styled(dots.properties(width=pictures.WIDTH - 70, height=220))
