@@ -5,6 +5,10 @@ p(y | x) ~ exp(-epsilon |y - T(x)| / Delta_z) on the multiples of a public unit
 independent, under any laws, or normal with public means. The number of records is public, and so
 a sum is that number times the mean.
 
+Numbers of independent records are cut at the bounds. Those of normal ones must not be: given a
+public mean the others move against one answer, cut ones do not, and the mean moves further than
+Delta_z. So the bounds must hold every number of the schema's column, and nothing is cut.
+
 The statistic is rounded to the grid, which may move two values apart by one unit more, and the sum
 of the records is rounded to a double: both are inside the promise.
 """
@@ -20,7 +24,8 @@ from functools import cached_property
 import numpy as np
 
 from congenial.data.argument_rules import COUNT, check_fields
-from congenial.errors import GuaranteeError
+from congenial.data.attribute import REFUSE
+from congenial.errors import DataError, GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import naive
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
@@ -43,6 +48,7 @@ from congenial.transport.delta_z import DistanceBound, delta_z
 FINE = 1000  # units in Delta_z, at least: rounding costs a thousandth of the noise
 LARGEST = 2**52  # grid points whose number is exact as a double
 CHOSEN = "the bounds of the records were chosen without the data"
+UNCUT = "the belief is in normal numbers that no bounds cut"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +90,7 @@ class MeanGivenPublic:
         """Refuse beliefs about other records than these."""
         if isinstance(one, ConditionalNormal):
             right = one.n == self.people and one.diameter == self.width
+            self._refuse_cut()
         else:
             right = isinstance(one, IndependentRecords) and one.secrets == "replace-one"
             right = right and self.pairs.level == "database"
@@ -93,6 +100,27 @@ class MeanGivenPublic:
                 remedy="Name independent records at level 'database', or normal records of this "
                 "number and width.",
             )
+
+    def _refuse_cut(self) -> None:
+        """Refuse bounds beyond which the schema has numbers, where these must not be cut."""
+        low, high = self._ends
+        column = self.pairs.schema.attribute(self.spec.response)
+        whole = (column.low, column.high)
+        ends: list[int | Fraction] = [one for one in whole if one is not None]
+        if column.kind == "bins" and column.top is None and column.bottom is None:
+            ends = [column.edges[0], column.edges[-1]]
+        inside = len(ends) == 2 and all(low <= one <= high for one in ends)
+        if not inside or column.other != REFUSE:
+            raise GuaranteeError(
+                f"numbers of normal records are not cut, and column {column.name!r} may have some "
+                f"outside {self.spec.between}.",
+                remedy="Let `between` hold all numbers of its levels (integers, or edges without "
+                "top, bottom or other), or believe independent records.",
+            )
+
+    @property
+    def _normal(self) -> bool:
+        return any(isinstance(one, ConditionalNormal) for one in self.pairs.scenarios)
 
     @property
     def _ends(self) -> tuple[Fraction, Fraction]:
@@ -171,6 +199,7 @@ class MeanGivenPublic:
             f"the number of records, {self.people}, is public, and the released {self.spec.what} "
             f"is a multiple of {self.unit}",
             CHOSEN,
+            *((UNCUT,) if self._normal else ()),
         )
         ordinary = Fraction(1) if records else self.ordinary
         return promise(self.pairs, self.epsilon, self.bound, ordinary=ordinary, more=told)
@@ -207,6 +236,11 @@ class MeanGivenPublic:
         """The statistic as a number of units; refused for another number of records."""
         refuse_another_number(numbers, self.people)
         low, high = map(float, self._ends)
+        if self._normal and np.any((numbers < low) | (numbers > high)):
+            raise DataError(
+                "a record's number is outside the bounds, and those of normal records are not cut.",
+                remedy="Widen `between` and the column's levels to all numbers there can be.",
+            )
         total = math.fsum(np.clip(numbers, low, high).reshape(-1))
         return np.array([round(Fraction(total) * self._weight / self.unit)], dtype=np.int64)
 
