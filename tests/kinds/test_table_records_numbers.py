@@ -194,7 +194,7 @@ def test_public_columns_are_kept_and_not_protected(tmp_path: Path) -> None:
     """The promise is about income and job, at one record; the ledger counts whole records."""
     written(tmp_path, PUBLIC)
     shown = " ".join(run("check", tmp_path / "plan.toml").split())
-    assert "for a person's whole record" in shown
+    assert "for all rows and columns of anyone" in shown
     release = released(tmp_path, PUBLIC)
     promise: Any = release.guarantee
     assert float(promise.tradeoff.rho) == pytest.approx(2, rel=1e-5)

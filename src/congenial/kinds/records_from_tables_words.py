@@ -85,7 +85,7 @@ def show(one: Document, screen: Screen) -> None:
         told["Made up"] = ", ".join(one["made_up"]) + " (they say nothing about anybody)"
     if one["public"]:
         told["Public"] = ", ".join(one["public"]) + " (their table is kept, and not protected)"
-        told["In the ledger"] = f"{one['counted']}, for a person's whole record"
+        told["In the ledger"] = f"{one['counted']}, for all rows and columns of anyone"
     screen.facts(told)
     _show_errors(one, screen)
     for text in (one["promise"], one["belief"], *_advice(one)):
