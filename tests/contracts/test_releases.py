@@ -24,8 +24,8 @@ from congenial.publication.bundle import write
 from congenial.publication.plan import Plan
 from congenial.synthesis.records_from_models_release import SyntheticRelease
 from tests.kinds.nation_plan import written as nation_plan
+from tests.kinds.several_tables_plan import written as several_plan
 from tests.kinds.test_estimate_plan import PLAN as ESTIMATE_PLAN
-from tests.kinds.test_several_tables import written as several_plan
 from tests.kinds.test_table_records_plan import written as records_plan
 from tests.kinds.test_two_by_two_plan import PLAN as TEST_PLAN
 from tests.kinds.test_two_by_two_plan import write_people

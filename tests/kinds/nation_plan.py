@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from congenial.ledger.ledger import Ledger
 from congenial.mechanisms import parted_steps
+from congenial.publication.plan import Plan
 from tests.mechanisms.nations import nation
 
 SCHEMA = """
@@ -76,3 +78,8 @@ def _die_once(task: Any) -> None:
     if task.number == 1 and not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def spent(plan: Plan) -> list[str]:
+    """The states of all releases in the ledger."""
+    return [one.status for one in Ledger.open(plan.ledger).entries()]

@@ -17,7 +17,7 @@ from congenial.publication.verification import verify
 from congenial.tables import whole_general
 from congenial.tables.promise import joint_epsilon, joint_rho
 from tests.commands import refused, run
-from tests.kinds.test_several_tables import written
+from tests.kinds.several_tables_plan import written
 from tests.pairs.test_difference_types import schema_of
 from tests.tables.brute import by_figures, cells_of, figures_of, maximal_types
 

@@ -12,7 +12,7 @@ import congenial
 from congenial.report.interval_rows import IntervalRow, interval_rows, nice_ticks
 from congenial.report.several_tables_report import MOST_ROWS, render
 from tests.commands import run
-from tests.kinds.test_several_tables import written
+from tests.kinds.several_tables_plan import written
 
 ROWS = [
     IntervalRow("Adams & sons", 40.0, 31.0, 47.0),

@@ -24,8 +24,7 @@ from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.file_problems import FilesFound, look_at_files
 from congenial.data.schema import Schema, Unit, closest
 from congenial.data.source import Source, check_format, guarded, open_source
-from congenial.data.sql import ColumnType, Refusal
-from congenial.data.tabulate import check_type
+from congenial.data.sql import ColumnType, Refusal, check_type
 from congenial.data.value_problems import (
     ROW,
     OpenedRecords,

@@ -24,6 +24,7 @@ from typing import Literal
 from congenial.data.attribute import REFUSE, Attribute, Axis
 from congenial.data.rational import Number
 from congenial.data.schema import Schema
+from congenial.errors import DataError
 
 ColumnKind = Literal[
     "whole", "decimal", "float", "double", "text", "written", "boolean", "date", "nested"
@@ -356,3 +357,30 @@ def _pointed(scaled: int, scale: int) -> str:
     digits = str(abs(scaled)).zfill(scale + 1)
     point = len(digits) - scale
     return f"{'-' if scaled < 0 else ''}{digits[:point]}.{digits[point:]}"
+
+
+_STORED = {
+    "text": "text",
+    "boolean": "truth values",
+    "date": "dates or times",
+    "nested": "lists, structures or an unknown type",
+    "float": "floating-point numbers",
+    "double": "floating-point numbers",
+}
+
+
+def check_type(attribute: Attribute, stored: ColumnType) -> None:
+    """Raise DataError if a column is stored in a form that its levels cannot be found in."""
+    if attribute.kind == "categorical":
+        if stored.kind in ("float", "double", "nested"):
+            raise DataError(
+                f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
+                "lists labels for it.",
+                remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
+            )
+    elif stored.kind in ("text", "boolean", "date", "nested"):
+        raise DataError(
+            f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
+            "compares it with numbers.",
+            remedy="Store it as numbers, or list its levels.",
+        )

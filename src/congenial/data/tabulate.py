@@ -22,8 +22,8 @@ from congenial.data.attribute import Attribute, Axis
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import Source, guarded, open_source
 from congenial.data.sql import (
-    ColumnType,
     Refusal,
+    check_type,
     coded,
     rows_per_unit,
     tabulation,
@@ -312,14 +312,12 @@ class Microdata:
         files = getattr(source, "parquet", ())
         if not files:
             return None
-        from congenial.data.engines import parquet_count, parquet_units
+        from congenial.data.engines.parquet_count import ParquetCount
+        from congenial.data.engines.parquet_units import UnitsFound, units_found
 
-        def count() -> parquet_units.UnitsFound | None:
-            plan = parquet_units.ParquetUnits.plan(
-                files, tuple(axes), self.schema, source.types, str(self.unit.column)
-            )
-            ready = plan is not None and plan.count.rows >= parquet_count.MIN_ROWS
-            return plan.run() if plan is not None and ready else None
+        def count() -> UnitsFound | None:
+            plan = ParquetCount.plan(files, tuple(axes), self.schema, source.types)
+            return units_found(plan, str(self.unit.column))
 
         found = guarded(count, _UNREADABLE, _REREAD)
         if found is None or (not self.unit.truncate and found.largest > self.unit.rows):
@@ -393,33 +391,6 @@ def tabulate(
 def no_records() -> DataError:
     """The error for a source without rows."""
     return DataError("the data have no records.", remedy="Check the source.")
-
-
-_STORED = {
-    "text": "text",
-    "boolean": "truth values",
-    "date": "dates or times",
-    "nested": "lists, structures or an unknown type",
-    "float": "floating-point numbers",
-    "double": "floating-point numbers",
-}
-
-
-def check_type(attribute: Attribute, stored: ColumnType) -> None:
-    """Raise DataError if a column is stored in a form that its levels cannot be found in."""
-    if attribute.kind == "categorical":
-        if stored.kind in ("float", "double", "nested"):
-            raise DataError(
-                f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
-                "lists labels for it.",
-                remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
-            )
-    elif stored.kind in ("text", "boolean", "date", "nested"):
-        raise DataError(
-            f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
-            "compares it with numbers.",
-            remedy="Store it as numbers, or list its levels.",
-        )
 
 
 def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:

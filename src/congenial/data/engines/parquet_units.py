@@ -10,19 +10,15 @@ Memory: 20 bytes for each run.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from congenial.data.attribute import Axis
+from congenial.data.engines import parquet_count
 from congenial.data.engines.parquet_count import Ints, ParquetCount
-from congenial.data.schema import Schema
-from congenial.data.sql import ColumnType
 
 MOST_ROWS = 2**28  # as many runs at worst: 5 GiB
 _SPREAD = 4  # places for each run, up to which units are put by number and not sorted
@@ -37,6 +33,12 @@ class UnitsFound:
     largest: int
 
 
+def units_found(count: ParquetCount | None, unit: str) -> UnitsFound | None:
+    """The units of files that a count is planned of; None where SQL is faster, or is to refuse."""
+    units = None if count is None else ParquetUnits(count, unit)
+    return units.run() if units is not None and units.ready else None
+
+
 @dataclass(frozen=True)
 class ParquetUnits:
     """A count of units ready to run: the files, their unit column, and how to code the others."""
@@ -44,21 +46,14 @@ class ParquetUnits:
     count: ParquetCount
     unit: str
 
-    @classmethod
-    def plan(
-        cls,
-        files: Sequence[Path],
-        axes: tuple[Axis, ...],
-        schema: Schema,
-        types: Mapping[str, ColumnType],
-        unit: str,
-    ) -> ParquetUnits | None:
-        """None where units are not whole numbers, or a column is for SQL only."""
-        count = ParquetCount.plan(files, axes, schema, types)
-        if count is None or count.rows > MOST_ROWS or unit in {axis.base for axis in axes}:
-            return None
-        whole = all(_whole(one.schema.to_arrow_schema(), unit) for one in count.metadata)
-        return cls(count, unit) if whole else None
+    @property
+    def ready(self) -> bool:
+        """Whether units are whole numbers, and the files of a size for which this is faster."""
+        count, unit = self.count, self.unit
+        sized = parquet_count.MIN_ROWS <= count.rows <= MOST_ROWS
+        if not sized or unit in {axis.base for axis in count.axes}:
+            return False
+        return all(_whole(one.schema.to_arrow_schema(), unit) for one in count.metadata)
 
     def run(self) -> UnitsFound | None:
         """Count; None where a row has no unit or level, or rows of a unit disagree: SQL says which.
