@@ -272,6 +272,7 @@ def table_noise(z: Ints) -> Ints:
 
 def line_noise(z: Ints) -> Ints:
     """u = sum z_j (e_j - e_{j+1}) along the last axis."""
-    wide = np.pad(z, [(0, 0)] * (z.ndim - 1) + [(1, 1)])
-    out: Ints = wide[..., 1:] - wide[..., :-1]
+    out = np.zeros((*z.shape[:-1], z.shape[-1] + 1), dtype=np.int64)
+    out[..., :-1] = z
+    out[..., 1:] -= z
     return out
