@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +71,7 @@ def estimate(
     """
     if not of and not test:
         raise InferenceError("nothing is asked for.", remedy="Give --of or --test; see --help.")
-    with working("estimating"):
+    with working("estimating"), _without_collecting():
         from congenial.data.advance import one_by_one
         from congenial.inference.estimates.estimating import estimate as answer
         from congenial.publication.bundle import read
@@ -107,6 +110,18 @@ def estimate(
         _write(found, out)
         document["file"] = str(out)
     emit(document) if as_json else _show(document)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Without searches for cycles: all that libraries load lives as long as the command."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _write(found: Any, out: Path) -> None:
