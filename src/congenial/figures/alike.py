@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from congenial.figures.connected import connected
 from congenial.figures.integers import Ints
 
 ROUNDS = 8  # of passing labels along, before components are searched for one by one
@@ -176,9 +176,7 @@ def _searched(rows: sp.csr_matrix) -> Ints:
     """Smallest column of each column's part, by searching the graph of rows and columns."""
     count, size = rows.shape
     row = np.repeat(np.arange(count), np.diff(rows.indptr))
-    ends = (row, count + rows.indices)
-    graph = sp.coo_matrix((np.ones(len(row), np.int8), ends), shape=(count + size, count + size))
-    part = connected_components(graph, directed=False)[1][count:]
+    part = connected((row, count + rows.indices), count + size)[count:]
     first = np.full(int(part.max()) + 1, size, dtype=np.int64)
     np.minimum.at(first, part, np.arange(size))
     return np.asarray(first[part])

@@ -218,4 +218,5 @@ def _of_tables(release: Release | TablesRelease | PartedRelease) -> CellEstimate
         return CombinedEstimates(tables)
     known = zip(release.tables, release.estimator.measurements.precisions, strict=True)
     precisions = dict(known)
-    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables))
+    estimated = dict(zip(release.tables, release.estimates, strict=True))
+    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables), estimated)

@@ -8,7 +8,7 @@ errors are linear combinations of the tables' own errors, drawn from their publi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -58,6 +58,7 @@ class CombinedEstimates(IndependentTables):
     """`CellEstimates` from several tables; the cells are those of the finest."""
 
     precisions: tuple[float, ...] | None = None  # of each table; from its errors if not given
+    estimated: Mapping[tuple[str, ...], Floats] | None = None  # best estimates that are there
 
     def __post_init__(self) -> None:
         _ = self.finest
@@ -127,6 +128,8 @@ class CombinedEstimates(IndependentTables):
     @cached_property
     def cells(self) -> Floats:
         """The best estimate of every cell."""
+        if self.estimated is not None:
+            return np.asarray(self.estimated[self.axes], dtype=np.float64).reshape(-1)
         values = [one.cells.reshape(_shape(one)) for one in self.tables]
         return estimate(self._measurements, values, self._inverse).table(self.axes).reshape(-1)
 
