@@ -20,7 +20,8 @@ from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.parted_checks import close
 from congenial.mechanisms.parted_steps import LEVEL, numbers
 from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.report.several_tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 from tests.kinds.test_several_tables import Written
 
@@ -105,6 +106,19 @@ def test_file_interval_estimate_report_and_export_say_the_same() -> None:
     for cell in ((0, 0), (1, 4), (11, 9)):
         found = release.interval(f"county = 'c{cell[0]}' and ill = 'i{cell[1]}'", 0.9)
         assert (found.low, found.high) == (low[cell], high[cell])
+
+
+def test_the_total_is_a_table_without_axes() -> None:
+    """Of a release without any figure, and of one whose figures tell it."""
+    for known, ends in ((ReplaceOne(SCHEMA), (0, np.inf)), (released().guarantee.adjacency, None)):
+        tables = (NAMES, ())
+        made = JointTables.of(known, tables, "discrete_gaussian", [Fraction(60), None])
+        release = made.release(TABLE, SeededRandomness(1))
+        low, high = release.interval_ends(1, 0.9)
+        assert np.shape(low) == np.shape(high) == ()
+        least, most = ends or (TRUTH.sum(), TRUTH.sum())
+        assert least <= low <= release.counts[1] <= high <= most
+        assert "90%" in render(release, "promise")
 
 
 def test_sums_are_cut_as_cells_are() -> None:

@@ -55,8 +55,8 @@ def cell_ranges(known: Support) -> SumRanges:
 
 def table_ranges(figures: Invariants, names: tuple[str, ...]) -> SumRanges:
     """The ranges of every cell of a table, in its shape."""
-    known = support(figures, names)
-    flat, shape = cell_ranges(known), known.labels.shape
+    flat = cell_ranges(support(figures, names))
+    shape = tuple(axis.size for axis in figures.schema.axes(names))
     return SumRanges(flat.least.reshape(shape), flat.most.reshape(shape))
 
 
