@@ -19,6 +19,9 @@ from congenial.data.arguments import texts
 from congenial.data.schema import Schema
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError
+from congenial.figures.figures_by_part import above_parts, of_part
+from congenial.figures.invariants import Invariants
+from congenial.figures.sum_ranges import table_ranges
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
@@ -196,8 +199,8 @@ class PartedRelease(Released):
 
     def count(self, condition: str, part: str | None = None) -> int:
         """The printed count of a cell: of a table above the parts, or of one below in a part."""
-        columns, cells = self._cell(condition, part)
-        return int(np.asarray(columns["count"])[cells][0])
+        at, cells = self._cell(condition, part)
+        return int(np.asarray(self.numbers(at, part)[1]["count"])[cells][0])
 
     def estimate(self, what: str, /, part: str | None = None) -> float:
         """The estimated number of people in one cell of a table, from all tables.
@@ -213,12 +216,12 @@ class PartedRelease(Released):
         `part` below, where the files of that part are read and no others.
         """
         check_level(level)
-        columns, cells = self._cell(what, part)
-        value, sd, count = (
-            float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "sd", "count")
+        at, cells = self._cell(what, part)
+        columns = self.at_level(at, level, part)[1]
+        value, low, high, sd = (
+            float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "low", "high", "sd")
         )
-        low, high = ends(value, sd, level, count)
-        return Interval(value, float(low), float(high), level, sd == 0, BASES["bound"])
+        return Interval(value, low, high, level, sd == 0, BASES["bound"])
 
     def intervals(self, names: str | Sequence[str], level: float, part: str | None = None) -> Any:
         """Intervals for every cell of a table, of one part where it is cut: an Arrow table of
@@ -228,11 +231,10 @@ class PartedRelease(Released):
 
         check_level(level)
         at = self._place([names] if isinstance(names, str) else names)
-        schema, columns = self.numbers(at, part)
-        low, high = ends(columns["estimate"], columns["sd"], level, columns["count"])
+        schema, columns = self.at_level(at, level, part)
         found = label_columns(schema, self.tables[at], INTERVAL)
-        for name, values in (("estimate", columns["estimate"]), ("low", low), ("high", high)):
-            found[name] = pa.array(np.reshape(values, -1))
+        for name in INTERVAL[:3]:
+            found[name] = pa.array(np.reshape(columns[name], -1))
         return pa.table(found | {"exact": pa.array(np.reshape(columns["sd"] == 0, -1))})
 
     def measured_tables(self) -> tuple[Release, ...]:
@@ -263,8 +265,22 @@ class PartedRelease(Released):
         form = self._part_form(at, number)
         return form.schema, form.read({f"{form.name}.parquet": self._content(at, number)})
 
-    def _cell(self, condition: str, part: str | None) -> tuple[Mapping[str, Any], Any]:
-        """The columns of the table of which a condition is one cell, and that cell."""
+    def at_level(self, at: int, level: float, part: str | None) -> tuple[Schema, Mapping[str, Any]]:
+        """The same with intervals at a level, cut to what the published figures allow."""
+        schema, columns = self.numbers(at, part)
+        given = (columns["estimate"], columns["sd"], level, columns["count"])
+        low, high = ends(*given, table_ranges(self._figures(part), self.tables[at]))
+        return schema, {**columns, "low": low, "high": high}
+
+    def _figures(self, part: str | None) -> Invariants:
+        """The figures as a part sees them; None: as tables above the parts do."""
+        told = self.description.support
+        if part is None:
+            return above_parts(told, self.parts)
+        return of_part(told, self.parts, self.number(part))
+
+    def _cell(self, condition: str, part: str | None) -> tuple[int, Any]:
+        """The table of which a condition is one cell, and that cell."""
         tables = self.upper if part is None else self.worst
         schema = self.schema if part is None else self.parts.schema_of(self.number(part))
         refusal: PredicateError | None = None
@@ -275,7 +291,7 @@ class PartedRelease(Released):
                 refusal = reason
                 continue
             if np.count_nonzero(cells) == 1:
-                return self.numbers(at, part)[1], cells
+                return at, cells
         if refusal is not None and not tables:
             raise refusal
         raise self._unanswered(condition)
