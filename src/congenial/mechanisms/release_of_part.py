@@ -57,7 +57,8 @@ class ReleaseOfPart(TablesRelease):
         cells = self.estimates[at]
         places = np.broadcast_to(cell_index(self.schema, self.tables[at], axes), cells.shape)
         sums = np.bincount(places.reshape(-1), cells.reshape(-1), self.schema.size(axes))
-        return sums.reshape([axis.size for axis in self.schema.axes(axes)])
+        shape = [axis.size for axis in self.schema.axes(axes)]
+        return np.asarray(sums, dtype=np.float64).reshape(shape)
 
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate."""
