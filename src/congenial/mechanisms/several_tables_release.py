@@ -121,7 +121,7 @@ class TablesRelease(Released):
 
     def __repr__(self) -> str:
         tables = "; ".join(map(said, self.tables))
-        return f"TablesRelease({self.name!r}: {tables}; {self.guarantee.tradeoff.words})"
+        return f"{type(self).__name__}({self.name!r}: {tables}; {self.guarantee.tradeoff.words})"
 
     # ---- numbers -----------------------------------------------------------------------------
 

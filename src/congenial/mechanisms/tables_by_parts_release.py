@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from congenial.mechanisms.tables_files import TableFile, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.intervals import ends
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.release_of_part import ReleaseOfPart
 
 SUMMARY = "parts.json"
 
@@ -197,26 +200,45 @@ class PartedRelease(Released):
 
     # ---- numbers -----------------------------------------------------------------------------
 
-    def count(self, condition: str, part: str | None = None) -> int:
-        """The printed count of a cell: of a table above the parts, or of one below in a part."""
-        at, cells = self._cell(condition, part)
+    def of_part(self, part: str) -> ReleaseOfPart:
+        """One part as a release of several tables: sums, shares, tests, models.
+
+        Its files are read, and those of other parts are not opened. Keep it to ask several
+        questions.
+        """
+        from congenial.mechanisms.release_of_part import release_of_part  # reads what this writes
+
+        return release_of_part(self, part)
+
+    def count(self, condition: str, part: str | None = None) -> float:
+        """People who meet a condition: the printed count of a cell, of a table above the parts or
+        of one below in a part; of other sums in a part, the estimate.
+        """
+        found = self._cell(condition, part)
+        if found is None:
+            return self._summed(condition, part).count(condition)
+        at, cells = found
         return int(np.asarray(self.numbers(at, part)[1]["count"])[cells][0])
 
     def estimate(self, what: str, /, part: str | None = None) -> float:
-        """The estimated number of people in one cell of a table, from all tables.
+        """The estimated number of people in one cell of a table, or in a sum of cells of a part.
 
-        `congenial.estimate` takes sums above the parts, from the tables drawn there alone.
+        `congenial.estimate` takes sums above the parts, from the tables drawn there alone, and any
+        expression from `of_part(part)`.
         """
         return self.interval(what, part=part).estimate
 
     def interval(
         self, what: str, /, level: float = DEFAULT_LEVEL, part: str | None = None
     ) -> Interval:
-        """Interval for the true number of people in one cell of a table: above the parts, or with
-        `part` below, where the files of that part are read and no others.
+        """Interval for the true number of people in one cell of a table above the parts, or with
+        `part` in any sum of a part's cells: the files of that part are read and no others.
         """
         check_level(level)
-        at, cells = self._cell(what, part)
+        found = self._cell(what, part)
+        if found is None:
+            return self._summed(what, part).interval(what, level)
+        at, cells = found
         columns = self.at_level(at, level, part)[1]
         value, low, high, sd = (
             float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "low", "high", "sd")
@@ -279,7 +301,13 @@ class PartedRelease(Released):
             return above_parts(told, self.parts)
         return of_part(told, self.parts, self.number(part))
 
-    def _cell(self, condition: str, part: str | None) -> tuple[int, Any]:
+    def _summed(self, condition: str, part: str | None) -> ReleaseOfPart:
+        """The part in which a sum is asked for; refused above the parts."""
+        if part is None:
+            raise self._unanswered(condition)
+        return self.of_part(part)
+
+    def _cell(self, condition: str, part: str | None) -> tuple[int, Any] | None:
         """The table of which a condition is one cell, and that cell."""
         tables = self.upper if part is None else self.worst
         schema = self.schema if part is None else self.parts.schema_of(self.number(part))
@@ -294,12 +322,12 @@ class PartedRelease(Released):
                 return at, cells
         if refusal is not None and not tables:
             raise refusal
-        raise self._unanswered(condition)
+        return None
 
     def instead(self) -> str:
         """What can be asked of it."""
         return (
-            "Ask for one cell of a table above the parts, or with part=... of one below them; "
+            "Ask for one cell of a table above the parts, or with part=... for any sum in a part; "
             "congenial.estimate() takes sums of cells above the parts."
         )
 
