@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -37,8 +38,11 @@ SOURCE = Path(congenial.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).with_suffix(".toml")
 FAILING = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
-SECONDS = 600  # after which a mutant counts as caught: it hangs, or is slower than any test allows
-CAUGHT, SURVIVED, BROKEN = "caught", "survived", "fails without it too"
+SECONDS = 1200  # of a processor, after which a mutant counts as caught: it never ends
+PATIENCE = 2 * 3600  # seconds on the clock after which nothing is known: the machine is too busy
+CAUGHT, SURVIVED, BROKEN, UNKNOWN = "caught", "survived", "fails without it too", "not decided"
+
+TOO_LONG = -signal.SIGALRM  # no program ends so by itself
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def outcome(place: Path, mutant: Mutant) -> tuple[str, str]:
     """
     with mutated(place, mutant), _kernels_for(place, mutant) as kernels:
         code, told = _tested(place, tests_of(mutant.file), kernels)
-    result = CAUGHT if code else SURVIVED
+    result = UNKNOWN if code == TOO_LONG else CAUGHT if code else SURVIVED
     blamed = FAILING.findall(told)
     if blamed and _tested(place, blamed, {})[0] in (1, 2):  # tests failed, or could not be read
         result = BROKEN
@@ -163,7 +167,10 @@ def _kernels_for(place: Path, mutant: Mutant) -> Iterator[dict[str, str]]:
 
 
 def _run(words: list[str], environment: dict[str, str]) -> tuple[int, str]:
-    """Exit code and output; what runs too long is ended together with its own processes."""
+    """Exit code and output; what runs too long is ended together with its own processes.
+
+    The limit that decides is in seconds of a processor, so that a busy machine catches nothing.
+    """
     with subprocess.Popen(
         words,
         cwd=ROOT,
@@ -173,11 +180,12 @@ def _run(words: list[str], environment: dict[str, str]) -> tuple[int, str]:
         text=True,
         start_new_session=True,
     ) as running:
+        resource.prlimit(running.pid, resource.RLIMIT_CPU, (SECONDS, SECONDS))
         try:
-            told, _ = running.communicate(timeout=SECONDS)
+            told, _ = running.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)
-            return -signal.SIGKILL, f"longer than {SECONDS} s"
+            return TOO_LONG, f"longer than {PATIENCE} s"
     return running.returncode, told
 
 

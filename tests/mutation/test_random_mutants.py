@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
@@ -18,6 +19,8 @@ from tests.mutation.random_mutants import (
     BROKEN,
     CAUGHT,
     SURVIVED,
+    TOO_LONG,
+    UNKNOWN,
     Mutant,
     copied,
     draw,
@@ -80,7 +83,7 @@ def test_a_change_of_other_code_leaves_the_draw_as_it_is(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("with_mutant", "without", "result"),
-    [(0, 0, SURVIVED), (1, 0, CAUGHT), (1, 1, BROKEN)],
+    [(0, 0, SURVIVED), (1, 0, CAUGHT), (1, 1, BROKEN), (TOO_LONG, 0, UNKNOWN)],
 )
 def test_a_test_that_fails_anyway_notices_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, with_mutant: int, without: int, result: str
@@ -94,11 +97,23 @@ def test_a_test_that_fails_anyway_notices_nothing(
 
     def run(words: list[str], environment: dict[str, str]) -> tuple[int, str]:
         code = with_mutant if file.read_text() != original else without
-        return code, "FAILED tests/test_one.py::test_it[a b] - assert 0\n" if code else "passed\n"
+        failed = "FAILED tests/test_one.py::test_it[a b] - assert 0\n"
+        return code, failed if code > 0 else "passed\n"
 
     monkeypatch.setattr(random_mutants, "_run", run)
     assert outcome(tmp_path, mutant)[0] == result
     assert file.read_text() == original
+
+
+def test_only_seconds_of_a_processor_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that waits is not decided; one that computes without end is caught."""
+    monkeypatch.setattr(random_mutants, "PATIENCE", 0.5)
+    asleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert random_mutants._run(asleep, dict(os.environ))[0] == TOO_LONG
+    monkeypatch.setattr(random_mutants, "PATIENCE", 600)
+    monkeypatch.setattr(random_mutants, "SECONDS", 1)
+    endless = [sys.executable, "-c", "while True: pass"]
+    assert random_mutants._run(endless, dict(os.environ))[0] not in (0, TOO_LONG)
 
 
 def test_mutants_of_kernels_are_compiled_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,5 +158,6 @@ def test_a_random_mutant(number: int, place: Path, attempt: Callable[..., None])
     result, said = outcome(place, mutant)
     print(said)
     attempt("random mutants", drawn=1, changing=1, caught=int(result == CAUGHT))
+    assert result != UNKNOWN, f"the machine was too busy to tell: {mutant}"
     assert result != BROKEN, f"mend the test first, it fails without {mutant} too"
     assert result == CAUGHT, f"no test notices {mutant}: test it, or name it with its reason"
