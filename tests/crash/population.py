@@ -194,18 +194,20 @@ class watched:
     def __init__(self, note: Callable[[], None]) -> None:
         self._note = note
 
+        self._carry_out = drawing.carry_out
+
     def __enter__(self) -> None:
         def carry_out(plan: Plan, offer: Offer, *rest: Any) -> Any:
             def draw() -> Any:
                 self._note()
                 return offer.draw()
 
-            return drawing.carry_out(plan, replace(offer, draw=draw), *rest)
+            return self._carry_out(plan, replace(offer, draw=draw), *rest)
 
-        workflow.carry_out = carry_out
+        drawing.carry_out = carry_out  # where `workflow` takes it from when it comes to the draw
 
     def __exit__(self, *_: object) -> None:
-        workflow.carry_out = drawing.carry_out
+        drawing.carry_out = self._carry_out
 
 
 def work_until_killed(

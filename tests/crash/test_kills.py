@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,18 @@ def length_of_a_run(release: Callable[[str], None]) -> float:
     process = start(release, "timed")
     process.join(60)
     return time.perf_counter() - began
+
+
+def test_draws_of_both_kinds_are_noticed(
+    populate: Callable[..., Population], tmp_path: Path
+) -> None:
+    """What is judged below rests on it: whole releases went unnoticed for a while."""
+    population = populate(str(tmp_path / "ledger.sqlite"), allowed=MANY)
+    before = population.draws
+    population.quick_release("quick")
+    assert population.draws == before + 1
+    population.release("whole")
+    assert population.draws == before + 2
 
 
 @pytest.mark.parametrize(
