@@ -7,22 +7,16 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import BundleFolder, Json, examples
+from congenial.cli.command_options import BundleFolder, Json, with_examples
 from congenial.cli.output import Document, Tell, emit, paragraph, table, working
 
 FAILED = 1
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial verify bundles/sex-by-age",
-            "congenial verify bundles/sex-by-age --digest 3f5a...",
-        )
-    )(verify)
-
-
+@with_examples(
+    "congenial verify bundles/sex-by-age",
+    "congenial verify bundles/sex-by-age --digest 3f5a...",
+)
 def verify(
     bundle: BundleFolder,
     digest: Annotated[
