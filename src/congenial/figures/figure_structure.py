@@ -9,7 +9,6 @@ for all of them while one is in use: for a nation it is most of the memory and o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, TypeVar, overload
@@ -110,10 +109,7 @@ class FigureStructure:
     @shared_property
     def matrix(self) -> sp.csr_matrix:
         """Equality statements (rows, one per cell of `by`) on atoms 1, 2, ... (columns)."""
-        return self._matrix_of(self.equalities)
-
-    def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
-        return self.cells.matrix(statements, first_places(self.atoms - 1))
+        return self.cells.matrix(self.equalities, first_places(self.atoms - 1))
 
     @shared_property
     def rank(self) -> int:
