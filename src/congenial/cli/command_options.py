@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
+
+from congenial.errors import InferenceError
 
 PlanFile = Annotated[Path, typer.Argument(help="The plan file.")]
 BundleFolder = Annotated[Path, typer.Argument(help="The bundle's folder.")]
 SyntheticName = Annotated[
     str | None, typer.Option(help="A release of synthetic records [default: the only one].")
+]
+NationPart = Annotated[
+    str | None,
+    typer.Option("--part", help="Of a nation drawn by parts: the part to ask, such as a state."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -38,3 +44,14 @@ def add_to(app: typer.Typer, *commands: Callable[..., None]) -> None:
     """Register commands, in the order in which the help lists them."""
     for command in commands:
         app.command(epilog=_ENDS[command])(command)
+
+
+def asked_part(release: Any, part: str | None) -> Any:
+    """A release as read, or the part of a nation that is asked."""
+    if part is None:
+        return release
+    if not callable(getattr(release, "of_part", None)):
+        raise InferenceError(
+            f"a bundle of kind '{release.kind}' is not cut into parts.", remedy="Leave out --part."
+        )
+    return release.of_part(part)
