@@ -1,8 +1,8 @@
 """Small cases of every law of integers, with their weights written out.
 
 A case lists all values that carry weight (for a law without bounds: all but a share of about 1e-5)
-and the log weight of each, independently of the law. A law of `choice.LAWS` without a case fails
-the suite.
+and the log weight of each, independently of the law. Both are made when a test asks for them. A law
+of `choice.LAWS` without a case fails the suite.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -50,6 +51,7 @@ def one_way_margins(*shape: int) -> Any:
 
 
 CUBE = one_way_margins(2, 2, 2)
+FOUR = np.array([2, 0, 3, 3])
 COUNTS = np.array([[2, 0, 1], [1, 3, 0]])
 WIDE = np.array([[1, 0, 2, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
 NESTED = [BoundedSum(np.array([0, 1]), 1, 3), BoundedSum(np.array([0, 1, 2]), -FAR, 5)]
@@ -59,15 +61,28 @@ Values = Any
 
 @dataclass(frozen=True)
 class LawCase:
-    """A law, all values it may take, and their log weights."""
+    """A law of a class, all values it may take, and their log weights."""
 
     name: str
-    law: IntegerLaw
-    values: Values
-    log_weights: Values
+    kind: type[IntegerLaw]
+    make: Callable[[], IntegerLaw]
+    list_values: Callable[[], Values]
+    weigh: Callable[[Values], Values]
+
+    @cached_property
+    def law(self) -> IntegerLaw:
+        return self.make()
+
+    @cached_property
+    def values(self) -> Values:
+        return self.list_values()
+
+    @cached_property
+    def log_weights(self) -> Values:
+        return self.weigh(self.values)
 
     def __str__(self) -> str:
-        return f"{type(self.law).__name__}: {self.name}"
+        return f"{self.kind.__name__}: {self.name}"
 
 
 def _box(reach: int, cells: int) -> Values:
@@ -82,8 +97,15 @@ def _l2(u: Values) -> Values:
     return -(u.reshape(len(u), -1) ** 2).sum(axis=1) / (2 * float(SIGMA2))
 
 
-def _case(name: str, law: IntegerLaw, values: Values, weigh: Callable[[Values], Values]) -> LawCase:
-    return LawCase(name, law, values, weigh(values))
+def _case(
+    name: str,
+    kind: type[IntegerLaw],
+    of: tuple[Any, ...],
+    values: Callable[[], Values],
+    weigh: Callable[[Values], Values],
+) -> LawCase:
+    """The law `kind(*of)`."""
+    return LawCase(name, kind, partial(kind, *of), values, weigh)
 
 
 def _given(u: Values, rows: Values) -> Values:
@@ -138,32 +160,45 @@ def _nested(m: Values) -> Values:
     return m[kept & (m[:, :3].sum(axis=1) <= 5)]
 
 
-def _trees() -> list[LawCase]:
+def _given_total() -> Values:
+    """Four counts with the sum 8."""
     m = np.array(list(product(range(9), repeat=4)))
-    s = np.array([2, 0, 3, 3])
-    around = _box(7, 3)
+    return m[m.sum(axis=1) == 8]
+
+
+def _first_two_bounded() -> Values:
+    every = np.array(list(product(range(-6, 13), repeat=3)))
+    every = np.column_stack([every, 8 - every.sum(axis=1)])
+    return every[(every[:, :2].sum(axis=1) >= 1) & (every[:, :2].sum(axis=1) <= 3)]
+
+
+def _weighted_and_bounded() -> TreeOfSums:
     weighted = NestedSums(
         np.array([0, 0, 1, 1]), np.array([1, -1]), np.array([False, True]),
         [Fraction(1), Fraction(0)], np.array([1, -FAR]), np.array([3, FAR]),
     )  # fmt: skip
-    every = np.array(list(product(range(-6, 13), repeat=3)))
-    every = np.column_stack([every, 8 - every.sum(axis=1)])
-    every = every[(every[:, :2].sum(axis=1) >= 1) & (every[:, :2].sum(axis=1) <= 3)]
-    both = TreeOfSums(NoisyCells.of_one_law(s, CELL, None, None), weighted)
+    return TreeOfSums(NoisyCells.of_one_law(FOUR, CELL, None, None), weighted)
+
+
+def _at_every_node() -> IntegerLaw:
     levels = [(np.array([0, 0, 0]), EPS), (np.array([-1, 0, 0]), EPS)]
-    nodes = noise_at_levels(levels, Fraction(2), 3)
+    return noise_at_levels(levels, Fraction(2), 3)
+
+
+def _trees() -> list[LawCase]:
+    given, total = partial(TreeOfSums.of_groups, [0] * 4, FOUR), _given_total
     return [
-        _case("counts given a total", TreeOfSums.of_groups([0] * 4, s, CELL),
-              m[m.sum(axis=1) == 8], lambda x: _l1(x - s)),
-        _case("Gaussian counts", TreeOfSums.of_groups([0] * 4, s, GAUSS),
-              m[m.sum(axis=1) == 8], lambda x: _l2(x - s)),
-        _case("bounds on nested sums", TreeOfSums.of_groups([0] * 4, s, CELL, sums=NESTED),
-              _nested(m), lambda x: _l1(x - s)),
-        _case("a sum both weighted and bounded", both, every,
-              lambda x: _l1(x - s) - np.abs(x[:, :2].sum(axis=1) - 2)),
-        _case("noise at every node", nodes, around,
-              lambda u: _l1(u, Fraction(2)) - 1.5 * np.abs(u[:, 1:].sum(axis=1))
-              - 1.5 * np.abs(u.sum(axis=1))),
+        LawCase("counts given a total", TreeOfSums, partial(given, CELL), total,
+                lambda x: _l1(x - FOUR)),
+        LawCase("Gaussian counts", TreeOfSums, partial(given, GAUSS), total,
+                lambda x: _l2(x - FOUR)),
+        LawCase("bounds on nested sums", TreeOfSums, partial(given, CELL, sums=NESTED),
+                lambda: _nested(_given_total()), lambda x: _l1(x - FOUR)),
+        LawCase("a sum both weighted and bounded", TreeOfSums, _weighted_and_bounded,
+                _first_two_bounded, lambda x: _l1(x - FOUR) - np.abs(x[:, :2].sum(axis=1) - 2)),
+        LawCase("noise at every node", TreeOfSums, _at_every_node, lambda: _box(7, 3),
+                lambda u: _l1(u, Fraction(2)) - 1.5 * np.abs(u[:, 1:].sum(axis=1))
+                - 1.5 * np.abs(u.sum(axis=1))),
     ]  # fmt: skip
 
 
@@ -174,35 +209,51 @@ def _norm_law(norm: NoiseNorm, scale: Fraction) -> IntegerLaw:
     return NormGivenSums(norm, scale, support(figures, ("a", "b")))
 
 
+def _two_groups() -> Values:
+    return _given(_box(5, 5), [[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]])
+
+
+def _crossed() -> Values:
+    return _given(_box(7, 4), MARGINS)
+
+
+def _by_norm() -> Values:
+    return _two_way(2, 3, 20).reshape(-1, 6)
+
+
+def _six() -> Values:
+    return np.array([c for c in product(range(7), repeat=3) if sum(c) == 6])
+
+
 def law_cases() -> list[LawCase]:
     """Every case; shapes are not square."""
-    labels, four, three = np.array([0, 0, 1, 1, 1]), _box(7, 4), _box(9, 3)
-    two_groups = _given(_box(5, 5), [[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]])
-    crossed = _given(four, MARGINS)
+    labels, three = np.array([0, 0, 1, 1, 1]), partial(_box, 9, 3)
     priors = [CountCell(x, Fraction(1, 2)) for x in (2, 0, 4)]
-    six = np.array([c for c in product(range(7), repeat=3) if sum(c) == 6])
     return [
-        _case("three cells", IndependentCells(CELL, 3), three, _l1),
-        _case("three Gaussian cells", IndependentCells(GAUSS, 3), three, _l2),
-        _case("two groups", GroupedNoise(labels, EPS), two_groups, _l1),
-        _case("two groups", GroupedGaussian(labels, SIGMA2), two_groups, _l2),
-        _case("2 x 4", TwoWayNoise((2, 4), EPS), _two_way(2, 4, 5), _l1),
-        _case("3 x 2", TwoWayGaussian((3, 2), SIGMA2), _two_way(3, 2, 6), _l2),
-        _case("2 x 3", TwoWayCounts(COUNTS, EPS), _with_margins(COUNTS), lambda m: _l1(m - COUNTS)),
-        _case("5 x 4", TwoWayCounts(WIDE, EPS), _with_margins(WIDE), lambda m: _l1(m - WIDE)),
-        _case("crossing", CrossingGroups([0, 1, 2, 3], [0] * 4, MARGINS, CELL, None), crossed, _l1),
-        _case("one-way margins of 2 x 2 x 2", ProposedNoise(np.arange(8), CUBE, EPS), _one_way(7),
+        _case("three cells", IndependentCells, (CELL, 3), three, _l1),
+        _case("three Gaussian cells", IndependentCells, (GAUSS, 3), three, _l2),
+        _case("two groups", GroupedNoise, (labels, EPS), _two_groups, _l1),
+        _case("two groups", GroupedGaussian, (labels, SIGMA2), _two_groups, _l2),
+        _case("2 x 4", TwoWayNoise, ((2, 4), EPS), lambda: _two_way(2, 4, 5), _l1),
+        _case("3 x 2", TwoWayGaussian, ((3, 2), SIGMA2), lambda: _two_way(3, 2, 6), _l2),
+        _case("2 x 3", TwoWayCounts, (COUNTS, EPS), lambda: _with_margins(COUNTS),
+              lambda m: _l1(m - COUNTS)),
+        _case("5 x 4", TwoWayCounts, (WIDE, EPS), lambda: _with_margins(WIDE),
+              lambda m: _l1(m - WIDE)),
+        _case("crossing", CrossingGroups, ([0, 1, 2, 3], [0] * 4, MARGINS, CELL, None), _crossed,
               _l1),
-        _case("3 x 4, one equation left to chance",
-              ProposedNoise(np.arange(12), one_way_margins(3, 4), EPS),
-              _two_way(3, 4, 3).reshape(-1, 12), _l1),
-        _case("chain", LatticeChain(CELL, np.arange(4), MARGINS), crossed, _l1),
-        _case("2 x 3", KNormNoise((2, 3), EPS), _two_way(2, 3, 25), _gauge),
-        _case("2 x 3 in the l2 norm", _norm_law("l2", EPS**2), _two_way(2, 3, 20).reshape(-1, 6),
-              lambda u: -float(EPS) * np.sqrt((u**2).sum(axis=1))),
-        _case("2 x 3, largest entry", _norm_law("linf", EPS), _two_way(2, 3, 20).reshape(-1, 6),
-              lambda u: -float(EPS) * np.abs(u).max(axis=1)),
-        _case("prior counts", CountsGivenTotal(priors, 6), six,
+        _case("one-way margins of 2 x 2 x 2", ProposedNoise, (np.arange(8), CUBE, EPS),
+              lambda: _one_way(7), _l1),
+        _case("3 x 4, one equation left to chance", ProposedNoise,
+              (np.arange(12), one_way_margins(3, 4), EPS),
+              lambda: _two_way(3, 4, 3).reshape(-1, 12), _l1),
+        _case("chain", LatticeChain, (CELL, np.arange(4), MARGINS), _crossed, _l1),
+        _case("2 x 3", KNormNoise, ((2, 3), EPS), lambda: _two_way(2, 3, 25), _gauge),
+        LawCase("2 x 3 in the l2 norm", NormGivenSums, partial(_norm_law, "l2", EPS**2), _by_norm,
+                lambda u: -float(EPS) * np.sqrt((u**2).sum(axis=1))),
+        LawCase("2 x 3, largest entry", NormGivenSums, partial(_norm_law, "linf", EPS), _by_norm,
+                lambda u: -float(EPS) * np.abs(u).max(axis=1)),
+        _case("prior counts", CountsGivenTotal, (priors, 6), _six,
               lambda c: -0.5 * np.abs(c - [2, 0, 4]).sum(axis=1)),
         *_trees(),
     ]  # fmt: skip
@@ -210,5 +261,5 @@ def law_cases() -> list[LawCase]:
 
 def without_case() -> set[str]:
     """Laws of the list that no case tries, and cases of no law in the list."""
-    tried = {type(case.law) for case in law_cases()}
+    tried = {case.kind for case in law_cases()}
     return {law.__name__ for law in tried.symmetric_difference({*LAWS, NormGivenSums})}

@@ -16,19 +16,12 @@ from congenial.synthesis.from_tables import pair_axes, record_repair, records_ru
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from congenial.synthesis.from_tables.whole_records import draw_records
 from tests.commands import refused, run, write_plan
+from tests.kinds.table_records_plan import PEOPLE
 
 SEED = 20261117
-PLAN = """
-[data]
-source = "people.csv"
-unit = "id"
-
-[schema]
-sex = { levels = ["f", "m"] }
-region = { levels = ["n", "s", "w"] }
-income = { edges = [0, 1, 20000, 60000, 200000] }
-job = { levels = ["a", "b", "c", "d"] }
-
+PLAN = (
+    PEOPLE
+    + """
 [[release]]
 name = "people"
 synthesise = ["sex", "region", "income", "job"]
@@ -37,6 +30,7 @@ rho = 2
 [budget]
 rho = 2
 """
+)
 INCOME = "income = { edges = [0, 1, 20000, 60000, 200000] }"
 CLASSES = INCOME[:-1] + ', within = { class = ["none", "some", "some", "much"] } }'
 

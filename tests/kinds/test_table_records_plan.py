@@ -19,20 +19,13 @@ from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from tests.commands import run
+from tests.kinds.table_records_plan import PEOPLE
 
 ALPHA = 1e-6
 SEED = 20261117
-PLAN = """
-[data]
-source = "people.csv"
-unit = "id"
-
-[schema]
-sex = { levels = ["f", "m"] }
-region = { levels = ["n", "s", "w"] }
-income = { edges = [0, 1, 20000, 60000, 200000] }
-job = { levels = ["a", "b", "c", "d"] }
-
+PLAN = (
+    PEOPLE
+    + """
 [publish]
 "By sex and region" = { total = true, by = ["sex", "region"] }
 "Without income" = { count = "income < 1", by = ["region"] }
@@ -46,6 +39,7 @@ rounds = 3
 [budget]
 rho = 2
 """
+)
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 

@@ -304,3 +304,31 @@ def test_one_conforming_table_means_nothing_is_left():
     diagonal = Invariants(TWO, (margin("x"), margin("y"))).evaluate(brute.table_of(TWO, [0, 1]))
     assert SemiAdjacent(diagonal).nothing_left  # all of one x: the margin of y is the table
     assert not SemiAdjacent(Invariants(TWO, (margin("x"),))).nothing_left
+
+
+def test_equal_figures_are_searched_once(monkeypatch):
+    """Plan, ledger and bundle read figures of their own, and ask for the same distance."""
+    calls, search = [], searched_reach.search
+    monkeypatch.setattr(
+        searched_reach, "search", lambda *asked: [calls.append(asked[1:]), search(*asked)][1]
+    )
+    statements = (margin("x"), count("x = '1' or y = '1'"), at_least(count("y = '1'"), 1))
+    table = brute.table_of(TWO, [0, 1, 2, 2, 3])
+    same = [Invariants(TWO, statements).evaluate(table) for _ in range(3)]
+    assert len({SemiAdjacent(one).a_star for one in same}) == 1
+    _ = SemiAdjacent(same[0], "existential").a_star
+    other = Invariants(TWO, statements).evaluate(brute.table_of(TWO, [0, 0, 2, 2, 3]))
+    _ = SemiAdjacent(other).a_star
+    assert [reading for reading, _ in calls] == ["robust", "existential", "robust"]
+
+
+def test_nothing_left_is_told_as_by_the_whole_sensitivity():
+    whole = Invariants(TWO, (margin("x", "y"),)).evaluate(brute.table_of(TWO, [0, 3]))
+    some, seen = [whole], set()
+    for name in UNIVERSES:
+        some += [public for public, _ in universes(name, most=12)]
+    for public in some:
+        pairs = SemiAdjacent(public)
+        assert pairs.nothing_left == (pairs.l1(pairs.schema.names).value == 0)
+        seen.add((public.structure, pairs.nothing_left))
+    assert {("laminar", True), ("laminar", False), ("general", False)} <= seen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli.check import say_next
-from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import emit, paragraph
 from congenial.cli.propose import show, standing_document
 from congenial.errors import PlanError
@@ -17,17 +17,11 @@ if TYPE_CHECKING:
     from congenial.publication.plan_approval import PlanStanding
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial approve plan.toml",
-            'congenial approve plan.toml --refuse --because "age by block is too fine"',
-            "congenial approve plan.toml --withdraw",
-        )
-    )(approve)
-
-
+@with_examples(
+    "congenial approve plan.toml",
+    'congenial approve plan.toml --refuse --because "age by block is too fine"',
+    "congenial approve plan.toml --withdraw",
+)
 def approve(
     plan: PlanFile,
     because: Annotated[str, typer.Option(help="The reason; stays in the history.")] = "",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 from congenial.errors import PlanError
 
@@ -20,17 +20,11 @@ _ENDS = ("value", "low", "high")
 BROKEN = 1  # the attack does better than the promise allows
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial audit plan.toml",
-            "congenial audit bundles/sex-by-age --draws 4000000 --out audit",
-            "congenial audit --property plan.toml",
-        )
-    )(audit)
-
-
+@with_examples(
+    "congenial audit plan.toml",
+    "congenial audit bundles/sex-by-age --draws 4000000 --out audit",
+    "congenial audit --property plan.toml",
+)
 def audit(
     source: Annotated[Path, typer.Argument(help="The plan file, or a bundle's folder.")],
     whole: Annotated[

@@ -34,7 +34,7 @@ def laws_chart(title: str, rows: list[list[Any]]) -> Any:
         list(dict.fromkeys(one[key] for one in points)) for key in ("scenario", "statistic")
     )
     ticks = alt.Axis(tickCount=6, labelOverlap="greedy", labelSeparation=12)
-    base = alt.Chart(alt.Data(values=points)).encode(color=_colour(scenarios))
+    base = pictures.chart_of(points).encode(color=_colour(scenarios))
     x = {"title": None, "scale": alt.Scale(zero=False), "axis": ticks}
     bars = base.mark_rect(opacity=0.3).encode(
         x=alt.X("from:Q", **x),

@@ -47,7 +47,7 @@ def write(one: Document, folder: Path) -> list[Path]:
 
 def chart(one: Document) -> Any:
     """The measured trade-off function with its band, over the promised one."""
-    from congenial.report.pictures import BLUE, INK, altair, styled
+    from congenial.report.pictures import BLUE, INK, altair, chart_of, styled
 
     alt = altair()
     keys = ("alpha", "promised", "measured", "low", "high")
@@ -68,11 +68,11 @@ def chart(one: Document) -> Any:
         legend=alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480),
     )
     band = (
-        alt.Chart(alt.Data(values=rows))
+        chart_of(rows)
         .mark_area(opacity=0.25, color=BLUE)
         .encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
     )
-    curves = alt.Chart(alt.Data(values=lines)).mark_line(strokeWidth=1.6)
+    curves = chart_of(lines).mark_line(strokeWidth=1.6)
     drawn = alt.layer(band, curves.encode(x=x, y=y, color=colour))
     title = alt.Title(
         f"{one['name']}: telling two neighbours apart",

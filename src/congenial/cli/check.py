@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli import output
-from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import Document, emit, line, paragraph, working
 
 if TYPE_CHECKING:
@@ -17,17 +17,11 @@ if TYPE_CHECKING:
     from congenial.publication.plan import Plan
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial check plan.toml",
-            "congenial check plan.toml --html review.html",
-            "congenial check plan.toml --want \"margin('county','sex') within 50 at 95%\"",
-        )
-    )(check)
-
-
+@with_examples(
+    "congenial check plan.toml",
+    "congenial check plan.toml --html review.html",
+    "congenial check plan.toml --want \"margin('county','sex') within 50 at 95%\"",
+)
 def check(
     plan: PlanFile,
     want: Annotated[

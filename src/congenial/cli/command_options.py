@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -19,12 +20,30 @@ NationPart = Annotated[
     typer.Option("--part", help="Of a nation drawn by parts: the part to ask, such as a state."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Command = TypeVar("Command", bound=Callable[..., None])
+_ENDS: dict[Callable[..., None], str] = {}
 
 
 def examples(*lines: str) -> str:
     """The end of a command's help."""
     listed = "\n".join(f"  {line}" for line in lines)
     return f"\b\nExample{'s' if len(lines) > 1 else ''}:\n{listed}"
+
+
+def with_examples(*lines: str) -> Callable[[Command], Command]:
+    """A command of the program, and how it is called."""
+
+    def add(command: Command) -> Command:
+        _ENDS[command] = examples(*lines)
+        return command
+
+    return add
+
+
+def add_to(app: typer.Typer, *commands: Callable[..., None]) -> None:
+    """Register commands, in the order in which the help lists them."""
+    for command in commands:
+        app.command(epilog=_ENDS[command])(command)
 
 
 def asked_part(release: Any, part: str | None) -> Any:

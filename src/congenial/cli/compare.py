@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import emit, heading, paragraph, table, working
 
 if TYPE_CHECKING:
     from congenial.publication.plan_comparison import ErrorInBothPlans, InBothPlans, PlanComparison
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial compare plan.toml other.toml", "congenial compare a.toml b.toml --json"
-        )
-    )(compare)
-
-
+@with_examples("congenial compare plan.toml other.toml", "congenial compare a.toml b.toml --json")
 def compare(
     first: Annotated[Path, typer.Argument(help="A plan file.")],
     second: Annotated[Path, typer.Argument(help="Another plan file.")],

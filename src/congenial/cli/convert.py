@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, paragraph, table
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
@@ -18,17 +18,11 @@ if TYPE_CHECKING:
 KINDS = ("epsilon", "rho", "mu", "total variation")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial convert --epsilon 1",
-            "congenial convert --epsilon 1 --delta 1e-6 --to mu",
-            "congenial convert --rho 2.56 --delta 1e-10 --to epsilon",
-        )
-    )(convert)
-
-
+@with_examples(
+    "congenial convert --epsilon 1",
+    "congenial convert --epsilon 1 --delta 1e-6 --to mu",
+    "congenial convert --rho 2.56 --delta 1e-10 --to epsilon",
+)
 def convert(
     epsilon: Annotated[str | None, typer.Option(help="Pure epsilon, or with --delta.")] = None,
     rho: Annotated[str | None, typer.Option(help="rho of zero-concentrated privacy.")] = None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from congenial.cli import compared
-from congenial.cli.command_options import Json, PlanFile, SyntheticName, examples
+from congenial.cli.command_options import Json, PlanFile, SyntheticName, with_examples
 from congenial.cli.output import (
     Document,
     console,
@@ -42,18 +42,12 @@ NOTES = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial curve plan.toml --name people",
-            "congenial curve plan.toml --bounds 0.5,1,2 --measure income@0.9 --measure region",
-            "congenial curve plan.toml --local 1,0 --local 0.5,0 --replicates 50",
-            "congenial curve plan.toml --name workers --times 0.5,1,2 --replicates 5",
-        )
-    )(curve)
-
-
+@with_examples(
+    "congenial curve plan.toml --name people",
+    "congenial curve plan.toml --bounds 0.5,1,2 --measure income@0.9 --measure region",
+    "congenial curve plan.toml --local 1,0 --local 0.5,0 --replicates 50",
+    "congenial curve plan.toml --name workers --times 0.5,1,2 --replicates 5",
+)
 def curve(
     plan: PlanFile,
     name: SyntheticName = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import emit, heading, line, paragraph, table, warn, working
 
 if TYPE_CHECKING:
@@ -16,18 +16,11 @@ if TYPE_CHECKING:
 PROBLEMS = 1  # exit code where there are some
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        "data",
-        epilog=examples(
-            "congenial data plan.toml",
-            "congenial data plan.toml --examples 5",
-            "congenial data plan.toml --json --examples 5",
-        ),
-    )(data)
-
-
+@with_examples(
+    "congenial data plan.toml",
+    "congenial data plan.toml --examples 5",
+    "congenial data plan.toml --json --examples 5",
+)
 def data(
     plan: PlanFile,
     shown: Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from congenial.cli import check, publish, release, verify
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, working
 from congenial.errors import PlanError
 
@@ -23,18 +23,12 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial demo",
-            "congenial demo --out trial --seed-data 7",
-            "congenial demo --areas 10000 --out nation",
-            "congenial demo --areas 10000 --engine spark --out nation",
-        )
-    )(demo)
-
-
+@with_examples(
+    "congenial demo",
+    "congenial demo --out trial --seed-data 7",
+    "congenial demo --areas 10000 --out nation",
+    "congenial demo --areas 10000 --engine spark --out nation",
+)
 def demo(
     out: Annotated[Path, typer.Option(help="The folder to make; never overwritten.")] = Path(
         "demo"

@@ -7,16 +7,12 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import examples
+from congenial.cli.command_options import with_examples
 from congenial.cli.output import line, paragraph
 from congenial.errors import PlanError
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(epilog=examples("congenial desk", "congenial desk releases --port 8765"))(desk)
-
-
+@with_examples("congenial desk", "congenial desk releases --port 8765")
 def desk(
     folder: Annotated[Path, typer.Argument(help="The folder with plans and data.")] = Path(),
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,

@@ -10,26 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
-from congenial.cli.command_options import Json, NationPart, asked_part, examples
+from congenial.cli.command_options import Json, NationPart, asked_part, with_examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 from congenial.errors import InferenceError
 
 _MOST_ROWS = 60
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            'congenial estimate bundles/sex-by-age --of "count(age >= 65) by county"',
-            "congenial estimate bundles/sex-by-age --of \"share(sex = 'female' | age >= 65)\"",
-            'congenial estimate bundles/2025 bundles/2026 --of "growth(count()) by county"',
-            'congenial estimate bundles/sex-by-age --test "independent(sex, age)" --json',
-            "congenial estimate bundles/nation --part 01 --of \"share(sex = 'female') by county\"",
-        )
-    )(estimate)
-
-
+@with_examples(
+    'congenial estimate bundles/sex-by-age --of "count(age >= 65) by county"',
+    "congenial estimate bundles/sex-by-age --of \"share(sex = 'female' | age >= 65)\"",
+    'congenial estimate bundles/2025 bundles/2026 --of "growth(count()) by county"',
+    'congenial estimate bundles/sex-by-age --test "independent(sex, age)" --json',
+    "congenial estimate bundles/nation --part 01 --of \"share(sex = 'female') by county\"",
+)
 def estimate(
     bundles: Annotated[
         list[Path],

@@ -7,22 +7,16 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, Tell, emit, facts, heading, paragraph, working
 from congenial.errors import BundleError
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial explain plan.toml",
-            "congenial explain bundles/sex-by-age",
-            "congenial explain bundles/sex-by-age --for journalist",
-        )
-    )(explain)
-
-
+@with_examples(
+    "congenial explain plan.toml",
+    "congenial explain bundles/sex-by-age",
+    "congenial explain bundles/sex-by-age --for journalist",
+)
 def explain(
     what: Annotated[
         Path, typer.Argument(metavar="PLAN|BUNDLE", help="A plan file or a bundle's folder.")

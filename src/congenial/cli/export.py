@@ -7,22 +7,16 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import BundleFolder, Json, examples
+from congenial.cli.command_options import BundleFolder, Json, with_examples
 from congenial.cli.output import Document, emit, line, paragraph, working
 from congenial.errors import BundleError, InferenceError
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial export bundles/sex-by-age --to xlsx --out spreadsheet",
-            "congenial export bundles/sex-by-age --to sdmx --out sdmx --level 0.9",
-            "congenial export bundles/nation --to datapackage --part 01 --out state-01",
-        )
-    )(export)
-
-
+@with_examples(
+    "congenial export bundles/sex-by-age --to xlsx --out spreadsheet",
+    "congenial export bundles/sex-by-age --to sdmx --out sdmx --level 0.9",
+    "congenial export bundles/nation --to datapackage --part 01 --out state-01",
+)
 def export(
     bundle: BundleFolder,
     to: Annotated[str, typer.Option(help="datapackage, sdmx, xlsx or registry.")],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from congenial.cli.command_options import BundleFolder, Json, NationPart, asked_part, examples
+from congenial.cli.command_options import BundleFolder, Json, NationPart, asked_part, with_examples
 from congenial.cli.output import (
     Document,
     complain,
@@ -34,18 +34,12 @@ SIMULATED = 20  # releases for the coverage, unless asked for otherwise
 _SHOWN = ("mean", "sd", "low", "high", "r_hat", "effective")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial infer bundles/state-summary --model poisson",
-            "congenial infer bundles/sex-by-age --model poisson --set by=state,age",
-            "congenial infer bundles/counts --model multinomial --set draws=8000 --naive",
-            "congenial infer bundles/counts --model poisson --set 'prior=gamma(1, 0.01)' --json",
-        )
-    )(infer)
-
-
+@with_examples(
+    "congenial infer bundles/state-summary --model poisson",
+    "congenial infer bundles/sex-by-age --model poisson --set by=state,age",
+    "congenial infer bundles/counts --model multinomial --set draws=8000 --naive",
+    "congenial infer bundles/counts --model poisson --set 'prior=gamma(1, 0.01)' --json",
+)
 def infer(
     bundle: BundleFolder,
     model: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import emit, line, paragraph, warn, working
 
 DISCLOSURE = (
@@ -17,16 +17,10 @@ DISCLOSURE = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial init people.parquet",
-            "congenial init people.csv --unit person --out survey/plan.toml",
-        )
-    )(init)
-
-
+@with_examples(
+    "congenial init people.parquet",
+    "congenial init people.csv --unit person --out survey/plan.toml",
+)
 def init(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file, or a folder of them.")],
     out: Annotated[Path, typer.Option(help="The plan to write; never overwritten.")] = Path(

@@ -17,34 +17,32 @@ import typer
 from typer.core import TyperGroup
 
 from congenial._version import __version__
-from congenial.cli import (
-    approve,
-    audit,
-    check,
-    compare,
-    convert,
-    curve,
-    data,
-    demo,
-    desk,
-    estimate,
-    explain,
-    export,
-    infer,
-    init,
-    ledger,
-    plan_schema,
-    propose,
-    publish,
-    reassess,
-    release,
-    reproduce,
-    sign,
-    utility,
-    verify,
-)
-from congenial.cli.command_options import examples
+from congenial.cli import ledger
+from congenial.cli.approve import approve
+from congenial.cli.audit import audit
+from congenial.cli.check import check
+from congenial.cli.command_options import add_to, examples
+from congenial.cli.compare import compare
+from congenial.cli.convert import convert
+from congenial.cli.curve import curve
+from congenial.cli.data import data
+from congenial.cli.demo import demo
+from congenial.cli.desk import desk
+from congenial.cli.estimate import estimate
+from congenial.cli.explain import explain
+from congenial.cli.export import export
+from congenial.cli.infer import infer
+from congenial.cli.init import init
 from congenial.cli.output import complain
+from congenial.cli.plan_schema import schema
+from congenial.cli.propose import propose
+from congenial.cli.publish import publish
+from congenial.cli.reassess import reassess
+from congenial.cli.release import release
+from congenial.cli.reproduce import reproduce
+from congenial.cli.sign import sign
+from congenial.cli.utility import utility
+from congenial.cli.verify import verify
 from congenial.errors import CongenialError, SpentNote
 
 UNEXPECTED = 70
@@ -94,16 +92,10 @@ app = typer.Typer(
     epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
 )
 
-for module in (init, plan_schema, data, check, compare, propose, approve, publish, release):
-    module.add_to(app)
-for module in (sign, verify, explain, audit):
-    module.add_to(app)
+add_to(app, init, schema, data, check, compare, propose, approve, publish, release)
+add_to(app, sign, verify, explain, audit)
 app.add_typer(ledger.app, name="ledger")
-for module in (reassess, estimate, export, infer, curve, utility, reproduce):
-    module.add_to(app)
-convert.add_to(app)
-demo.add_to(app)
-desk.add_to(app)
+add_to(app, reassess, estimate, export, infer, curve, utility, reproduce, convert, demo, desk)
 
 
 def _version(wanted: bool) -> None:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import Document, emit, line, paragraph, table
 
 if TYPE_CHECKING:
     from congenial.publication.plan_approval import PlanStanding
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(epilog=examples("congenial propose plan.toml"))(propose)
-
-
+@with_examples("congenial propose plan.toml")
 def propose(plan: PlanFile, as_json: Json = False) -> None:
     """Put a plan up for review: its digest, its text and those of the files it names are recorded.
 

@@ -12,7 +12,7 @@ import typer
 
 from congenial.cli import output
 from congenial.cli.check import say_next
-from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 
 if TYPE_CHECKING:
@@ -30,17 +30,11 @@ CONFIDENTIAL = (
 SHOWN = 12  # numbers per figure on the screen; published.csv has them all
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial publish plan.toml --dry-run",
-            "congenial publish plan.toml",
-            "congenial publish plan.toml --yes --out figures",
-        )
-    )(publish)
-
-
+@with_examples(
+    "congenial publish plan.toml --dry-run",
+    "congenial publish plan.toml",
+    "congenial publish plan.toml --yes --out figures",
+)
 def publish(
     plan: PlanFile,
     out: Annotated[

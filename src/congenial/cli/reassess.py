@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, paragraph, table, working
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
@@ -18,17 +18,11 @@ if TYPE_CHECKING:
     from congenial.ledger.state import Entry
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial reassess plan.toml --bundle bundles/old-table",
-            "congenial reassess census.toml --rho 2.56 --delta 1e-10",
-            "congenial reassess plan.toml",
-        )
-    )(reassess)
-
-
+@with_examples(
+    "congenial reassess plan.toml --bundle bundles/old-table",
+    "congenial reassess census.toml --rho 2.56 --delta 1e-10",
+    "congenial reassess plan.toml",
+)
 def reassess(
     plan: Annotated[Path, typer.Argument(help="Plan with the schema and the published figures.")],
     bundle: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, PlanFile, examples
+from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, warn, working
 from congenial.cli.sign import PassphraseFile, open_key
 
@@ -15,16 +15,10 @@ if TYPE_CHECKING:
     from congenial.publication.plan import Plan
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial release plan.toml",
-            "congenial release plan.toml --name sex-by-age --out to-publish",
-        )
-    )(release)
-
-
+@with_examples(
+    "congenial release plan.toml",
+    "congenial release plan.toml --name sex-by-age --out to-publish",
+)
 def release(
     plan: PlanFile,
     name: Annotated[

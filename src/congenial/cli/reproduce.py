@@ -7,25 +7,19 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 from congenial.errors import CongenialError
 
 _MOST_ROWS = 40  # rows of a result shown on the screen
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial reproduce --list",
-            "congenial reproduce congenial-dp table-2",
-            "congenial reproduce congenial-dp --out figures --data DIR",
-            "congenial reproduce semi-dp --page --out pages",
-        )
-    )(reproduce)
-
-
+@with_examples(
+    "congenial reproduce --list",
+    "congenial reproduce congenial-dp table-2",
+    "congenial reproduce congenial-dp --out figures --data DIR",
+    "congenial reproduce semi-dp --page --out pages",
+)
 def reproduce(
     paper: Annotated[str | None, typer.Argument(help="One of the papers; see --list.")] = None,
     item: Annotated[str | None, typer.Argument(help="A table, figure or study of it.")] = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.command_options import BundleFolder, Json, examples
+from congenial.cli.command_options import BundleFolder, Json, with_examples
 from congenial.cli.output import emit, line
 
 if TYPE_CHECKING:
@@ -20,11 +20,7 @@ PassphraseFile = Annotated[
 ]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(epilog=examples("congenial sign bundles/sex-by-age --key ~/.ssh/id_ed25519"))(sign)
-
-
+@with_examples("congenial sign bundles/sex-by-age --key ~/.ssh/id_ed25519")
 def sign(
     bundle: BundleFolder,
     key: Annotated[Path, typer.Option(help="Ed25519 private key, as ssh-keygen writes it.")],

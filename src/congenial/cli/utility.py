@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli import compared
-from congenial.cli.command_options import Json, SyntheticName, examples
+from congenial.cli.command_options import Json, SyntheticName, with_examples
 from congenial.cli.curve import section_of
 from congenial.cli.output import (
     Document,
@@ -27,17 +27,11 @@ if TYPE_CHECKING:
     from congenial.publication.synthetic_utility import Regression
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial utility plan.toml",
-            "congenial utility plan.toml --name people --regression 'income ~ age + kids'",
-            "congenial utility plan.toml --bundle bundles/people --out private",
-        )
-    )(utility)
-
-
+@with_examples(
+    "congenial utility plan.toml",
+    "congenial utility plan.toml --name people --regression 'income ~ age + kids'",
+    "congenial utility plan.toml --bundle bundles/people --out private",
+)
 def utility(
     plan: Annotated[Path, typer.Argument(help="The plan file, which says where the data are.")],
     name: SyntheticName = None,

@@ -8,24 +8,18 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, Tell, complain, emit, heading, paragraph, table, working
 from congenial.errors import BundleError, CongenialError
 
 FAILED = 1
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    app.command(
-        epilog=examples(
-            "congenial verify bundles/sex-by-age",
-            "congenial verify bundles/sex-by-age --digest 3f5a...",
-            "congenial verify bundles/*",
-        )
-    )(verify)
-
-
+@with_examples(
+    "congenial verify bundles/sex-by-age",
+    "congenial verify bundles/sex-by-age --digest 3f5a...",
+    "congenial verify bundles/*",
+)
 def verify(
     bundles: Annotated[
         list[Path],

@@ -236,17 +236,12 @@ def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
     """Some real x with `matrix @ x = values`; nothing is promised about its signs."""
     x = np.zeros(matrix.shape[1])
     for one in kinds(matrix):
-        x[one.columns] = _some_totals(one.matrix, values[one.rows])
+        x[one.columns] = solution_lines(one.matrix, values[one.rows])
     return x
 
 
-def solution_lines(matrix: Ints, values: Ints) -> Any:
+def solution_lines(matrix: sp.csr_matrix, values: Ints) -> Any:
     """Some real x with `matrix @ x = value` for each line of values, one a line."""
-    return _some_totals(sp.csr_matrix(matrix), values)
-
-
-def _some_totals(matrix: sp.csr_matrix, values: Ints) -> Any:
-    """Real solutions for parts of one kind, whose figures are the lines of values."""
     if not matrix.shape[0]:
         return np.zeros((len(values), matrix.shape[1]))
     sides = partitions(matrix)

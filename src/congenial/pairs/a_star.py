@@ -21,7 +21,7 @@ import numpy as np
 
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.merged import Merged, merged
+from congenial.figures.merged import Merged
 from congenial.pairs.occupancy import Occupancy, occupancy
 from congenial.pairs.pairs import Supremum
 
@@ -52,7 +52,7 @@ class Reach:
 def reach(
     figures: Invariants, reading: Reading = "robust", metric: Metric = "replace-one"
 ) -> Reach:
-    """Work out a reading's distance; refused where nothing is proved."""
+    """A reading's distance, worked out once for equal figures; refused where nothing is proved."""
     for value, kind, known in (
         (reading, "reading", get_args(Reading)),
         (metric, "metric", get_args(Metric)),
@@ -66,20 +66,26 @@ def reach(
             f"the {reading} reading is only defined when n is public.",
             remedy="Use reading = 'robust', or the replace-one metric.",
         )
+    groups = occupancy(figures)
+    if (reading, metric) not in groups.reaches:
+        groups.reaches[reading, metric] = _worked_out(groups, reading, metric)
+    return groups.reaches[reading, metric]
+
+
+def _worked_out(groups: Occupancy, reading: Reading, metric: Metric) -> Reach:
+    """In closed form where there is one."""
+    figures = groups.figures
     if not figures.bounds and figures.structure != "general":
-        groups = occupancy(figures)
         if metric == "replace-one":
-            alone = groups.known and not groups.several and _one_database(merged(figures))
+            alone = groups.known and not groups.several and _one_database(groups.merged)
             return _single("closed form") if alone else _closed_form(groups, reading)
         if not any(0 in one.block.atoms for one in groups.crossings):
             return _closed_form_rows(groups)
-    of = merged(figures)
-    alone = metric == "replace-one" and _one_database(of)
-    if alone:
+    if metric == "replace-one" and _one_database(groups.merged):
         return _single("enumeration")
     from congenial.pairs.searched_reach import search
 
-    return search(of, reading, metric)
+    return search(groups.merged, reading, metric)
 
 
 def _one_database(of: Merged) -> bool:

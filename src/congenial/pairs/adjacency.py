@@ -24,7 +24,7 @@ from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import MandateError, StructureError
 from congenial.figures.invariants import Invariants
-from congenial.figures.merged import Merged, merged
+from congenial.figures.merged import merged
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
 from congenial.pairs.moves import Moves, Weighted
@@ -47,15 +47,13 @@ class Adjacency(Pairs):
     (given exact figures) and `SeveralRows` (units with several rows) are the ones there are.
     """
 
+    counts_units = False
+    """Whether its tables count units that own several rows, not rows."""
+
     @property
     @abstractmethod
     def records(self) -> int:
         """The largest number of records in which adjacent databases differ (a)."""
-
-    @property
-    def counts_units(self) -> bool:
-        """Whether its tables count units that own several rows, not rows."""
-        return False
 
     def rows_apart(self, names: Iterable[str]) -> int:  # noqa: ARG002 - for units with several rows
         """The largest number of records in which tables over these axes differ."""
@@ -104,6 +102,11 @@ class Adjacency(Pairs):
     def linf(self, names: Sequence[str]) -> Supremum:
         """Delta_inf of the table over `names`."""
 
+    @property
+    def nothing_left(self) -> bool:
+        """Whether the figures leave a single table, so that nothing is left to protect."""
+        return self.l1(self.schema.names).value == 0
+
 
 @dataclass(frozen=True)
 class AddRemove(Adjacency):
@@ -116,6 +119,8 @@ class AddRemove(Adjacency):
     >>> AddRemove(schema, max_rows=3).l1(("sex",)).value  # all three rows may enter the table
     Fraction(3, 1)
     """
+
+    metric = "symmetric difference"
 
     schema: Schema
     max_rows: int = 1
@@ -134,11 +139,6 @@ class AddRemove(Adjacency):
         if figures.statements:
             return SemiAdjacent.from_dict(figures, data)
         return cls(figures.schema, data["records"])
-
-    @property
-    def metric(self) -> str:
-        """Symmetric difference of the two sets of rows."""
-        return "symmetric difference"
 
     @property
     def records(self) -> int:
@@ -253,8 +253,10 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     @property
     def nothing_left(self) -> bool:
-        """Whether the figures leave a single table, so that nothing is left to protect."""
-        return self.l1(self.schema.names).value == 0
+        """The same, told by a closed form where one person can move whatever the others do."""
+        if self._moves.nested and not self.figures.bounds:
+            return self._in_closed_form([(self.schema.names, Fraction(1))], square=False).value == 0
+        return super().nothing_left
 
     @property
     def selector(self) -> str:
@@ -360,11 +362,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         """Whether the figures fix the number of people."""
         if self.figures.structure != "general":
             return not self._moves.groups.loose
-        return self._atoms.sum_kept
-
-    @cached_property
-    def _atoms(self) -> Merged:
-        return merged(self.published)
+        return occupancy(self.published).merged.sum_kept
 
     @cached_property
     def _lists(self) -> dict[tuple[Statement, ...], Differences | None]:
@@ -379,7 +377,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         if queries not in self._lists:
             replaced = self.metric == "replace-one"
             norm = 2 * self.records if replaced else self.records
-            found = list_differences(self._atoms, queries, norm, sum_kept=replaced)
+            atoms = occupancy(self.published).merged
+            found = list_differences(atoms, queries, norm, sum_kept=replaced)
             if found is not None and self.reading == "existential":  # fewer pairs are selected
                 found = replace(found, exact=False)
             self._lists[queries] = found

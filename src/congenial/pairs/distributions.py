@@ -80,6 +80,10 @@ class DistributionPairs(Pairs):
     empty where unknown. Build with `given` or with `fit_pairs` of `mechanisms.distribution`.
     """
 
+    metric = "pairs of distributions"
+    subject = "for the whole dataset"
+    side = "scenario"
+
     schema: Schema
     statistics: tuple[str, ...]
     laws: tuple[Law, ...]
@@ -212,21 +216,6 @@ class DistributionPairs(Pairs):
         return type(one) is type(other) and replace(one, label=other.label) == other
 
     # ---- Pairs -------------------------------------------------------------------------------
-
-    @property
-    def metric(self) -> str:
-        """Laws, not databases."""
-        return "pairs of distributions"
-
-    @property
-    def subject(self) -> str:
-        """The parameter is about the dataset as a whole."""
-        return "for the whole dataset"
-
-    @property
-    def side(self) -> str:
-        """One side of a pair is a scenario of how the dataset came about."""
-        return "scenario"
 
     @property
     def words(self) -> str:

@@ -7,7 +7,7 @@ which can only enlarge distances and sensitivities.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,10 @@ import numpy as np
 from congenial.figures.blocks import BlockKind
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
+from congenial.figures.merged import Merged, merged
 
 if TYPE_CHECKING:
+    from congenial.pairs.a_star import Reach
     from congenial.pairs.set_cover import Cover
 
 
@@ -73,9 +75,18 @@ def _rarest(level: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Occupancy:
-    """Atoms of figures that are nested, or cross as margins do, and who is known to be in them."""
+    """Atoms of figures that are nested, or cross as margins do, and who is known to be in them.
+
+    `reaches`: how far look-alikes are apart, by reading and metric, once worked out.
+    """
 
     figures: Invariants
+    reaches: dict[tuple[str, str], Reach] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def merged(self) -> Merged:
+        """The figures on merged cells, bounds among them."""
+        return merged(self.figures)
 
     @cached_property
     def people(self) -> Any:

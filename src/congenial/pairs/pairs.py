@@ -54,6 +54,11 @@ class Pairs(ABC):
     a ledger; what does not say so does not.
     """
 
+    unit_noun = "person"
+    """What is protected, in a word."""
+    counted = ""
+    """What a budget counts, where that is more than a promise about these pairs is about."""
+
     schema: Schema
 
     @property
@@ -84,11 +89,6 @@ class Pairs(ABC):
         return f"per {self.unit_noun}"
 
     @property
-    def unit_noun(self) -> str:
-        """What is protected, in a word."""
-        return "person"
-
-    @property
     def side(self) -> str:
         """What one side of a pair is: a dataset, a scenario, a distribution."""
         return "dataset"
@@ -97,11 +97,6 @@ class Pairs(ABC):
     def not_covered(self) -> tuple[str, ...]:
         """What a promise about these pairs leaves open, beside what every promise does."""
         return ()
-
-    @property
-    def counted(self) -> str:
-        """What a budget counts, where that is more than a promise about these pairs is about."""
-        return ""
 
     @property
     def composes(self) -> bool:

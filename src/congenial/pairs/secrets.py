@@ -49,6 +49,11 @@ class SecretPairs(Pairs):
     ("database"); only the latter add up.
     """
 
+    metric = "secret pairs"
+    counted = ", whatever is believed,"
+    assumptions = ("whoever reads the release holds one of the named beliefs",)
+    """What must be true for the promise to mean what it says."""
+
     schema: Schema
     scenarios: tuple[Scenarios, ...]
     given: tuple[str, ...] = ()
@@ -99,19 +104,9 @@ class SecretPairs(Pairs):
             )
 
     @property
-    def metric(self) -> str:
-        """The name of this kind of pairs in bundles and ledgers."""
-        return "secret pairs"
-
-    @property
     def figures(self) -> Invariants:
         """Public figures that are exact statistics of the table, if there are any."""
         return self.published if self.published is not None else Invariants(self.schema)
-
-    @property
-    def counted(self) -> str:
-        """A budget counts what one record does, which needs no beliefs."""
-        return ", whatever is believed,"
 
     @property
     def composes(self) -> bool:
@@ -147,11 +142,6 @@ class SecretPairs(Pairs):
         knows = f"knows the public figures ({'; '.join(self.facts)}) and " if self.facts else ""
         who = f"somebody who {knows}believes that {beliefs}"
         return f"{SECRET_WORDS[self.secrets]}, as seen by {who}"
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must be true for the promise to mean what it says."""
-        return ("whoever reads the release holds one of the named beliefs",)
 
     @property
     def not_covered(self) -> tuple[str, ...]:

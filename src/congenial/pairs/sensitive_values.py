@@ -24,6 +24,10 @@ class SensitiveValues(PublishedPairs):
     takes a* >= 2 records.
     """
 
+    metric = "replace-one value"
+    records = 1
+    counted = " for whole records"
+
     published: Invariants
     public: tuple[str, ...]
 
@@ -45,16 +49,6 @@ class SensitiveValues(PublishedPairs):
                 )
 
     @property
-    def metric(self) -> str:
-        """One person's values are replaced; the public columns stay."""
-        return "replace-one value"
-
-    @property
-    def records(self) -> int:
-        """1: nobody has to compensate."""
-        return 1
-
-    @property
     def sensitive(self) -> tuple[str, ...]:
         """The columns that are protected."""
         return tuple(name for name in self.schema.names if name not in self.public)
@@ -63,11 +57,6 @@ class SensitiveValues(PublishedPairs):
     def subject(self) -> str:
         """The epsilon is about these values alone."""
         return f"per person, for {', '.join(self.sensitive)}"
-
-    @property
-    def counted(self) -> str:
-        """A budget counts whole records, as for every other release."""
-        return " for whole records"
 
     @property
     def not_covered(self) -> tuple[str, ...]:

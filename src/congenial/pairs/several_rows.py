@@ -33,7 +33,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,12 +42,12 @@ from congenial.data.arguments import expect
 from congenial.errors import MandateError, StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
-from congenial.figures.merged import Merged, merged
+from congenial.figures.merged import Merged
 from congenial.figures.statements import Statement
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.moves import Weighted
-from congenial.pairs.occupancy import Occupancy
+from congenial.pairs.occupancy import occupancy
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Pairs, PublishedPairs, Supremum
 from congenial.pairs.unit_classes import Classes, classes_of
 
@@ -73,6 +73,10 @@ class SeveralRows(PublishedPairs, Adjacency):
     >>> pairs.units, pairs.slots, pairs.l1(("area", "ill")).value
     (4, 6, Fraction(12, 1))
     """
+
+    reading: ClassVar[Reading] = "robust"
+    metric: ClassVar[str] = ROWS_OF_ONE_UNIT
+    unit_noun = "unit"
 
     published: Invariants
     max_rows: int
@@ -112,21 +116,6 @@ class SeveralRows(PublishedPairs, Adjacency):
             "never_empty": self.never_empty,
         }
 
-    @property
-    def reading(self) -> Reading:
-        """The only reading that is proved for several rows."""
-        return "robust"
-
-    @property
-    def metric(self) -> str:
-        """How the distance of two datasets is told in one word or two."""
-        return ROWS_OF_ONE_UNIT
-
-    @property
-    def unit_noun(self) -> str:
-        """What is protected, in a word: a household, a patient or a firm."""
-        return "unit"
-
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these."""
         if not isinstance(other, SeveralRows) or self.never_empty != other.never_empty:
@@ -159,7 +148,7 @@ class SeveralRows(PublishedPairs, Adjacency):
     def _only_number(self) -> bool:
         """Whether the number of rows is all that the figures tell of a group of units."""
         rows = self._classes.rows
-        groups = Occupancy(rows)
+        groups = occupancy(rows)
         plain = not rows.bounds and rows.structure != "general"
         return plain and self._rows_kept and groups.parts == 1 and not groups.margins
 
@@ -210,7 +199,7 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     @cached_property
     def _rows_kept(self) -> bool:
-        return merged(_unpublished(self.published.of_rows)).sum_kept
+        return occupancy(_unpublished(self.published.of_rows)).merged.sum_kept
 
     @property
     def words(self) -> str:
@@ -285,8 +274,8 @@ class SeveralRows(PublishedPairs, Adjacency):
         if self.people_kept:
             found = self.replaced_rows(names).differences(queries)
         else:
-            norm = 2 * self.rows_apart(names)
-            found = list_differences(merged(self.published.of_rows), queries, norm, sum_kept=False)
+            atoms, norm = occupancy(self.published.of_rows).merged, 2 * self.rows_apart(names)
+            found = list_differences(atoms, queries, norm, sum_kept=False)
         return None if found is None else replace(found, exact=False)
 
     def _at_most(self, norm: int, releases: Sequence[Weighted]) -> Supremum:
@@ -299,6 +288,7 @@ def replaced(figures: Invariants, rows: int) -> SemiAdjacent:
     return SemiAdjacent(figures, within=rows)
 
 
+@lru_cache(maxsize=64)
 def uniform_reach(figures: Invariants) -> Supremum:
     """alpha: slots that change so that one can take any value or be emptied, for all figures.
 
@@ -318,11 +308,11 @@ def uniform_reach(figures: Invariants) -> Supremum:
 
     unpublished = _unpublished(figures)
     if not figures.bounds and figures.structure != "general":
-        groups = Occupancy(unpublished)
+        groups = occupancy(unpublished)
         alone = groups.parts == 1 and groups.loose and not groups.margins
         value = 1 if alone else max(2, 1 + groups.margins)
         return Supremum(Fraction(value), True)
-    norm = longest_move(_with_empty(merged(unpublished)), with_sum=True)
+    norm = longest_move(_with_empty(occupancy(unpublished).merged), with_sum=True)
     if norm is None:
         told = "; ".join(s.label for s in figures.statements)
         raise StructureError(

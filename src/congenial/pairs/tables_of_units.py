@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
@@ -42,6 +42,10 @@ class TablesOfUnits(SeveralRows):
     (3, Fraction(6, 1))
     """
 
+    metric: ClassVar[str] = UNITS_WITH_ROWS
+    counts_units = True
+    people_kept = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.never_empty:
@@ -52,11 +56,6 @@ class TablesOfUnits(SeveralRows):
             )
 
     @property
-    def metric(self) -> str:
-        """How the distance of two datasets is told in one word or two."""
-        return UNITS_WITH_ROWS
-
-    @property
     def figures(self) -> Invariants:
         """The figures about units, which count what these tables count."""
         return self.published.of_units or Invariants(self.published.schema)
@@ -65,11 +64,6 @@ class TablesOfUnits(SeveralRows):
     def everything(self) -> Invariants:
         """The figures about rows and about units."""
         return self.published
-
-    @property
-    def counts_units(self) -> bool:
-        """Whether the tables count units, not rows."""
-        return True
 
     def covers(self, other: Pairs) -> bool:
         """Whether every pair of `other` is one of these."""
@@ -82,11 +76,6 @@ class TablesOfUnits(SeveralRows):
     def records(self) -> int:
         """Units in which tables of look-alikes differ: a."""
         return self.units
-
-    @property
-    def people_kept(self) -> bool:
-        """Whether the number of units is the same in both."""
-        return True
 
     def rows_apart(self, names: Iterable[str]) -> int:
         """Units in which tables over these axes differ: a; axes of rows are refused."""

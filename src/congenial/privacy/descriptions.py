@@ -32,6 +32,8 @@ class RecordDescription:
     them units that own several rows have no price.
     """
 
+    printed: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
     mechanism: str
     schema: Schema
     law: Mapping[str, Any]
@@ -59,11 +61,6 @@ class RecordDescription:
     def laws(self) -> tuple[RecordDescription, ...]:
         """What is drawn independently: one law."""
         return (self,)
-
-    @property
-    def printed(self) -> tuple[tuple[str, ...], ...]:
-        """No table."""
-        return ()
 
     @property
     def support(self) -> Invariants:

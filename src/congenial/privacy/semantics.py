@@ -98,6 +98,6 @@ def neighbourhood(adjacency: Adjacency) -> Neighbourhood:
     ('intact', 'disrupted')
     """
     expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
-    if adjacency.l1(adjacency.schema.names).value == 0:
+    if adjacency.nothing_left:
         return "destroyed"
     return "intact" if adjacency.records == 1 else "disrupted"

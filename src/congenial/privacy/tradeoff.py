@@ -380,6 +380,8 @@ class ZeroConcentrated(Tradeoff):
 class Nothing(Tradeoff):
     """No promise: f = 0, epsilon infinite."""
 
+    words = "no promise"
+
     def _value(self, alpha: FloatArray) -> FloatArray:
         return np.zeros_like(alpha)
 
@@ -392,11 +394,6 @@ class Nothing(Tradeoff):
         """Nothing stays nothing."""
         group_size(k)
         return self
-
-    @property
-    def words(self) -> str:
-        """The promise in a few words."""
-        return "no promise"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

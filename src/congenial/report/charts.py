@@ -57,7 +57,7 @@ def _points(result: dict[str, Any], fields: tuple[str, ...]) -> list[dict[str, A
 def _plain(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
     """Lines, bars, points and boxes of the data themselves, with bands, bars and rules."""
     alt, coloured = pictures.altair(), bool(spec.get("by"))
-    data = alt.Chart(alt.Data(values=points))
+    data = pictures.chart_of(points)
     base = data.encode(x=x_axis(spec, points), y=y_axis(spec))
     if coloured:
         base = base.encode(**colour(spec, points))

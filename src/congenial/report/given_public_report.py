@@ -160,7 +160,7 @@ def counts_chart(
         return channel("kind:N", scale=scale, legend=legend)
 
     drawn = (
-        alt.Chart(alt.Data(values=points))
+        pictures.chart_of(points)
         .mark_point(opacity=1, size=46, strokeWidth=1.5)
         .encode(
             x=alt.X("count:Q", title="people", axis=alt.Axis(format=",~f", tickCount=4)),

@@ -24,7 +24,7 @@ def quartiles(spec: dict[str, Any], points: Points) -> Any:
     `line`: a column drawn as a line through the boxes (what is true, for example).
     """
     alt = pictures.altair()
-    data = alt.Chart(alt.Data(values=points))
+    data = pictures.chart_of(points)
     base = data.encode(x=x_axis(spec | {"kind": "box"}, points), **_hues(spec, points))
     plain = {} if spec.get("by") else {"color": pictures.BLUE}
     size = float(spec.get("size", 12))
@@ -84,7 +84,7 @@ def violins(spec: dict[str, Any], points: Points) -> Any:
         labelAngle=0 if flat else -60, labelLimit=200,
     )  # fmt: skip
     scale = alt.Scale(domain=[-0.6, len(names) - 0.4], nice=False)
-    base = alt.Chart(alt.Data(values=drawn)).encode(
+    base = pictures.chart_of(drawn).encode(
         x=alt.X("x:Q", axis=axis, scale=scale, title=spec.get("x_title")),
         x2="x2:Q",
         y=y_axis(spec),
@@ -125,7 +125,7 @@ def histograms(spec: dict[str, Any], points: Points) -> Any:
     """Bars from x to x2 of height y, and a line of column `line` through their middles."""
     alt = pictures.altair()
     made = [p | {"middle": (p["x"] + p["x2"]) / 2} for p in points]
-    base = alt.Chart(alt.Data(values=made)).encode(**colour(spec, points))
+    base = pictures.chart_of(made).encode(**colour(spec, points))
     scale = alt.Scale(zero=False)
     x = alt.X("x:Q", title=spec.get("x_title", ""), scale=scale)
     bars = base.mark_bar(opacity=0.4).encode(
@@ -138,7 +138,7 @@ def histograms(spec: dict[str, Any], points: Points) -> Any:
 def cells(spec: dict[str, Any], points: Points) -> Any:
     """A table as coloured cells with their numbers, rows downwards."""
     alt = pictures.altair()
-    base = alt.Chart(alt.Data(values=points)).encode(
+    base = pictures.chart_of(points).encode(
         x=alt.X(
             "x:O", title=spec.get("x_title", spec["x"]), axis=alt.Axis(orient="top", labelAngle=0)
         ),
@@ -163,7 +163,7 @@ def moved_mass(spec: dict[str, Any], points: Points) -> Any:
     scale = alt.Scale(domain=places)  # one order for bars and arrows
     x = alt.X("x:N", scale=scale, title=spec.get("x_title"), axis=alt.Axis(labelAngle=0))
     top = max(p["y"] for p in points)
-    bars = alt.Chart(alt.Data(values=points)).encode(
+    bars = pictures.chart_of(points).encode(
         x=x, y=y_axis(spec | {"kind": "bar"}), **_hues(spec, points)
     )
     arrows = [
@@ -174,14 +174,14 @@ def moved_mass(spec: dict[str, Any], points: Points) -> Any:
         }
         for k, (start, end, mass, out) in enumerate(spec["moves"])
     ]  # fmt: skip
-    base = alt.Chart(alt.Data(values=arrows)).encode(x=alt.X("x:N", scale=scale), y="y:Q")
+    base = pictures.chart_of(arrows).encode(x=alt.X("x:N", scale=scale), y="y:Q")
     dash = alt.StrokeDash(
         "dash:N",
         scale=alt.Scale(domain=["", "left out"], range=[[1, 0], [5, 4]]),
         legend=None,
     )
     rules = base.mark_rule(strokeWidth=1.6, color=pictures.INK).encode(x2="to:N", strokeDash=dash)
-    heads = alt.Chart(alt.Data(values=arrows)).encode(x=alt.X("to:N", scale=scale), y="y:Q")
+    heads = pictures.chart_of(arrows).encode(x=alt.X("to:N", scale=scale), y="y:Q")
     points_at = heads.mark_point(shape="diamond", filled=True, size=60, color=pictures.INK)
     words = base.mark_text(align="left", dy=-8, color=pictures.INK).encode(
         x=alt.X("first:N", scale=scale), text="text:N"

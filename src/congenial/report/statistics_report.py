@@ -162,7 +162,7 @@ def laws_chart(mechanism: DistributionMechanism) -> Any:
     ticks = alt.Axis(tickCount=4, labelOverlap="greedy", labelSeparation=12)
     scale = alt.Scale(domain=seen, range=[colours[i % len(colours)] for i in range(len(seen))])
     chart = (
-        alt.Chart(alt.Data(values=points))
+        pictures.chart_of(points)
         .mark_line(strokeWidth=1.8)
         .encode(
             x=alt.X("x:Q", title=None, scale=alt.Scale(zero=False), axis=ticks),

@@ -166,7 +166,7 @@ def shares_chart(one: dict[str, Any]) -> Any:
         for level, share in zip(one["levels"], shares, strict=True)
     ]
     bars = (
-        alt.Chart(alt.Data(values=points))
+        pictures.chart_of(points)
         .mark_bar()
         .encode(
             x=_levels(one["levels"], one["name"]),
@@ -203,7 +203,7 @@ def quantiles_chart(rows: list[dict[str, Any]]) -> Any:
             {"at": at, "whose": DATA} | {k: row[f] for k, f in _OF_DATA.items()},
             {"at": at, "whose": DRAWN} | {k: copies[f] for k, f in _OF_COPIES.items()},
         ]
-    base = alt.Chart(alt.Data(values=points)).encode(
+    base = pictures.chart_of(points).encode(
         y=alt.Y("at:N", title="quantile", sort=order, axis=alt.Axis(labelPadding=8)),
         yOffset=alt.YOffset("whose:N", sort=[DATA, DRAWN]),
         color=_whose(),
@@ -232,7 +232,7 @@ def risk_chart(one: dict[str, Any]) -> Any:
         legend=alt.Legend(title="part of M", orient="right", gradientLength=90),
     )
     dots = (
-        alt.Chart(alt.Data(values=one["rows"]))
+        pictures.chart_of(one["rows"])
         .mark_circle(opacity=1, stroke=pictures.INK, strokeWidth=0.6)
         .encode(
             x=_levels(one["levels"], one["column"]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +41,8 @@ class ConditionedCounts(IntegerLaw):
     is empty.
     """
 
+    log_Z: ClassVar[float | None] = None
+
     def __init__(
         self,
         cell: CellLaw,
@@ -66,11 +68,6 @@ class ConditionedCounts(IntegerLaw):
     def log_ratio_error(self) -> float:
         """H of one draw of the whole table: parts are independent, so theirs add up."""
         return sum(table.log_ratio_error for table, _ in self._tables)
-
-    @property
-    def log_Z(self) -> float | None:
-        """Not kept as one number: `log_density` puts the parts' together."""
-        return None
 
     @property
     def why(self) -> list[str]:

@@ -56,10 +56,9 @@ def tied_sum_law(
     """The law of the noise in a sum over taken[g] of the sizes[g] cells of each group; None where
     tabulating it takes too long or its error would be too large.
     """
-    parts = [
-        (d, iid_sum_law(m, law), iid_sum_law(k - m, law))
-        for d, k, m in zip(direction, sizes, taken, strict=True)
-    ]
+    left = [k - m for k, m in zip(sizes, taken, strict=True)]
+    sums = {m: iid_sum_law(m, law) for m in {*taken, *left}}
+    parts = [(d, sums[m], sums[n]) for d, m, n in zip(direction, taken, left, strict=True)]
     far = min((_far(p) + _far(q)) // abs(d) for d, p, q in parts if d)
     widths = [len(p.probs) for _, p, q in parts if len(p.probs) > 1 and len(q.probs) > 1]
     if _work(widths) * (2 * far + 1) > _MOST_WORK:
@@ -78,8 +77,8 @@ def tied_sum_law(
     if isinstance(law, DoubleGeometric):  # each D carries some (1 + 1/eps) roundings a step
         error = error * (1 + 1 / float(law.eps)) + 4 * len(parts) * _CUT / mass
     else:
-        largest = [float(iid_sum_law(k, law).probs.max()) for k in sizes]
-        error += 2 * _missed(parts, largest) / mass
+        largest = {k: float(iid_sum_law(k, law).probs.max()) for k in {*sizes}}
+        error += 2 * _missed(parts, [largest[k] for k in sizes]) / mass
     if error > 1e-6:
         return None
     inside = np.flatnonzero(found)

@@ -269,7 +269,7 @@ def totals_with_margins(pattern: Pattern, values: Any) -> Any:
     levels of every feature at once; a group gets those who stand in all of its levels.
     """
     assert pattern.features is not None
-    x = lattice.solution_lines(pattern.equations, values)
+    x = lattice.solution_lines(sp.csr_matrix(pattern.equations), values)
     first, last = np.zeros((len(x), x.shape[1])), np.full((len(x), x.shape[1]), np.inf)
     for level in pattern.features.T:
         people = np.rint(x @ (level[:, np.newaxis] == np.arange(level.max() + 1)))

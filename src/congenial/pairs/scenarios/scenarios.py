@@ -112,6 +112,8 @@ class IndependentRecords(Scenarios):
     ordinary differential privacy: bounded for replace-one secrets, add-or-remove for presence ones.
     """
 
+    belief = "the records of different people are independent"
+
     secrets: Secrets = "presence"
     sensitivity: Fraction | None = None
 
@@ -121,11 +123,6 @@ class IndependentRecords(Scenarios):
         check_secrets(self.secrets)
         if self.sensitivity is not None:
             object.__setattr__(self, "sensitivity", rational(self.sensitivity))
-
-    @property
-    def belief(self) -> str:
-        """In words."""
-        return "the records of different people are independent"
 
     def conditionals(self, level: Level, query: Query | None = None) -> Iterator[Conditionals]:
         """One pair: the record of one person changes, every other stays."""

@@ -157,6 +157,8 @@ class LinearRegression(LevelModel):
     1 / sd^2) around 0, and records are rows (x1, ..., y).
     """
 
+    shared = True
+
     kind: ClassVar[str] = "regression"
     coefficients: tuple[Grid, ...] = ()
     sd: Grid | None = None
@@ -166,11 +168,6 @@ class LinearRegression(LevelModel):
     def __post_init__(self) -> None:
         check_fields(self, GuaranteeError, scale=TEXT, ridge=NOT_NEGATIVE)
         _check(self.scale, self.sd)
-
-    @property
-    def shared(self) -> bool:
-        """One theta for all contexts."""
-        return True
 
     def log_prior(self, theta: Floats) -> Floats:
         """-log sd, less ridge |b|^2 / (2 sd^2)."""
