@@ -78,6 +78,7 @@ def test_laws_of_gaussian_ties_have_the_variance_of_the_normal_law(sigma2):
     free = 1 / (d**2 / k).sum()  # variance of the free sum t
     normal = (m * (k - m) / k).sum() + (m * d / k).sum() ** 2 * free
     assert law.error < 1e-9
+    assert law.error >= 8 * 2.0**-52 * law.hi  # one rounding for each value, at least
     assert law.variance == pytest.approx(sigma2 * normal, rel=1e-6)
 
 
