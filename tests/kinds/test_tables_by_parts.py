@@ -26,6 +26,7 @@ from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import Reservation
 from congenial.mechanisms import parted_checks
+from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.publication import bundle as bundles
 from congenial.publication import drawing_by_parts, workflow
@@ -104,10 +105,24 @@ def forged(bundle: Path, to: Path, column: str) -> Path:
     pq.write_table(table.set_column(at, column, [values]), file)
     index = json.loads((to / "release.json").read_text())
     index["folders"][FINEST][file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
-    (to / "release.json").write_bytes(bundles.as_json(index))
-    digest = hashlib.sha256((to / "release.json").read_bytes()).hexdigest()
-    (to / "DIGEST.txt").write_text(digest + "\n")
-    return to
+    return sealed(to, index)
+
+
+def sealed(bundle: Path, index: dict[str, Any]) -> Path:
+    """The bundle with another index, and its digest."""
+    (bundle / "release.json").write_bytes(bundles.as_json(index))
+    digest = hashlib.sha256((bundle / "release.json").read_bytes()).hexdigest()
+    (bundle / "DIGEST.txt").write_text(digest + "\n")
+    return bundle
+
+
+@pytest.mark.parametrize("name", ["congenial_gaussianx", "plain_discrete_gaussian"])
+def test_another_mechanism_is_not_what_drew_it(bundle: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(bundle, tmp_path / "forged")
+    index = json.loads((bundle / "release.json").read_text())
+    index["description"]["measured"][-1]["mechanism"] = name
+    changed = sealed(tmp_path / "forged", index)
+    assert FOLLOWS in [one.what for one in verify(changed, part="s1") if not one.holds]
 
 
 @pytest.mark.parametrize("column", ["count", "estimate", "count_as_drawn", "low", "sex"])

@@ -13,7 +13,7 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import MandateError
+from congenial.errors import GuaranteeError, MandateError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.joint_tables import JointTables
@@ -118,6 +118,15 @@ def test_data_with_other_figures_are_refused_before_anything_is_drawn() -> None:
     one, other = made("nested", Pure(1)), Table(SCHEMA, SCHEMA.names, COUNTS + 1)
     with pytest.raises(MandateError, match="do not agree with the published figures"):
         one.release(other, RecordedRandomness([]))
+
+
+def test_noise_given_figures_is_not_told_as_plain() -> None:
+    one = made("nested", ZeroConcentrated(Fraction(1, 10)))
+    first, *rest = one.description.measured
+    renamed = (replace(first, mechanism="plain_discrete_gaussian"), *rest)
+    told = JointTables(one.adjacency, replace(one.description, measured=renamed))
+    with pytest.raises(GuaranteeError, match="contradicts itself"):
+        _ = told.mechanisms
 
 
 def test_a_cell_of_several_tables_has_one_number() -> None:

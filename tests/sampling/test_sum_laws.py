@@ -46,6 +46,15 @@ def test_recurrence_matches_direct_convolution(m, eps):
     assert np.allclose(logs, np.log(d / d[0]), rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("eps", [Fraction(2), Fraction(1, 10), Fraction(1, 100)])
+def test_roundings_that_a_small_epsilon_amplifies_are_counted(eps):
+    for law in (
+        iid_sum_law(3, DoubleGeometric(eps)),
+        subset_sum_law([(2, 5)], DoubleGeometric(eps)),
+    ):
+        assert law.error >= 4 * (1 + 1 / float(eps)) * 2.0**-52 * (1 + law.mean_abs)
+
+
 @pytest.mark.parametrize(("m", "k"), [(1, 2), (1, 3), (2, 3), (2, 4)])
 def test_one_group_by_enumeration(m, k):
     eps, reach = Fraction(5, 2), 5

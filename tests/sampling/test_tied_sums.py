@@ -64,6 +64,7 @@ def enumerated(along, sizes, taken, log_weight, reach: int):
 )
 def test_the_law_is_that_of_the_definition(along, sizes, taken, cell, log_weight):
     law = tied_sum_law(along, sizes, taken, cell)
+    assert law.error >= 8 * 2.0**-52 * law.hi  # one rounding for each value, at least
     for e, p in enumerated(along, sizes, taken, log_weight, 9).items():
         if abs(e) <= 6:
             assert law.probs[e - law.lo] == pytest.approx(p, abs=1e-6)

@@ -17,6 +17,7 @@ from congenial.kinds.kind import Check, Files
 from congenial.kinds.part_pool import run_each, workers_for
 from congenial.kinds.parted_run import SMALL, upper_columns
 from congenial.kinds.several_tables_verification import FITTED, design_checks
+from congenial.mechanisms.joint_tables import described
 from congenial.mechanisms.parted_checks import (
     RESIDUAL,
     PartHolds,
@@ -118,11 +119,19 @@ def _public(files: Files, release: PartedRelease, made: PartedTables) -> list[Ch
     return [
         Check("every table above the parts reads back as written", same),
         Check("there is one file for every part of every table", names == set(release.part_files)),
-        Check(FOLLOWS, release.guarantee.follows_from(made.guarantee)),
+        Check(FOLLOWS, _as_drawn(made) and release.guarantee.follows_from(made.guarantee)),
         Check("the noise keeps the promise of the design", found.feasible),
         Check("the design's types of differences are those of the figures", found.types),
         Check("the design is as near the best as it says", found.gap),
     ]
+
+
+def _as_drawn(made: PartedTables) -> bool:
+    """Whether every law is told as that of the noise that is drawn, under its mechanism's name."""
+    return all(
+        one == described(made.figures, one.table, one.family, one.scale)
+        for one in made.description.measured
+    )
 
 
 def release_folders(release: PartedRelease) -> dict[str, list[str]]:

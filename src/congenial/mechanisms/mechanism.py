@@ -87,6 +87,7 @@ class Mechanism(ABC):
             or told.family not in cls.families()
             or told.nonnegative != cls.nonnegative
             or (told.levels and not cls.levelled)
+            or (not cls.conditions and (told.support.equalities or told.support.zeros))
         ):
             raise GuaranteeError(
                 f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' draws "
