@@ -91,7 +91,9 @@ class CombinedEstimates(IndependentTables):
         listed = "; ".join(f"'{one.name}' over {', '.join(one.axes)}" for one in self.tables)
         raise InferenceError(
             f"none of the tables has the cells of all others ({listed}).",
-            remedy="Combine them with a bundle that has, or ask each of them.",
+            remedy="Ask for one cell with release.interval(condition, part=...)."
+            if isinstance(self.release, PartedRelease)
+            else "Combine them with a bundle that has, or ask each of them.",
         )
 
     @cached_property
