@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -27,7 +29,7 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
-def test_parts_are_those_of_a_search(graph):
+def test_parts_are_those_of_a_search(graph: tuple[Any, int]) -> None:
     ends, nodes = graph
     found = connected(ends, nodes)
     ones = np.ones(len(ends[0]))
