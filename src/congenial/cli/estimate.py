@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, NationPart, asked_part, examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 from congenial.errors import InferenceError
 
@@ -25,6 +25,7 @@ def add_to(app: typer.Typer) -> None:
             "congenial estimate bundles/sex-by-age --of \"share(sex = 'female' | age >= 65)\"",
             'congenial estimate bundles/2025 bundles/2026 --of "growth(count()) by county"',
             'congenial estimate bundles/sex-by-age --test "independent(sex, age)" --json',
+            "congenial estimate bundles/nation --part 01 --of \"share(sex = 'female') by county\"",
         )
     )(estimate)
 
@@ -63,6 +64,7 @@ def estimate(
             help="Combine bundles although no exact figure shows that they are of one population.",
         ),
     ] = False,
+    part: NationPart = None,
     out: Annotated[Path | None, typer.Option(help="Write the estimates to this CSV file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -76,7 +78,9 @@ def estimate(
         from congenial.inference.estimates.estimating import estimate as answer
         from congenial.publication.bundle import read
 
-        releases: list[Any] = [read(one) for one in one_by_one(bundles, "reading")]
+        releases: list[Any] = [
+            asked_part(read(one), part) for one in one_by_one(bundles, "reading")
+        ]
         found = None
         if of:
             found = answer(
@@ -101,6 +105,7 @@ def estimate(
             tests = [carry_out_test(together, one).to_dict() for one in asked]
     document: Document = {
         "bundles": [str(one) for one in bundles],
+        **({} if part is None else {"part": part}),
         "level": level,
         "jointly": jointly,
         "estimates": found.to_dicts() if found else [],

@@ -8,6 +8,7 @@ compare it with one published elsewhere.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -375,8 +376,11 @@ def as_json(value: Any) -> bytes:
     """A document of a bundle, as written."""
     from congenial.data.indented_json import indented  # where something is written
 
-    pieces = (*indented(value, ensure_ascii=False), "\n")
-    return b"".join(piece.encode() for piece in pieces)
+    text = io.BytesIO()  # a nation's document is large: one copy of it
+    for piece in indented(value, ensure_ascii=False):
+        text.write(piece.encode())
+    text.write(b"\n")
+    return text.getvalue()
 
 
 def _parse(path: Path) -> Any:
