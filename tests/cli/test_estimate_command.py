@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -79,3 +80,4 @@ def test_refusals(run: Callable[..., Any], finished: Path, tmp_path: Path) -> No
         assert ran.code == 2, message
         assert message in ran.err
     assert "the same draw" in run("estimate", bundle, bundle, "--of", "count()").err
+    assert gc.isenabled()  # whoever calls the command goes on as before

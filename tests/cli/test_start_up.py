@@ -62,6 +62,13 @@ def test_a_command_on_a_plan_loads_no_engine_and_no_compiler(tmp_path: Path, com
     assert "sqlalchemy" not in found  # there is no ledger yet
 
 
+def test_an_estimate_from_a_table_loads_no_plans_and_no_solvers(finished: Path) -> None:
+    found = loaded(finished.parent, "estimate", "bundles/detail", "--of", "count(age < 18)")
+    assert "numpy" in found
+    assert not found & {*NEVER, "numba", "scipy.stats", "scipy.special", "congenial.kinds.registry"}
+    assert not found & {"scipy.sparse.linalg", "scipy.sparse.csgraph", "sqlalchemy"}
+
+
 def test_a_loaded_library_would_be_noticed(tmp_path: Path) -> None:
     """Negative control: a command that counts does load the engine."""
     (tmp_path / "plan.toml").write_text(PLAN)

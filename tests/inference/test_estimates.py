@@ -195,6 +195,8 @@ def test_a_rate_against_an_outside_file(tmp_path):
         file.write_text(text)
         with pytest.raises(CongenialError, match=words):
             estimate(RELEASE, "rate(age >= 65, people) by county", outside=file)
+    with pytest.raises(CongenialError, match=r"absent.csv' cannot be opened: No such file"):
+        estimate(RELEASE, "rate(age >= 65, people)", outside=tmp_path / "absent.csv")
     with pytest.raises(InferenceError, match="none is given"):
         estimate(RELEASE, "rate(age >= 65, people) by county")
 
@@ -311,6 +313,9 @@ FEW = drawn(np.ones((3, 2, 4), dtype=int), seed=11, figures=())
         ("count(age >= 65", "'\\)'"),
         ("mean(age)", "one of count, share"),
         ("count() / 0", "divides by 0"),
+        ("count() / count(age < 0)", "is 0 whatever the table holds"),
+        ("count() by rooms", "'draw-1' does not show rooms.*is over county, sex, age"),
+        ("median(rooms)", "'draw-1' does not show rooms.*a bundle that shows it"),
         ("count() +", "a number"),
         ("count() by", "an axis"),
         ("count() by hair", "hair"),
@@ -408,6 +413,8 @@ def test_several_tables_answer_as_one_best_estimate():
     assert one("share(sex = 'f' | age < 18)", release).method.startswith("Fieller")
     both = one("count(age < 18)", [release, RELEASE])
     assert both.sd <= found.sd * 1.01
+    with pytest.raises(InferenceError, match=r"^'several' and 'several' are the same draw"):
+        estimate([release, release], "count(age < 18)")
 
 
 def test_errors_of_several_tables_have_the_stated_covariance():

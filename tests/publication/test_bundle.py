@@ -17,6 +17,7 @@ from congenial.data.table import Table
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, total
+from congenial.kinds.registry import KINDS
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.cell_errors import ERRORS
 from congenial.mechanisms.projection.projection import project
@@ -78,6 +79,11 @@ def test_what_is_read_is_what_was_written(make, written):
     assert again.interval("age >= 65", 0.9) == release.interval("age >= 65", 0.9)
     checks = verify(prepared.folder, prepared.digest)
     assert [c.what for c in checks if not c.holds] == []
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_bundles_of_every_kind_are_read_by_its_class(kind):
+    assert bundle._class_of(kind.name) is kind.release_class
 
 
 def test_tables_open_elsewhere(written):

@@ -93,7 +93,7 @@ def tables_showing(release: Any, columns: set[str], text: str) -> list[Any]:
         raise InferenceError(
             f"'{text}': no table of '{release.name}' was measured that shows "
             f"{', '.join(sorted(columns))} together; what the records imply has no interval.",
-            remedy="Ask about columns that were measured together: see release.measured.",
+            remedy=release.instead(),
         )
     return list(found)
 

@@ -215,8 +215,7 @@ def _of_tables(release: Release | TablesRelease | PartedRelease) -> CellEstimate
     if len(tables) == 1:
         return tables[0]
     if isinstance(release, PartedRelease):
-        return CombinedEstimates(tables)
+        return CombinedEstimates(tables, release=release)
     known = zip(release.tables, release.estimator.measurements.precisions, strict=True)
     precisions = dict(known)
-    estimated = dict(zip(release.tables, release.estimates, strict=True))
-    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables), estimated)
+    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables), release)

@@ -8,7 +8,7 @@ errors are linear combinations of the tables' own errors, drawn from their publi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -31,6 +31,8 @@ from congenial.inference.estimates.cell_estimates import (
     Weights,
 )
 from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
+from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
@@ -58,14 +60,16 @@ class CombinedEstimates(IndependentTables):
     """`CellEstimates` from several tables; the cells are those of the finest."""
 
     precisions: tuple[float, ...] | None = None  # of each table; from its errors if not given
-    estimated: Mapping[tuple[str, ...], Floats] | None = None  # best estimates that are there
+    release: TablesRelease | PartedRelease | None = None  # that the tables were drawn for
 
     def __post_init__(self) -> None:
         _ = self.finest
 
     @property
     def name(self) -> str:
-        """All names."""
+        """The release's, or all names."""
+        if self.release is not None:
+            return self.release.name
         return " + ".join(one.name for one in self.tables)
 
     @property
@@ -87,7 +91,9 @@ class CombinedEstimates(IndependentTables):
         listed = "; ".join(f"'{one.name}' over {', '.join(one.axes)}" for one in self.tables)
         raise InferenceError(
             f"none of the tables has the cells of all others ({listed}).",
-            remedy="Combine them with a bundle that has, or ask each of them.",
+            remedy="Ask for one cell with release.interval(condition, part=...)."
+            if isinstance(self.release, PartedRelease)
+            else "Combine them with a bundle that has, or ask each of them.",
         )
 
     @cached_property
@@ -128,8 +134,8 @@ class CombinedEstimates(IndependentTables):
     @cached_property
     def cells(self) -> Floats:
         """The best estimate of every cell."""
-        if self.estimated is not None:
-            return np.asarray(self.estimated[self.axes], dtype=np.float64).reshape(-1)
+        if isinstance(self.release, TablesRelease):
+            return self.release.estimates_of(*self.axes).reshape(-1)
         values = [one.cells.reshape(_shape(one)) for one in self.tables]
         return estimate(self._measurements, values, self._inverse).table(self.axes).reshape(-1)
 

@@ -32,7 +32,12 @@ class Outside:
         try:
             with Path(path).open(newline="", encoding="utf-8-sig") as file:
                 rows = [tuple(map(original, row)) for row in csv.reader(file, strict=True) if row]
-        except (OSError, UnicodeDecodeError, csv.Error):
+        except OSError as reason:
+            raise DataError(
+                f"'{path}' cannot be opened: {reason.strerror}.",
+                remedy="Give the path of a CSV file with a header row.",
+            ) from None
+        except (UnicodeDecodeError, csv.Error):
             raise DataError(
                 f"'{path}' cannot be read as a CSV file in UTF-8.",
                 remedy="Give a file with a header row.",

@@ -290,7 +290,10 @@ def combine(operator: Operator, left: Quantity, right: Quantity) -> Quantity:
 def _with_constant(operator: Operator, left: Quantity, number: Floats) -> Quantity | None:
     if operator == "/":
         if np.any(number == 0):
-            raise InferenceError("the expression divides by 0.", remedy="Divide by a count.")
+            raise InferenceError(
+                "the expression divides by 0: what it divides by is 0 whatever the table holds.",
+                remedy="Divide by a count of people who can be there, such as count(age >= 65).",
+            )
         operator, number = "*", 1 / number
     number = -number if operator == "-" else number
     if isinstance(left, Ratio):

@@ -66,8 +66,22 @@ class CellGroups:
     @cached_property
     def of_cell(self) -> Any:
         """The group of each cell."""
-        shape = tuple(axis.size for axis in self.table.schema.axes(self.table.axes))
-        index = cell_index(self.table.schema, self.table.axes, self.by)
+        return self._index(self.by)
+
+    def _index(self, names: tuple[str, ...]) -> Any:
+        """For each cell, its place in the table over other axes."""
+        schema, axes = self.table.schema, self.table.axes
+        of_names = schema.axes(names)  # refuses unknown ones
+        try:
+            index = cell_index(schema, axes, names)
+        except CongenialError:
+            asked = ", ".join(axis.name for axis in of_names)
+            raise InferenceError(
+                f"'{self.table.name}' does not show {asked}: its finest table is over "
+                f"{', '.join(axes)}.",
+                remedy="Ask by one of these or a coarser name, or ask a bundle that shows it.",
+            ) from None
+        shape = tuple(axis.size for axis in schema.axes(axes))
         return np.broadcast_to(index, shape).reshape(-1)
 
     def selected(self, condition: str) -> Any:
@@ -92,9 +106,7 @@ class CellGroups:
 
     def levels_of(self, name: str) -> tuple[Any, int]:
         """For each cell, its level on an axis, and how many there are."""
-        shape = tuple(axis.size for axis in self.table.schema.axes(self.table.axes))
-        index = cell_index(self.table.schema, self.table.axes, (name,))
-        return np.broadcast_to(index, shape).reshape(-1), self.table.schema.axis(name).size
+        return self._index((name,)), self.table.schema.axis(name).size
 
 
 def resolve(question: Question, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:

@@ -45,6 +45,7 @@ from congenial.synthesis.records_from_models_release import (
 )
 
 MEASUREMENTS = "measurements.json"
+NAMED = 6  # measured tables that a message names
 SCALES: dict[str, str] = {
     FAMILY[law]: SCALE[law] for law in FAMILY
 }  # what measurements call their scale
@@ -211,7 +212,9 @@ class TableRecordsRelease(RecordCopies):
 
     def instead(self) -> str:
         """What can be asked of it."""
-        return "Ask about columns that were measured together: see release.measured."
+        named = list(dict.fromkeys(" x ".join(one.axes) for one in self.measured))
+        more = f" and {len(named) - NAMED} more in measured.csv" if len(named) > NAMED else ""
+        return f"Ask about columns measured together: {'; '.join(named[:NAMED])}{more}."
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle."""
