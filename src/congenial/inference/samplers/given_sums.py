@@ -161,10 +161,12 @@ def _tilts(groups: _Groups, law: Any) -> Floats | None:
     if np.any(largest <= 0):
         return None
     for _ in range(MOST_STEPS):
+        if np.sum((DEEP / (largest - tilts)[of_cell]) ** 2) > MOST_WORK:
+            return None
         moments = sum_kernels.tilted_moments(tilts[of_cell], *law)
         mean, spread = (np.bincount(of_cell, m, minlength=count) for m in moments.T)
         spread = np.maximum(spread, 0.25)
-        gap = groups.totals - mean
+        gap = groups.totals.astype(float) - mean
         along = np.bincount(groups.part, groups.signs * gap / spread, minlength=count)
         firm = np.bincount(groups.part, groups.signs**2 / spread, minlength=count)
         move = -along / np.maximum(firm, 1e-300)
