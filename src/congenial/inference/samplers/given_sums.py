@@ -166,7 +166,7 @@ def _tilts(groups: _Groups, law: Any) -> Floats | None:
         moments = sum_kernels.tilted_moments(tilts[of_cell], *law)
         mean, spread = (np.bincount(of_cell, m, minlength=count) for m in moments.T)
         spread = np.maximum(spread, 0.25)
-        gap = groups.totals.astype(float) - mean
+        gap: Any = groups.totals - mean
         along = np.bincount(groups.part, groups.signs * gap / spread, minlength=count)
         firm = np.bincount(groups.part, groups.signs**2 / spread, minlength=count)
         move = -along / np.maximum(firm, 1e-300)
