@@ -36,6 +36,7 @@ from congenial.inference.samplers.general import Anything, RecordChains
 from congenial.inference.samplers.given_sums import TreesOfSums
 from congenial.inference.samplers.importance import Proposal, importance
 from congenial.inference.samplers.listed import ListedTables, listed_draws
+from congenial.inference.samplers.whole_tables import WholeTables
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
@@ -224,7 +225,8 @@ def _sampler(bound: BoundModel, chain: Chain, rng: np.random.Generator) -> Chain
         kind = RecordChains if RecordChains.fits(bound) else Anything
         return kind(bound, chain.chains, rng)
     if bound.collapsed() is not None:
-        return Collapsed(bound, chain.chains, rng)
+        whole = WholeTables.of(bound, chain.chains, rng)
+        return whole or Collapsed(bound, chain.chains, rng)
     if isinstance(bound, Counts):
         if observation.unrelated:
             return Marginal(bound, chain.chains, rng)

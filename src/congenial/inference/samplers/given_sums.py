@@ -32,7 +32,7 @@ BATCH = 250  # draws at once, so that what is worked on stays in the cache
 
 
 @dataclass(frozen=True)
-class _Groups:
+class Groups:
     """Cells by group, totals that conform, and the direction in which margins let them move."""
 
     order: Ints
@@ -52,7 +52,7 @@ class TreesOfSums:
     """A tree for each group, and the laws of the totals that are not known."""
 
     bound: BoundModel
-    groups: _Groups
+    groups: Groups
     roots: Ints
     forest: tuple[Any, ...] = field(repr=False)
     moves: tuple[tuple[Ints, int, Floats], ...] = field(repr=False)  # groups, first move, cdf
@@ -67,7 +67,7 @@ class TreesOfSums:
         cells, noise = bound.collapsed(), bound.observation.noise
         assert cells is not None
         assert noise is not None
-        groups = _groups(bound)
+        groups = groups_of(bound)
         y = np.ascontiguousarray(bound.observation.y[groups.order])
         law = y, np.ascontiguousarray(cells[groups.order]), *noise.at(groups.order).arguments
         tilts = _tilts(groups, law)
@@ -106,7 +106,9 @@ def _fits(bound: BoundModel) -> bool:
     other = (observation.levels, observation.normaliser, observation.finer, observation.listed)
     if observation.noise is None or not observation.whole or any(o is not None for o in other):
         return False
-    if bound.collapsed() is None or any(_signs(tie) is None for tie in observation.conforming.ties):
+    if bound.collapsed() is None or any(
+        alternating(tie) is None for tie in observation.conforming.ties
+    ):
         return False
     grouped = np.flatnonzero(observation.conforming.labels >= 0)
     most = bound.most[grouped]
@@ -123,7 +125,7 @@ def expected_work(noise: Noise) -> float:
     return float(np.sum(4 * DEEP / np.maximum(noise.scale, 1e-300)))
 
 
-def _signs(tie: Tie) -> Ints | None:
+def alternating(tie: Tie) -> Ints | None:
     """How the totals of the groups move together: up or down by one."""
     if not two_by_two(tie) or tie.features is None:
         return None
@@ -131,7 +133,8 @@ def _signs(tie: Tie) -> Ints | None:
     return None if np.any(tie.equations @ signs) else signs
 
 
-def _groups(bound: BoundModel) -> _Groups:
+def groups_of(bound: BoundModel) -> Groups:
+    """Groups with unknown cells, and totals that conform."""
     known = bound.observation.conforming
     start = known.start(bound.observation.y, bound.most)
     here = [group for group, cells in enumerate(known.members) if len(cells)]
@@ -139,16 +142,16 @@ def _groups(bound: BoundModel) -> _Groups:
     members = [known.members[group] for group in here]
     signs, part = np.zeros(len(here)), np.arange(len(here))
     for tie in known.ties:
-        found = _signs(tie)
+        found = alternating(tie)
         assert found is not None
         tied = [at[int(group)] for group in tie.groups]
         signs[tied], part[tied] = found, tied[0]
     order = np.concatenate([*members, np.zeros(0, dtype=np.int64)])
     starts = np.cumsum([0, *map(len, members)])
-    return _Groups(order, starts, known.sums(start)[here], signs, part)
+    return Groups(order, starts, known.sums(start)[here], signs, part)
 
 
-def _tilts(groups: _Groups, law: Any) -> Floats | None:
+def _tilts(groups: Groups, law: Any) -> Floats | None:
     """Tilts of the cells under which expected totals are those of the groups (Newton's method).
 
     The totals of tied groups may all move along their signs: by what makes the signed sum of the
@@ -182,7 +185,7 @@ def _tilts(groups: _Groups, law: Any) -> Floats | None:
     return None
 
 
-def _largest(groups: _Groups, law: Any) -> Floats:
+def _largest(groups: Groups, law: Any) -> Floats:
     """Tilts below which every law of a group has a sum: only l1 noise sets a limit."""
     from congenial.inference.samplers.count_kernels import L1
 
@@ -196,7 +199,7 @@ def _largest(groups: _Groups, law: Any) -> Floats:
 
 
 def _moves(
-    groups: _Groups, roots: Ints, forest: tuple[Any, ...]
+    groups: Groups, roots: Ints, forest: tuple[Any, ...]
 ) -> tuple[tuple[Ints, int, Floats], ...] | None:
     """The law of the unknown total of every tie; None where the trees end before what is known."""
     _, _, low, begin, size, _, _, _, pool = forest
