@@ -31,6 +31,7 @@ WORTH = 0.1  # of a pilot proposal, at least, in independent draws
 BLOCK = 32  # counts that are drawn between two products of matrices
 AHEAD = 128  # steps of the chains that are drawn at once
 ROUNDS = 3
+MOST_SPREAD = 1e10  # of variances times precisions: beyond it a sum is not measured
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ class WholeTables(Collapsed):
             mean = np.concatenate([mean, shares @ mean])
             spread = np.einsum("ij,jk,ik->i", shares, covariance, shares, optimize=True)
             spread = np.concatenate([np.diag(covariance), spread])
+            if not 0 < spread.min() <= spread.max() < MOST_SPREAD / np.diag(inside).max():
+                raise np.linalg.LinAlgError
             firm = np.maximum(1 / spread - k[at], 1e-3 / spread)
             lean = (mean / spread - b[at]) / firm
             moments = sequence_kernels.count_moments(
