@@ -30,7 +30,7 @@ import numpy as np
 
 from congenial.errors import InferenceError
 from congenial.figures.support import FROZEN, LOOSE, Support
-from congenial.figures.ties import Tie
+from congenial.figures.ties import Pattern, Tie
 from congenial.inference.cell_noise import Floats, Ints
 
 FIXED = FROZEN
@@ -148,7 +148,7 @@ class LatentTables:
         totals = self.totals.copy()
         for tie in self.ties:
             room = np.array([most[self.members[group]].sum() for group in tie.groups])
-            if np.any(np.isfinite(room)) and not two_by_two(tie):
+            if np.any(np.isfinite(room)) and alternating(tie.pattern) is None:
                 raise InferenceError(
                     "capacities together with crossing margins of more than two rows and two "
                     "columns: no connecting moves are proved.",
@@ -268,11 +268,6 @@ def _reach_total(x: Ints, most: Floats, total: int) -> Ints:
     return x
 
 
-def two_by_two(tie: Tie) -> bool:
-    """Whether the margins of four groups leave one direction free, as those of two by two do."""
-    return len(tie.groups) == 4 and np.linalg.matrix_rank(tie.equations) == 3
-
-
 def _some_totals(tie: Tie, near: Any, room: Floats) -> Ints:
     """Counts of tied groups that satisfy the published margins, near given ones, at most `room`."""
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -296,6 +291,18 @@ def _some_totals(tie: Tie, near: Any, room: Floats) -> Ints:
         raise no_mass("no table of counts has the published margins.")
     totals: Ints = np.rint(found.x[:groups]).astype(np.int64)
     return totals
+
+
+def alternating(pattern: Pattern) -> Ints | None:
+    """How the totals of four groups move together, up or down by one, as those of two by two do.
+
+    None where their margins leave more than one direction free, or another one.
+    """
+    if pattern.equations.shape[1] != 4 or pattern.rank != 3:
+        return None
+    free = np.linalg.svd(pattern.equations.astype(float))[2][-1]
+    signs = np.sign(free).astype(np.int64)
+    return None if np.any(pattern.equations @ signs) or not np.all(signs) else signs
 
 
 def unproved_ties(known: Support) -> bool:

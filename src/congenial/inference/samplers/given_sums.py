@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from congenial.figures.ties import Tie
-from congenial.inference.cell_noise import Floats, Ints, Noise
-from congenial.inference.latent_tables import FREE, two_by_two
+from congenial.inference.cell_noise import Floats, Ints
+from congenial.inference.feasibility import MOST_WORK
+from congenial.inference.latent_tables import FREE, alternating
 from congenial.inference.models.model import BoundModel
 
-MOST_WORK = 1e10  # products of weights in all trees: a few seconds
 MOST_TRIALS = 5_000_000  # capacities of all cells together, which are looked at one by one
-DEEP = 42.0  # -log of what laws leave out
+DEEP = 42.0  # -log of what laws of counts leave out
 MOST_STEPS = 100
 NEAR = 1e-6  # of the largest weight: totals that are rarer were not found by tilting
 BATCH = 250  # draws at once, so that what is worked on stays in the cache
@@ -107,30 +106,13 @@ def _fits(bound: BoundModel) -> bool:
     if observation.noise is None or not observation.whole or any(o is not None for o in other):
         return False
     if bound.collapsed() is None or any(
-        alternating(tie) is None for tie in observation.conforming.ties
+        alternating(tie.pattern) is None for tie in observation.conforming.ties
     ):
         return False
     grouped = np.flatnonzero(observation.conforming.labels >= 0)
     most = bound.most[grouped]
     trials = float(most[np.isfinite(most)].sum())
-    return trials <= MOST_TRIALS and expected_work(observation.noise.at(grouped)) <= MOST_WORK
-
-
-def expected_work(noise: Noise) -> float:
-    """About how many products the trees of cells with this noise take."""
-    if noise.kind == "table":
-        return float(len(noise.which) * noise.rows.shape[1] ** 2)
-    if noise.kind == "l1":
-        return float(np.sum((2 * DEEP / noise.scale) ** 2))
-    return float(np.sum(4 * DEEP / np.maximum(noise.scale, 1e-300)))
-
-
-def alternating(tie: Tie) -> Ints | None:
-    """How the totals of the groups move together: up or down by one."""
-    if not two_by_two(tie) or tie.features is None:
-        return None
-    signs = 1 - 2 * (tie.features.sum(axis=1) % 2)
-    return None if np.any(tie.equations @ signs) else signs
+    return trials <= MOST_TRIALS and observation.noise.at(grouped).convolution_work <= MOST_WORK
 
 
 def groups_of(bound: BoundModel) -> Groups:
@@ -142,7 +124,7 @@ def groups_of(bound: BoundModel) -> Groups:
     members = [known.members[group] for group in here]
     signs, part = np.zeros(len(here)), np.arange(len(here))
     for tie in known.ties:
-        found = alternating(tie)
+        found = alternating(tie.pattern)
         assert found is not None
         tied = [at[int(group)] for group in tie.groups]
         signs[tied], part[tied] = found, tied[0]

@@ -20,12 +20,12 @@ import numpy as np
 from scipy.special import gammaln
 
 from congenial.inference.cell_noise import Floats, Ints
-from congenial.inference.latent_tables import FIXED
+from congenial.inference.feasibility import MOST_WHOLE
+from congenial.inference.latent_tables import FIXED, alternating
 from congenial.inference.models.model import BoundModel
 from congenial.inference.samplers.chains import Collapsed
-from congenial.inference.samplers.given_sums import Groups, alternating, groups_of
+from congenial.inference.samplers.given_sums import Groups, groups_of
 
-MOST_CELLS = 3000  # a matrix with as many rows and columns is factored
 PILOT = 400  # proposals by which it is decided whether they are good ones
 WORTH = 0.1  # of a pilot proposal, at least, in independent draws
 BLOCK = 32  # counts that are drawn between two products of matrices
@@ -100,9 +100,9 @@ class WholeTables(Collapsed):
         levels, noise, known = seen.levels, seen.noise, seen.conforming
         if levels is None or not levels.squared or noise is None or noise.kind != "l2":
             return None
-        if seen.finer is not None or seen.cells > MOST_CELLS or np.isfinite(bound.most).any():
+        if seen.finer is not None or seen.cells > MOST_WHOLE or np.isfinite(bound.most).any():
             return None
-        if any(alternating(tie) is None for tie in known.ties) or not len(known.moving):
+        if any(alternating(tie.pattern) is None for tie in known.ties) or not len(known.moving):
             return None
         try:
             made = cls(bound, chains, rng)
@@ -209,7 +209,7 @@ class WholeTables(Collapsed):
             self.kept, self.tried = self.kept + int(keep.sum()), self.tried + self.chains
 
     @property
-    def acceptance(self) -> float:
+    def acceptance(self) -> float:  # type: ignore[override]
         """Share of tables kept."""
         return self.kept / max(self.tried, 1)
 
