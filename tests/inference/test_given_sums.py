@@ -27,7 +27,7 @@ from congenial.inference.inference import bind
 from congenial.inference.latent_tables import LatentTables
 from congenial.inference.models.counts import log_weights
 from congenial.inference.samplers import given_sums
-from congenial.inference.samplers.given_sums import TreesOfSums
+from congenial.inference.samplers.given_sums import DrawsGivenSums
 from tests.inference.exact import ALPHA, tables, weighted_mean
 
 SEED = 4
@@ -102,7 +102,7 @@ def chance(trees, x) -> float:
 def test_every_table_has_its_probability(figures, model, noise):
     bound = bind(observed(figures, noise=noise), MODELS[model])
     every, law = enumerated(bound)
-    trees = TreesOfSums.of(bound)
+    trees = DrawsGivenSums.of(bound)
     assert [chance(trees, x) for x in every] == pytest.approx(law, rel=1e-9, abs=1e-15)
 
 
@@ -110,7 +110,7 @@ def test_every_table_has_its_probability(figures, model, noise):
 def test_a_release_far_from_the_figures(noise):
     bound = bind(observed(y=FAR, noise=noise), MODELS["poisson"])
     every, law = enumerated(bound)
-    trees = TreesOfSums.of(bound)
+    trees = DrawsGivenSums.of(bound)
     assert [chance(trees, x) for x in every] == pytest.approx(law, rel=1e-9, abs=1e-15)
 
 
@@ -128,7 +128,7 @@ def p_value(x, every, law) -> float:
 @pytest.mark.parametrize("figures", FIGURES)
 def test_draws_follow_the_law_and_noise_of_another_scale_is_noticed(figures):
     bound = bind(observed(figures), MODELS["poisson"])
-    theta, x = TreesOfSums.of(bound).draw(20_000, np.random.default_rng(SEED))
+    theta, x = DrawsGivenSums.of(bound).draw(20_000, np.random.default_rng(SEED))
     assert p_value(x, *enumerated(bound)) >= ALPHA
     assert (
         p_value(x, *enumerated(bind(observed(figures, scale=Fraction(4, 5)), MODELS["poisson"])))
@@ -142,7 +142,7 @@ def test_draws_follow_the_law_and_noise_of_another_scale_is_noticed(figures):
 
 def test_planted_a_tied_total_that_is_taken_for_known_is_noticed():
     bound = bind(observed(), MODELS["poisson"])
-    trees = TreesOfSums.of(bound)
+    trees = DrawsGivenSums.of(bound)
     (tied, first, cdf), = trees.moves  # fmt: skip
     object.__setattr__(trees, "moves", ((tied, 0, np.ones(1)),))
     _, x = trees.draw(2000, np.random.default_rng(SEED))
@@ -177,7 +177,7 @@ def test_many_cells_given_margins_whose_totals_are_zero_or_small():
     """A county without minors: two of the four groups are empty."""
     counts = COUNTS * np.array([0, 1, 1])
     bound = bind(observed(y=NEAR, counts=counts), MODELS["multinomial"])
-    theta, x = TreesOfSums.of(bound).draw(500, np.random.default_rng(SEED))
+    theta, x = DrawsGivenSums.of(bound).draw(500, np.random.default_rng(SEED))
     assert bound.observation.conforming.holds(x).all()
     assert np.all(x.reshape(-1, 2, 3)[:, :, 0] == 0)
     assert theta.shape == (500, 6)
@@ -188,12 +188,12 @@ def test_other_laws_and_other_figures_are_left_to_chains(monkeypatch):
     margins = cg.publish(cg.Table(SCHEMA, NAMES, COUNTS), cg.margin("g"), cg.margin("x"))
     wide = LatentTables.of_support(support(margins, NAMES))
     seen = observed()
-    assert TreesOfSums.of(bind(Observation(seen.y, wide, seen.noise), Poisson())) is None
+    assert DrawsGivenSums.of(bind(Observation(seen.y, wide, seen.noise), Poisson())) is None
     with pytest.raises(InferenceError, match="two by two"):
         infer(Observation(seen.y, wide, seen.noise), Poisson(), method="exact", seed=SEED)
-    assert TreesOfSums.of(bind(seen, model)) is not None
+    assert DrawsGivenSums.of(bind(seen, model)) is not None
     monkeypatch.setattr(given_sums, "MOST_WORK", 10.0)
-    assert TreesOfSums.of(bind(seen, model)) is None
+    assert DrawsGivenSums.of(bind(seen, model)) is None
     assert infer(seen, model, draws=200, seed=SEED, chain=Chain(8, 10, check=False)).method == (
         "augmentation"
     )

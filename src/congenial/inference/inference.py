@@ -33,10 +33,10 @@ from congenial.inference.samplers.chains import (
 )
 from congenial.inference.samplers.data_rejection import rejection
 from congenial.inference.samplers.general import Anything, RecordChains
-from congenial.inference.samplers.given_sums import TreesOfSums
+from congenial.inference.samplers.given_sums import DrawsGivenSums
 from congenial.inference.samplers.importance import Proposal, importance
 from congenial.inference.samplers.listed import ListedTables, listed_draws
-from congenial.inference.samplers.whole_tables import WholeTables
+from congenial.inference.samplers.table_proposals import TableProposals
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
@@ -184,7 +184,7 @@ def _exact_draws(bound: BoundModel) -> ExactDraws | None:
         return None
     if bound.observation.listed is not None:
         return partial(listed_draws, bound)
-    trees = TreesOfSums.of(bound)
+    trees = DrawsGivenSums.of(bound)
     return None if trees is None else trees.draw
 
 
@@ -225,7 +225,7 @@ def _sampler(bound: BoundModel, chain: Chain, rng: np.random.Generator) -> Chain
         kind = RecordChains if RecordChains.fits(bound) else Anything
         return kind(bound, chain.chains, rng)
     if bound.collapsed() is not None:
-        whole = WholeTables.of(bound, chain.chains, rng)
+        whole = TableProposals.of(bound, chain.chains, rng)
         return whole or Collapsed(bound, chain.chains, rng)
     if isinstance(bound, Counts):
         if observation.unrelated:

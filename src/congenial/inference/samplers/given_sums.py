@@ -31,7 +31,7 @@ BATCH = 250  # draws at once, so that what is worked on stays in the cache
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupedCells:
     """Cells by group, totals that conform, and the direction in which margins let them move."""
 
     order: Ints
@@ -47,17 +47,17 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class TreesOfSums:
+class DrawsGivenSums:
     """A tree for each group, and the laws of the totals that are not known."""
 
     bound: BoundModel
-    groups: Groups
+    groups: GroupedCells
     roots: Ints
     forest: tuple[Any, ...] = field(repr=False)
     moves: tuple[tuple[Ints, int, Floats], ...] = field(repr=False)  # groups, first move, cdf
 
     @classmethod
-    def of(cls, bound: BoundModel) -> TreesOfSums | None:
+    def of(cls, bound: BoundModel) -> DrawsGivenSums | None:
         """None where draws have to come from a chain."""
         from congenial.inference.samplers import sum_kernels
 
@@ -115,8 +115,8 @@ def _fits(bound: BoundModel) -> bool:
     return trials <= MOST_TRIALS and observation.noise.at(grouped).convolution_work <= MOST_WORK
 
 
-def groups_of(bound: BoundModel) -> Groups:
-    """Groups with unknown cells, and totals that conform."""
+def groups_of(bound: BoundModel) -> GroupedCells:
+    """GroupedCells with unknown cells, and totals that conform."""
     known = bound.observation.conforming
     start = known.start(bound.observation.y, bound.most)
     here = [group for group, cells in enumerate(known.members) if len(cells)]
@@ -130,10 +130,10 @@ def groups_of(bound: BoundModel) -> Groups:
         signs[tied], part[tied] = found, tied[0]
     order = np.concatenate([*members, np.zeros(0, dtype=np.int64)])
     starts = np.cumsum([0, *map(len, members)])
-    return Groups(order, starts, known.sums(start)[here], signs, part)
+    return GroupedCells(order, starts, known.sums(start)[here], signs, part)
 
 
-def _tilts(groups: Groups, law: Any) -> Floats | None:
+def _tilts(groups: GroupedCells, law: Any) -> Floats | None:
     """Tilts of the cells under which expected totals are those of the groups (Newton's method).
 
     The totals of tied groups may all move along their signs: by what makes the signed sum of the
@@ -167,7 +167,7 @@ def _tilts(groups: Groups, law: Any) -> Floats | None:
     return None
 
 
-def _largest(groups: Groups, law: Any) -> Floats:
+def _largest(groups: GroupedCells, law: Any) -> Floats:
     """Tilts below which every law of a group has a sum: only l1 noise sets a limit."""
     from congenial.inference.samplers.count_kernels import L1
 
@@ -181,7 +181,7 @@ def _largest(groups: Groups, law: Any) -> Floats:
 
 
 def _moves(
-    groups: Groups, roots: Ints, forest: tuple[Any, ...]
+    groups: GroupedCells, roots: Ints, forest: tuple[Any, ...]
 ) -> tuple[tuple[Ints, int, Floats], ...] | None:
     """The law of the unknown total of every tie; None where the trees end before what is known."""
     _, _, low, begin, size, _, _, _, pool = forest

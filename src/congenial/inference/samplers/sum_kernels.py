@@ -89,6 +89,15 @@ def _trim(weights: Any) -> Any:
 
 
 @numba.njit(cache=True, error_model="numpy")
+def _end_to_end(laws: Any, begin: Any, size: Any) -> Any:
+    """All weights in one array."""
+    pool = np.empty(size.sum())
+    for i in range(size.size):
+        pool[begin[i] : begin[i] + size[i]] = laws[i]
+    return pool
+
+
+@numba.njit(cache=True, error_model="numpy")
 def grow(starts: Any, tilts: Any, most: Any, y: Any, cells: Any, kind: Any, s: Any, rows: Any,
          which: Any) -> Any:  # fmt: skip
     """The trees of all groups: roots, forest, and whether all of it took at most `most` products.
@@ -98,7 +107,7 @@ def grow(starts: Any, tilts: Any, most: Any, y: Any, cells: Any, kind: Any, s: A
     nodes = 2 * y.size - (starts.size - 1)
     left, right = np.full(nodes, -1), np.full(nodes, -1)
     low, begin, size = np.zeros((3, nodes), np.int64)
-    unit, mean, spread = np.ones(nodes), np.zeros(nodes), np.zeros(nodes)
+    unit = np.ones(nodes)
     roots = np.zeros(starts.size - 1, np.int64)
     laws = [np.empty(0) for _ in range(0)]
     for j in range(y.size):
@@ -113,7 +122,7 @@ def grow(starts: Any, tilts: Any, most: Any, y: Any, cells: Any, kind: Any, s: A
                 one, two = row[2 * i], row[2 * i + 1]
                 work += laws[one].size * float(laws[two].size)
                 if work > most:
-                    return roots, (left, right, low, begin, size, unit, mean, spread, unit), False
+                    return roots, (left, right, low, begin, size, unit, unit, unit, unit), False
                 law = _convolve(laws[one], laws[two])
                 first, last = _trim(law)
                 unit[made] = law.max()
@@ -125,13 +134,12 @@ def grow(starts: Any, tilts: Any, most: Any, y: Any, cells: Any, kind: Any, s: A
                 row[half] = row[-1]
             row = row[: (row.size + 1) // 2]
         roots[g] = row[0]
+    mean, spread = np.empty(nodes), np.empty(nodes)
     for i in range(nodes):
         size[i] = laws[i].size
         begin[i] = begin[i - 1] + size[i - 1] if i else 0
         mean[i], spread[i] = _moments(low[i], laws[i])
-    pool = np.empty(size.sum())
-    for i in range(nodes):
-        pool[begin[i] : begin[i] + size[i]] = laws[i]
+    pool = _end_to_end(laws, begin, size)
     return roots, (left, right, low, begin, size, unit, mean, spread, pool), True
 
 
@@ -145,22 +153,27 @@ def _split(total: Any, one: Any, low_one: Any, two: Any, low_two: Any, near: Any
     low = max(low_one, total - low_two - two.size + 1)
     high = min(low_one + one.size - 1, total - low_two)
     here = min(max(near, low), high)
-    mass = one[here - low_one] * two[total - here - low_two]
-    up, down = here + 1, here - 1
-    while mass <= target:
-        if up <= high:
-            mass += one[up - low_one] * two[total - up - low_two]
-            if mass > target:
-                return up
-            up += 1
-        elif down < low:
-            return here  # rounding: the weights add up to less than their known sum
-        if down >= low:
-            mass += one[down - low_one] * two[total - down - low_two]
-            if mass > target:
-                return down
-            down -= 1
-    return here
+    i, k = here - low_one, total - here - low_two
+    mass = one[i] * two[k]
+    if mass > target:
+        return here
+    both = min(high - here, here - low)
+    for step in range(1, both + 1):
+        mass += one[i + step] * two[k - step]
+        if mass > target:
+            return here + step
+        mass += one[i - step] * two[k + step]
+        if mass > target:
+            return here - step
+    for step in range(both + 1, high - here + 1):
+        mass += one[i + step] * two[k - step]
+        if mass > target:
+            return here + step
+    for step in range(both + 1, here - low + 1):
+        mass += one[i - step] * two[k + step]
+        if mass > target:
+            return here - step
+    return here  # rounding: the weights add up to less than their known sum
 
 
 @numba.njit(cache=True, error_model="numpy")

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chisquare
 
+import congenial as cg
 from congenial.inference import Chain, Observation
 from congenial.inference.cell_noise import Noise
+from congenial.inference.feasibility import sampler_of_tables
 from congenial.inference.inference import _sampler, bind
 from congenial.inference.level_noise import LevelNoise
 from congenial.inference.samplers import sequence_kernels
 from congenial.inference.samplers.chains import Collapsed
-from congenial.inference.samplers.whole_tables import WholeTables
+from congenial.inference.samplers.table_proposals import TableProposals
+from congenial.mechanisms.joint_tables import JointTables
 from tests.inference.exact import ALPHA
-from tests.inference.test_given_sums import MODELS, enumerated, observed, p_value
+from tests.inference.test_given_sums import (
+    COUNTS,
+    FIGURES,
+    MODELS,
+    NAMES,
+    SCHEMA,
+    enumerated,
+    observed,
+    p_value,
+)
 
 SEED = 6
 DRAWN = np.array([3, -1, 2, 0, 4, 0, 5, 1, 2, 4, 3])  # six cells, three levels of x, two of g
@@ -52,7 +66,7 @@ def proposed(chains, every):
 @pytest.mark.parametrize("figures", ["crossing", "groups", "one total"])
 def test_proposals_times_their_weights_are_the_posterior(figures, model):
     bound = bind(several(figures), MODELS[model])
-    chains = WholeTables(bound, 2, np.random.default_rng(SEED))
+    chains = TableProposals(bound, 2, np.random.default_rng(SEED))
     x, weights = chains.propose(20_000)
     x, weights = x[np.isfinite(weights)], weights[np.isfinite(weights)]
     assert bound.observation.conforming.holds(x).all()
@@ -71,7 +85,7 @@ def test_chains_follow_the_law_and_without_weights_they_do_not():
     every, law = enumerated(bound)
 
     def last(forget):
-        chains = WholeTables(bound, 2000, np.random.default_rng(SEED))
+        chains = TableProposals(bound, 2000, np.random.default_rng(SEED))
         for _ in range(40):
             chains.iterate(learn=False)
             if forget:
@@ -130,7 +144,7 @@ def test_where_whole_tables_are_proposed():
     rng = np.random.default_rng(SEED)
     seen = several("crossing", rate=0.02)
     model = MODELS["multinomial"]
-    assert isinstance(_sampler(bind(seen, model), Chain(4), rng), WholeTables)
+    assert isinstance(_sampler(bind(seen, model), Chain(4), rng), TableProposals)
     l1 = LevelNoise(seen.levels.above, seen.levels.rates, seen.levels.values, squared=False)
     other = Observation(seen.y, seen.conforming, seen.noise, levels=l1)
     assert type(_sampler(bind(other, MODELS["poisson, a spike at 0"]), Chain(4), rng)) is Collapsed
@@ -141,3 +155,19 @@ def test_where_whole_tables_are_proposed():
     assert (
         type(_sampler(bind(nothing, MODELS["poisson, a spike at 0"]), Chain(4), rng)) is Collapsed
     )
+
+
+def test_check_knows_where_whole_tables_are_proposed():
+    table = cg.Table(SCHEMA, NAMES, 40 * COUNTS)
+    tables, scales = [NAMES, ("x",)], [Fraction(9), Fraction(16)]
+    for figures, family, said in [
+        ("crossing", "discrete_gaussian", "whole"),
+        ("crossing", "double_geometric", "lines"),
+    ]:
+        under = cg.SemiAdjacent(cg.publish(table, *FIGURES[figures]))
+        release = JointTables.of(under, tables, family, scales).release(
+            table, cg.SeededRandomness(SEED)
+        )
+        assert sampler_of_tables(release.description) == said
+        made = _sampler(bind(release, MODELS["multinomial"]), Chain(4), np.random.default_rng(SEED))
+        assert isinstance(made, TableProposals) == (said == "whole")

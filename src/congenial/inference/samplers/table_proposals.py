@@ -1,14 +1,16 @@
 """Whole tables as proposals, where several tables were measured with Gaussian noise.
 
 Given all measured sums the latent counts have a Gaussian law, kept to integers that are not
-negative, that agree with the published figures, and times the weights of the model. `WholeTables`
+negative, that agree with the published figures, and times the weights of the model. A proposal
 draws them one after the other, each from its exact law on 0, 1, 2, ... given those before, as if
 nothing were known about those behind but their Gaussian law. Cells that figures determine come
-last, the largest of their groups. What such a proposal has too much or too little of is known: the
-product of the sums of weights that each step was divided by, and the weights of the determined
-cells. Metropolis' rule for independent proposals (keep the new table with the ratio of these
-weights, at most 1) makes the law of the chain the posterior, whatever the proposals are; counts
-near 0 come first, and the weights then hardly vary.
+last, the largest of their groups. How much too often or too rarely a table is proposed is then
+known: by the product of the sums of weights that each step was divided by, and the weights of the
+determined cells. Metropolis' rule for independent proposals (keep the new table with the ratio of
+these weights, at most 1) makes the law of the chain the posterior, whatever the proposals are.
+
+They are good ones because each factor of the model, and x >= 0, is stood for by a Gaussian factor
+in the law of the counts behind (`_sites`), and because counts near 0 come first.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from congenial.inference.feasibility import MOST_WHOLE
 from congenial.inference.latent_tables import FIXED, alternating
 from congenial.inference.models.model import BoundModel
 from congenial.inference.samplers.chains import Collapsed
-from congenial.inference.samplers.given_sums import Groups, groups_of
+from congenial.inference.samplers.given_sums import GroupedCells, groups_of
 
 PILOT = 400  # proposals by which it is decided whether they are good ones
 WORTH = 0.1  # of a pilot proposal, at least, in independent draws
@@ -35,7 +37,7 @@ MOST_SPREAD = 1e10  # of variances times precisions: beyond it a sum is not meas
 
 
 @dataclass(frozen=True)
-class Freedom:
+class FreeCells:
     """Cells that are free, in the order in which they are drawn, and those that follow from them.
 
     determined = at_zero + shares @ free cells.
@@ -47,7 +49,7 @@ class Freedom:
     at_zero: Floats = field(repr=False)
 
     @classmethod
-    def of(cls, groups: Groups, labels: Ints, size: Floats) -> Freedom:
+    def of(cls, groups: GroupedCells, labels: Ints, size: Floats) -> FreeCells:
         """The largest cell of each group follows from the others, but for one group of each tie."""
         members = np.split(groups.order, groups.starts[1:-1]) if len(groups.totals) else []
         sums = [size[cells].sum() for cells in members]
@@ -74,12 +76,12 @@ class Freedom:
         return cls(free, determined, shares, np.array(start))
 
 
-class WholeTables(Collapsed):
+class TableProposals(Collapsed):
     """Chains of whole tables, parameters integrated out."""
 
     def __init__(self, bound: BoundModel, chains: int, rng: np.random.Generator) -> None:
         super().__init__(bound, chains, rng)
-        self.freedom = Freedom.of(groups_of(bound), self.known.labels, self.fine.y)
+        self.freedom = FreeCells.of(groups_of(bound), self.known.labels, self.fine.y)
         self.origin = self._latent[0].copy()
         precision, slope = self._measured()
         sites = self._sites(precision, slope)
@@ -94,7 +96,7 @@ class WholeTables(Collapsed):
         self._weights = np.full(chains, -np.inf)
 
     @classmethod
-    def of(cls, bound: BoundModel, chains: int, rng: np.random.Generator) -> WholeTables | None:
+    def of(cls, bound: BoundModel, chains: int, rng: np.random.Generator) -> TableProposals | None:
         """None where the law is another one, or a pilot says that proposals would be bad."""
         seen = bound.observation
         levels, noise, known = seen.levels, seen.noise, seen.conforming
